@@ -1,0 +1,35 @@
+# Two commands for a fresh machine: `make demo` runs breakscope on a bundled training script,
+# `make test` runs every check that CI runs. Both make their own environment in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint unit clean
+
+demo: $(VENV)/.demo
+	$(BIN)/breakscope scan fixtures/plain_training_loop.py
+
+test: lint unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.test
+	$(BIN)/pytest
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,models,lint]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .breakscope .pytest_cache .mypy_cache .ruff_cache

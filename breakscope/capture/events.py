@@ -1,0 +1,160 @@
+"""What the agent inside the script tells the parent: one JSON object a line, appended and flushed.
+
+Each event has ``t`` (its type, one of the constants below), ``at`` (seconds since the agent started)
+and ``step`` (the step during which it happened). Dynamo's own records travel as Dynamo wrote them
+(``payload``); reading them is the work of :mod:`breakscope.diagnose`, which a trace file feeds too.
+
+Numbers that change with every call (how often a region ran, crossings, steps) are not events: they
+live in a shared memory map of 64-bit slots (:class:`Counters`) that survives any death of the script.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+
+START = "start"  # agent alive: pid, python, argv
+TORCH = "torch"  # torch was imported: version, triton, device, what could not be hooked
+COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
+GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
+RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check
+ERROR = "error"  # Dynamo's dynamo_error record
+METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
+REGION = "region"  # a graph was compiled: ops, slot of its run counter
+SKIP = "skip"  # Dynamo gave up on a frame: code, slot of its call counter
+SITE = "site"  # a slot was given to a site's crossings
+DEVICE = "device"  # tensors of a region live here: type, name, count
+COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
+NOTE = "note"  # something that the reader of the report must know
+SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
+END = "end"  # the script ended in an orderly way
+
+ENV_PREFIX = "BREAKSCOPE_AGENT_"
+ENV_SETTINGS = ENV_PREFIX + "SETTINGS"
+
+SLOTS = 65_536
+SLOT_STEPS = 0
+SLOT_CALLS = 1
+SLOT_OVERFLOW = SLOTS - 1
+_FIRST_FREE = 2
+
+
+class EventWriter:
+    """Appends events to a file. Never raises into the script: a full disk ends the capture instead.
+
+    Attributes:
+        failed: why nothing is written any more, or None.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._pid = os.getpid()
+        self.failed: str | None = None
+
+    def write(self, event: Event) -> None:
+        """Append one event in a single write, so that threads cannot mix two lines."""
+        # A forked child (a DataLoader worker) has our descriptor and our hooks, but is not the script.
+        if self.failed is not None or os.getpid() != self._pid:
+            return
+        data = (json.dumps(event, separators=(",", ":")) + "\n").encode("utf-8")
+        try:
+            written = os.write(self._fd, data)
+            if written != len(data):
+                raise OSError("No space left on device")
+        except OSError as error:
+            if error.errno == 9 and self._reopen():  # EBADF: the script closed descriptors it did not open
+                self.write(event)
+                return
+            self.failed = error.strerror or str(error)
+
+    def _reopen(self) -> bool:
+        try:
+            self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except OSError:
+            return False
+        return True
+
+
+class EventList:
+    """Keeps events in memory, for :func:`breakscope.explain`."""
+
+    failed: str | None = None
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def write(self, event: Event) -> None:
+        """Keep one event."""
+        self.events.append(event)
+
+
+class Counters:
+    """64-bit slots that the script increments and the parent reads, also after a SIGKILL.
+
+    ``slots[i] += 1`` is atomic under the GIL: CPython switches threads only at calls and jumps.
+    """
+
+    def __init__(self, slots: Any) -> None:
+        self.slots = slots
+        self._next = _FIRST_FREE
+
+    @classmethod
+    def in_memory(cls) -> Counters:
+        """Slots of this process only."""
+        return cls(array("q", bytes(8 * SLOTS)))
+
+    @classmethod
+    def create(cls, path: Path) -> None:
+        """Make the file. Its blocks are reserved now: a full disk later must not kill the script."""
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(fd, 0, 8 * SLOTS)
+            else:
+                os.write(fd, bytes(8 * SLOTS))
+        finally:
+            os.close(fd)
+
+    @classmethod
+    def open(cls, path: str) -> Counters:
+        """Map the file that the parent made."""
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            return cls(memoryview(mmap.mmap(fd, 8 * SLOTS)).cast("q"))
+        finally:
+            os.close(fd)
+
+    @staticmethod
+    def read(path: Path) -> array[int]:
+        """All values, as left by the script. Raises OSError if the file cannot be read."""
+        values = array("q")
+        values.frombytes(path.read_bytes()[: 8 * SLOTS])
+        return values
+
+    def new(self) -> int:
+        """A slot that counts from 0. Past the last one every caller shares SLOT_OVERFLOW."""
+        slot = min(self._next, SLOT_OVERFLOW)
+        self._next += 1
+        return slot
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """The events of a file. A last line that the script could not finish is left out."""
+    with path.open("rb") as stream:
+        for line in stream:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue  # a write cut short by a full disk, followed by a later one
+            if isinstance(event, dict) and isinstance(event.get("t"), str):
+                yield event

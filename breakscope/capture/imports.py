@@ -1,0 +1,61 @@
+"""Being told when the script has imported a module, without importing it ourselves."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def after_import(name: str, callback: Callable[[], None]) -> None:
+    """Call ``callback`` once module ``name`` is loaded; at once if it is."""
+    module = sys.modules.get(name)
+    if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
+        callback()
+        return
+    sys.meta_path.insert(0, _Watcher(name, callback))
+
+
+class _Watcher(importlib.abc.MetaPathFinder):
+    def __init__(self, name: str, callback: Callable[[], None]) -> None:
+        self._name = name
+        self._callback = callback
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(fullname, path, target) if hasattr(finder, "find_spec") else None
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Loader(spec.loader, self._callback)
+                return spec
+        return None
+
+
+class _Loader(importlib.abc.Loader):
+    """The real loader, which leaves the module as if it had been alone."""
+
+    def __init__(self, real: Any, callback: Callable[[], None]) -> None:
+        self._real = real
+        self._callback = callback
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return self._real.create_module(spec)  # type: ignore[no-any-return]
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            spec.loader = self._real
+        module.__loader__ = self._real
+        self._real.exec_module(module)
+        self._callback()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)

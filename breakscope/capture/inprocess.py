@@ -1,0 +1,36 @@
+"""A capture inside the calling process, for :func:`breakscope.explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch._dynamo
+
+from breakscope.capture import dynamo
+from breakscope.capture.agent import Agent
+from breakscope.capture.events import Counters, Event, EventList
+from breakscope.capture.settings import Settings
+
+
+def capture(run: Callable[[], None]) -> tuple[list[Event], Sequence[int]]:
+    """Run something with every hook in place; return the events and the counting slots.
+
+    The hooks are out again afterwards, also if ``run`` raises, and Dynamo's caches are reset before
+    and after: compiled code that counts must not stay behind.
+    """
+    torch._dynamo.reset()
+    sink, counters = EventList(), Counters.in_memory()
+    settings = Settings(compile="script", backend="as-script", keep_fullgraph=True, roots=(str(Path.cwd()),))
+    agent = Agent(settings, sink, counters)
+    agent.start_event()
+    hooks = dynamo.TorchHooks(agent)
+    try:
+        hooks.install()
+        hooks.install_dynamo()
+        run()
+        hooks.finish()
+    finally:
+        hooks.uninstall()
+        torch._dynamo.reset()
+    return sink.events, counters.slots

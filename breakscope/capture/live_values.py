@@ -1,0 +1,50 @@
+"""What a failing guard's source was worth in the call that failed it."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any
+
+_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+_LIMIT = 80
+
+
+def read(sources: Iterable[str], frame: Any) -> dict[str, str]:
+    """Short text of each source expression (``L['n']``) in a frame.
+
+    Args:
+        frame: Dynamo's frame, with ``f_locals`` and ``f_globals``.
+    """
+    scope = {"L": frame.f_locals, "G": frame.f_globals, "__builtins__": builtins}
+    values = {}
+    for source in sources:
+        try:
+            values[source] = describe(eval(source, scope))
+        except Exception as error:  # noqa: BLE001 -- the guard failed because it is not there, for instance
+            values[source] = f"not readable ({type(error).__name__})"
+    return values
+
+
+def describe(value: Any) -> str:
+    """A value in one short line that never runs the user's own ``__repr__``."""
+    if isinstance(value, _SIMPLE):
+        return _cut(repr(value))
+    if isinstance(value, tuple | list) and len(value) <= 8 and all(isinstance(v, _SIMPLE) for v in value):
+        return _cut(repr(value))
+    kind = type(value)
+    if hasattr(value, "dtype") and hasattr(value, "shape") and kind.__module__.startswith("torch"):
+        return f"{kind.__name__}({tuple(value.shape)}, {value.dtype}, {value.device})"
+    if kind.__module__.startswith("torch") and kind.__name__ in ("dtype", "device", "Size", "layout"):
+        return _cut(str(value))
+    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
+        return _cut(f"{value.__module__}.{value.__qualname__}")
+    if isinstance(value, dict):
+        return _cut(f"dict with {len(value)} keys: {', '.join(map(str, list(value)[:6]))}")
+    if isinstance(value, tuple | list | set | frozenset):
+        return f"{kind.__name__} of {len(value)}"
+    return _cut(f"{kind.__qualname__} object")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"

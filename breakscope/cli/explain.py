@@ -1,0 +1,32 @@
+"""``breakscope explain``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from breakscope.errors import UsageError
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("explain")
+    def explain(
+        code: Annotated[
+            str | None, typer.Argument(metavar="[CODE]", help="A code of ours (BS101) or of torch's (GB0170).")
+        ] = None,
+        list_: Annotated[bool, typer.Option("--list", help="List every code.")] = False,
+    ) -> int:
+        """Say what a finding's code means and what to do. Works offline."""
+        from breakscope import catalog
+        from breakscope.cli import output
+
+        if list_:
+            output.write(catalog.list_text())
+        elif code is None:
+            raise UsageError("name a code, such as BS101 or GB0170, or ask for --list")
+        else:
+            output.write(catalog.explain(code))
+        return 0

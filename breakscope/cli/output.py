@@ -1,0 +1,67 @@
+"""What the commands share when they print."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from breakscope.model import Report
+
+
+def relative(path: Path) -> str:
+    """A path as one would type it from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def wants_color() -> bool:
+    """NO_COLOR and FORCE_COLOR decide; else a terminal gets colour."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
+    """The commands that go on from a report, with what they do."""
+    steps = []
+    if report.findings:
+        code = report.findings[0].code
+        steps.append((f"breakscope explain {code}", "why it breaks there, with an example of what to do"))
+    steps.append((f"breakscope report{report_argument} --all", "this report again, every finding"))
+    steps.append((f"breakscope report{report_argument} --format json", "the same for a program"))
+    return steps
+
+
+def terminal(
+    report: Report, *, limit: int, everything: bool, next_steps: Sequence[tuple[str, str]]
+) -> None:
+    """Print a report to stdout, as wide as the terminal; plain text where stdout is none."""
+    from breakscope.render import terminal as renderer
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    text = renderer.render(
+        report,
+        width=width,
+        color=wants_color(),
+        limit=limit,
+        all=everything,
+        root=os.getcwd(),
+        next_steps=next_steps,
+    )
+    write(text)
+
+
+def write(text: str) -> None:
+    """Write text to stdout, whatever its encoding can hold."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
+    if not text.endswith("\n"):
+        sys.stdout.write("\n")
+    sys.stdout.flush()

@@ -1,0 +1,143 @@
+"""``breakscope scan``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from breakscope.errors import UsageError
+
+_MODULE_OPTION = "-m"
+
+
+class Backend(StrEnum):
+    """Choices of ``--backend``."""
+
+    EAGER = "eager"
+    AOT_EAGER = "aot_eager"
+    INDUCTOR = "inductor"
+    AS_SCRIPT = "as-script"
+
+
+class Dynamic(StrEnum):
+    """Choices of ``--dynamic``."""
+
+    AUTO = "auto"
+    TRUE = "true"
+    FALSE = "false"
+
+
+class ScanCommand(typer.core.TyperCommand):
+    """Options of ours stand before the script; all after it is the script's, untouched."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Split the line where the script's part begins, then let click read ours."""
+        ours, theirs = self._split(ctx, args)
+        ctx.meta["breakscope.program"] = theirs
+        return super().parse_args(ctx, ours)
+
+    def _split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+        takes_value = {
+            name
+            for option in self.get_params(ctx)
+            if not getattr(option, "is_flag", False)
+            for name in option.opts
+        }
+        index = 0
+        while index < len(args):
+            arg = args[index]
+            if arg == _MODULE_OPTION:
+                return args[:index], args[index:]
+            if arg == "--":
+                return args[:index], args[index + 1 :]
+            if not arg.startswith("-") or arg == "-":
+                return args[:index], args[index:]
+            index += 2 if arg in takes_value else 1
+        return args, []
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        "scan",
+        cls=ScanCommand,
+        options_metavar="[OPTIONS]",
+        epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
+    )
+    def scan(
+        ctx: typer.Context,
+        compile_: Annotated[
+            str,
+            typer.Option(
+                "--compile",
+                metavar="auto|script|FUNCTION",
+                help="What to compile: what the script compiles and, if that is nothing, every outermost "
+                "module call (auto); only what the script compiles (script); or one function: "
+                "train_step, model.py:Net.forward, pkg.mod:fn.",
+            ),
+        ] = "auto",
+        backend: Annotated[Backend, typer.Option(help="Backend to compile with.")] = Backend.EAGER,
+        mode: Annotated[str | None, typer.Option(help="Inductor's mode, with --backend inductor.")] = None,
+        dynamic: Annotated[Dynamic, typer.Option(help="dynamic= of torch.compile.")] = Dynamic.AUTO,
+        keep_fullgraph: Annotated[
+            bool, typer.Option("--keep-fullgraph", help="Leave fullgraph=True in force: the first break raises.")
+        ] = False,
+        steps: Annotated[
+            int | None,
+            typer.Option(min=1, help="Stop after this many optimizer steps, or compiled calls if there are none."),
+        ] = None,
+        timeout: Annotated[float | None, typer.Option(min=0.1, help="Stop after this many seconds.")] = None,
+        output: Annotated[
+            Path | None,
+            typer.Option("--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."),
+        ] = None,
+        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
+        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+    ) -> int:
+        """Run a script under torch.compile and report where it breaks.
+
+        breakscope scan [OPTIONS] SCRIPT [ARGS]...
+        breakscope scan [OPTIONS] -m MODULE [ARGS]...
+
+        The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
+        """
+        from breakscope.capture import scan as engine
+        from breakscope.capture.settings import Settings
+
+        words: list[str] = ctx.meta["breakscope.program"]
+        module = words[:1] == [_MODULE_OPTION]
+        words = words[1:] if module else words
+        if not words:
+            raise UsageError("name a module after -m" if module else "name a script to scan")
+        if mode is not None and backend is not Backend.INDUCTOR:
+            raise UsageError("--mode needs --backend inductor")
+        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)  # type: ignore[arg-type]
+        what = engine.program(words[0], words[1:], module=module)
+        result = engine.scan(what, settings, output=output, timeout_s=timeout)
+        if not quiet:
+            show(result, limit=limit, everything=all_)
+        if result.problem is not None:
+            print(f"breakscope: {result.problem}", file=sys.stderr)
+            return 2
+        return result.exit_code
+
+
+def show(result: Any, *, limit: int, everything: bool) -> None:
+    """Print a finished scan."""
+    from breakscope.cli import output
+
+    default = result.path.name == "latest.json"
+    name = "" if default else f" {output.relative(result.path)}"
+    output.terminal(
+        result.report,
+        limit=limit,
+        everything=everything,
+        next_steps=output.next_steps(result.report, name),
+    )

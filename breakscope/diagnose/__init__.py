@@ -1,0 +1,1 @@
+"""From events to a report: pure functions, no torch."""

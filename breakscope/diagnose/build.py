@@ -1,0 +1,220 @@
+"""Events and the outcome of a run, made into a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from breakscope import __version__, catalog
+from breakscope.diagnose import recompiles, records, sites
+from breakscope.diagnose.collect import Collected, Event, collect
+from breakscope.diagnose.outcome import Outcome
+from breakscope.diagnose.places import Places, distinct
+from breakscope.model import (
+    Compiled,
+    Counts,
+    Device,
+    Finding,
+    Reconciliation,
+    Region,
+    Report,
+    Run,
+    Tool,
+    Totals,
+    Unattributed,
+)
+
+OWN = str(Path(__file__).resolve().parent.parent) + "/"
+
+# What an eager backend cannot show; said in every report made with one.
+_BLIND = (
+    "backend {backend}: CUDA-graph skips, Inductor fallbacks and kernel time are not visible; "
+    "scan with --backend inductor to see them"
+)
+
+
+def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome) -> Report:
+    """The report of one process.
+
+    Args:
+        events: what the agent wrote, in order.
+        slots: its counting slots; None if they could not be read.
+    """
+    found = collect(events, slots)
+    places = Places(outcome.roots, OWN)
+    folded, lost = sites.fold(found.breaks)
+    site_findings = sites.findings(found, folded, places)
+    by_slot = {
+        slot: index for index, site in enumerate(folded) for slot in site.slots
+    }
+    causes, lost_recompiles = recompiles.causes(found)
+    failures, unplaced_errors = _failures(found, places)
+    made = distinct(
+        [
+            *site_findings,
+            *recompiles.limits(found, causes, places),
+            *recompiles.findings(causes, places),
+            *failures,
+        ]
+    )
+    regions = _regions(found, places, made, by_slot)
+    unattributed = (
+        *(Unattributed("graph_break", b.compile_id, b.record.text) for b in lost),
+        *(Unattributed("recompile", r.compile_id, "; ".join(f.raw for f in r.failures)) for r in lost_recompiles),
+        *unplaced_errors,
+    )
+    return Report(
+        tool=Tool("breakscope", __version__),
+        run=_run(found, outcome),
+        totals=_totals(found, made, regions),
+        reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
+        findings=tuple(sorted(made, key=worst_first)),
+        regions=regions,
+    )
+
+
+def worst_first(finding: Finding) -> tuple[Any, ...]:
+    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles."""
+    cost = finding.cost.ms_per_step if finding.cost else None
+    rank = {"skip": 0, "graph_break": 1, "recompile": 2}[finding.kind]
+    return (
+        cost is None,
+        -(cost or 0.0),
+        rank,
+        -(finding.counts.crossings or 0),
+        -finding.counts.occurrences,
+        finding.location.file,
+        finding.location.line,
+    )
+
+
+def _regions(
+    found: Collected, places: Places, made: Sequence[Finding], by_slot: dict[int, int]
+) -> tuple[Region, ...]:
+    regions = []
+    for event in found.regions:
+        name = "<unknown>"
+        if event.frame is not None:
+            frame = event.frame
+            name = places.definition(frame.file, frame.line, frame.name, frame.qualname).function or frame.name
+        # distinct() keeps the order: the site findings come first, in the order of the sites.
+        ended_by = None
+        if event.breaks and event.site in by_slot:
+            ended_by = made[by_slot[event.site]].fingerprint
+        regions.append(
+            Region(event.compile_id or "?", name, event.ops, found.count(event.slot), None, ended_by)
+        )
+    return tuple(regions)
+
+
+def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
+    """Compiles that failed with an error and no graph break of their own (fullgraph=True, a crash)."""
+    explained = {b.compile_id for b in found.breaks}
+    limited = {skip.frame.name for skip in found.skips if skip.limit}
+    made: list[Finding] = []
+    lost: list[Unattributed] = []
+    for event in found.metrics:
+        metrics = event["metrics"]
+        if "fail_type" not in metrics or event["cid"] in explained:
+            continue
+        if event.get("frame") and records.unresumed(event["frame"]["name"]) in limited:
+            continue
+        finding = _failure(event, places)
+        if finding is None:
+            text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
+            lost.append(Unattributed("compile", event["cid"], text))
+        else:
+            made.append(finding)
+    return made, lost
+
+
+def _failure(event: Event, places: Places) -> Finding | None:
+    metrics = event["metrics"]
+    file = metrics.get("fail_user_frame_filename") or metrics.get("co_filename")
+    line = metrics.get("fail_user_frame_lineno") or metrics.get("co_firstlineno")
+    if file is None or line is None:
+        return None
+    code = "BS305" if metrics["fail_type"] in ("Unsupported", "UserError") else "BS306"
+    reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
+    reason = reasons[0]
+    name = records.unresumed(metrics.get("co_name") or "<unknown>")
+    location = places.location(records.RawFrame(file, line, name, None), None)
+    step = event.get("step", 0)
+    return Finding(
+        fingerprint=places.fingerprint(code, location),
+        code=code,
+        kind="skip",
+        gb_id=reason.gb_id,
+        title=catalog.entry(code).title,
+        reason=reason.gb_type,
+        explanation=reason.explanation or catalog.entry(code).why,
+        hints=reason.hints,
+        location=location,
+        stack=(),
+        counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),
+        first_step=step,
+        last_step=step,
+    )
+
+
+def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]) -> Totals:
+    breaks = [f for f in made if f.kind == "graph_break" or f.code in ("BS301", "BS302", "BS306")]
+    breaks = [f for f in breaks if f.counts.crossings is not None or f.kind == "graph_break" or f.skipped]
+    crossings = [f.counts.crossings for f in breaks]
+    skipped = {(s.frame.file, s.frame.name, s.frame.qualname) for s in found.skips}
+    return Totals(
+        sites=len(breaks),
+        occurrences=sum(f.counts.occurrences for f in breaks),
+        crossings=None if None in crossings else sum(c for c in crossings if c is not None),
+        recompiles=len(found.recompiles),
+        skips=len(skipped),
+        regions=len(regions),
+        ops=sum(region.ops for region in regions),
+        steps=found.steps,
+    )
+
+
+def _dynamo(found: Collected) -> dict[str, int]:
+    return {
+        "graph_break_records": len(found.breaks),
+        "recompile_records": len(found.recompiles),
+        "compilation_metrics": len(found.metrics),
+        **found.counters,
+    }
+
+
+def _run(found: Collected, outcome: Outcome) -> Run:
+    notes = [*outcome.notes, *_lifted(found), *found.notes]
+    if outcome.backend in ("eager", "aot_eager") and found.regions:
+        notes.append(_BLIND.format(backend=outcome.backend))
+    device = found.devices[-1] if found.devices else None
+    targets = tuple(
+        Compiled(e["name"], e["by"], e.get("file"), e.get("line")) for e in found.compiled
+    )
+    return Run(
+        script=outcome.script,
+        argv=outcome.argv,
+        cwd=outcome.cwd,
+        status=outcome.status,
+        exit_code=outcome.exit_code,
+        started_at=outcome.started_at,
+        duration_s=outcome.duration_s,
+        backend=outcome.backend,
+        mode=outcome.mode,
+        compiled=tuple(dict.fromkeys(target.name for target in targets)),
+        world_size=1,
+        python=found.start["python"] if found.start else "",
+        torch=found.torch["version"] if found.torch else None,
+        triton=found.torch["triton"] if found.torch else None,
+        device=Device(device["type"], device["name"], device["count"]) if device else None,
+        targets=tuple(dict.fromkeys(targets)),
+        notes=tuple(notes),
+    )
+
+
+def _lifted(found: Collected) -> list[str]:
+    names = sorted({e["name"] for e in found.compiled if e.get("lifted")})
+    if not names:
+        return []
+    return [f"fullgraph=True was lifted for {', '.join(names)}, to see every break (--keep-fullgraph leaves it)"]

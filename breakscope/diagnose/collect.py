@@ -1,0 +1,172 @@
+"""First pass over the events: by type, parsed, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from breakscope.diagnose import records
+from breakscope.diagnose.guards import GuardFailure, parse_reasons
+from breakscope.diagnose.records import BreakRecord
+
+Event = dict[str, Any]
+
+SLOT_STEPS = 0
+SLOT_CALLS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRef:
+    """The function that Dynamo was compiling.
+
+    Attributes:
+        name: its code name with resume functions folded into what they resume.
+        resumed: whether it is a resume function.
+    """
+
+    file: str
+    name: str
+    qualname: str
+    line: int
+    resumed: bool
+
+    @classmethod
+    def read(cls, data: dict[str, Any] | None) -> FrameRef | None:
+        """From an event's ``frame``."""
+        if not data:
+            return None
+        name = records.unresumed(data["name"])
+        resumed = name != data["name"]
+        qualname = data.get("qualname") or name
+        return cls(data["file"], name, name if resumed else qualname, data["line"], resumed)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One occurrence of a graph break.
+
+    Attributes:
+        position: (line, byte column, end line, end byte column), or None.
+        inlined: how many inlined calls deep it is in ``frame``; None if not known.
+        site: counting slot of its crossings; None in an imported trace.
+    """
+
+    record: BreakRecord
+    compile_id: str | None
+    frame: FrameRef | None
+    position: tuple[int, int, int, int] | None
+    inlined: int | None
+    site: int | None
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """One compile of a frame that had been compiled before."""
+
+    failures: tuple[GuardFailure, ...]
+    compile_id: str | None
+    frame: FrameRef | None
+    values: dict[str, str]
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A frame that Dynamo gave up on. ``slot`` counts its calls, ``site`` is the slot of its break."""
+
+    frame: FrameRef
+    slot: int
+    site: int | None
+    limit: bool
+    why: str | None
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegionEvent:
+    """A compiled graph. ``slot`` counts its runs."""
+
+    compile_id: str | None
+    slot: int
+    ops: int
+    breaks: bool
+    site: int | None
+    frame: FrameRef | None
+
+
+@dataclass(slots=True)
+class Collected:
+    """Everything that a run reported."""
+
+    breaks: list[Break] = field(default_factory=list)
+    recompiles: list[Recompile] = field(default_factory=list)
+    skips: list[Skip] = field(default_factory=list)
+    regions: list[RegionEvent] = field(default_factory=list)
+    errors: list[Event] = field(default_factory=list)
+    metrics: list[Event] = field(default_factory=list)
+    compiled: list[Event] = field(default_factory=list)
+    devices: list[Event] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    start: Event | None = None
+    torch: Event | None = None
+    ended: bool = False
+    steps: int | None = None
+    by_optimizer: bool = False
+    slots: Sequence[int] | None = None
+
+    def count(self, slot: int | None) -> int | None:
+        """The value of a counting slot; None where nothing was counted."""
+        return None if self.slots is None or slot is None else self.slots[slot]
+
+
+def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
+    """Sort and parse events.
+
+    Args:
+        slots: the counting slots as the run left them; None for a trace, where nothing was counted.
+    """
+    found = Collected(slots=slots)
+    if slots is not None:
+        found.by_optimizer = slots[SLOT_STEPS] > 0
+        found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
+    for event in events:
+        _take(found, event)
+    return found
+
+
+def _take(found: Collected, event: Event) -> None:
+    step = event.get("step" if found.by_optimizer else "call", 0)
+    kind = event["t"]
+    frame = FrameRef.read(event.get("frame"))
+    if kind == "graph_break":
+        position = tuple(event["position"]) if event.get("position") else None
+        record = records.parse_break(event["payload"])
+        found.breaks.append(
+            Break(record, event["cid"], frame, position, event.get("inlined"), event.get("site"), step)
+        )
+    elif kind == "recompile":
+        failures = parse_reasons(event["payload"])
+        found.recompiles.append(Recompile(failures, event["cid"], frame, event.get("values") or {}, step))
+    elif kind == "skip" and frame is not None:
+        found.skips.append(Skip(frame, event["slot"], event["site"], event["limit"], event["why"], step))
+    elif kind == "region":
+        found.regions.append(
+            RegionEvent(event["cid"], event["slot"], event["ops"], event["breaks"], event["site"], frame)
+        )
+    elif kind == "note":
+        if event["text"] not in found.notes:
+            found.notes.append(event["text"])
+    elif kind == "metrics":
+        found.metrics.append(event)
+        found.counters = event.get("counters") or found.counters
+    elif kind == "counters":
+        found.counters = event["counters"]
+    elif kind in ("start", "torch"):
+        setattr(found, kind, event)
+    elif kind == "end":
+        found.ended = True
+    elif kind in ("error", "compiled", "device"):
+        {"error": found.errors, "compiled": found.compiled, "device": found.devices}[kind].append(event)

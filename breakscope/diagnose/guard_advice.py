@@ -1,0 +1,217 @@
+"""What to say about a guard that failed: a title, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from breakscope.model import Guard, GuardCause
+
+_MANY = 6
+_GLOBAL = re.compile(r"\bG\['(?P<name>\w+)'\]")
+
+_TITLES: dict[GuardCause, str] = {
+    "size": "size of {name}",
+    "symbolic_shape": "shape of {name}",
+    "rank": "rank of {name}",
+    "stride": "storage offset of {name}",
+    "dtype": "dtype of {name}",
+    "device": "device of {name}",
+    "requires_grad": "requires_grad of {name}",
+    "dispatch_keys": "dispatch keys of {name}",
+    "int_value": "value of {name}",
+    "float_value": "value of {name}",
+    "constant_value": "value of {name}",
+    "module_attribute": "value of {name}",
+    "item_value": "{name}",
+    "identity": "object {name}",
+    "type": "type of {name}",
+    "container": "contents of {name}",
+    "aliasing": "aliasing of {name}",
+}
+
+
+def describe(guard: Guard) -> str:
+    """A title: what differed, for what the code was compiled, and what came."""
+    if guard.cause == "global_state":
+        return f"global state changed: {guard.source or 'unknown'}"
+    if guard.cause == "other":
+        if guard.expression:
+            return f"guard failed: {guard.expression}"
+        return "no guard failed: another backend than before, or a fault of Dynamo"
+    name = guard.source or "a value that Dynamo does not name"
+    if (found := _GLOBAL.search(guard.expression)) and name.startswith(found["name"]):
+        name = f"global {name}"
+    what = _TITLES[guard.cause].format(name=name)
+    if guard.dimension is not None:
+        kind = "stride" if guard.cause == "stride" else "size"
+        what = f"{kind} of {name}, dimension {guard.dimension}"
+    if guard.expected is None and guard.actual is None:
+        return f"{what}: another than it was compiled for"
+    actual = guard.actual if guard.actual is not None else "another"
+    return (
+        f"{what}: compiled for {guard.expected}, got {actual}" if guard.expected else f"{what}: got {actual}"
+    )
+
+
+def remedy(guard: Guard) -> str:
+    """One imperative sentence: what to do so that this guard does not fail again."""
+    advise = _SPECIAL.get(guard.cause)
+    if advise:
+        return advise(guard, guard.source or "it")
+    text = _REMEDIES[guard.cause].format(name=guard.source or "it")
+    return f"{text} ({_values(guard)} were seen)" if len(guard.values) > 1 else text
+
+
+_REMEDIES: dict[GuardCause, str] = {
+    "rank": "reshape {name} to one number of dimensions before the call",
+    "dtype": "convert {name} to one dtype before the call",
+    "device": "move {name} to one device before the call",
+    "requires_grad": "pass {name} always with requires_grad or, where it needs no gradient, after .detach()",
+    "int_value": "keep {name} the same, pass it as a tensor, or compile with dynamic=True for a symbolic int",
+    "constant_value": "keep {name} the same, or compile one function for each of its values",
+    "item_value": "keep the {name} a tensor instead of reading it with .item(), or set"
+    " torch._dynamo.config.capture_scalar_outputs = True, so that no number enters the code after the break",
+    "type": "pass {name} always as one type",
+    "container": "keep the items of {name} the same in number and names, or choose outside the compiled code",
+    "aliasing": "pass {name} always as one tensor or always as different ones, with .clone() where they meet",
+}
+
+
+def _size(guard: Guard, name: str) -> str:
+    if "Guard failed on a parameter" in guard.expression:
+        return f"keep the shape of {name}, or set torch._dynamo.config.force_parameter_static_shapes = False"
+    if guard.source is None or guard.dimension is None:
+        return f"call mark_dynamic and its like in the same way on {name} before every call"
+    if name.startswith("value"):
+        return f"remove the graph break that the {name} crosses, so that its size is symbolic with the rest"
+    dimension, values = guard.dimension, _values(guard)
+    if guard.cause == "size":
+        return (
+            f"call torch._dynamo.mark_dynamic({name}, {dimension}) before the call, or pad to one of {values}"
+        )
+    came = f" ({values} came)" if values else ""
+    if set(guard.values) and set(guard.values) <= {"0", "1"}:
+        return (
+            f"avoid sizes 0 and 1 in dimension {dimension} of {name}, which are compiled apart, or call"
+            f" torch._dynamo.decorators.mark_unbacked({name}, {dimension}) before the call{came}"
+        )
+    return (
+        f"pad dimension {dimension} of {name} so that {guard.expected}, or take away the branch on it{came}"
+    )
+
+
+def _stride(guard: Guard, name: str) -> str:
+    if guard.dimension is None:
+        return f"call .clone() on {name} before the call, so that it starts its own memory"
+    return f"call .contiguous() on {name} before the call, so that its strides are always the same"
+
+
+def _dispatch_keys(guard: Guard, name: str) -> str:
+    keys = f"{guard.expected} {guard.actual}"
+    if "FuncTorch" in keys:
+        return (
+            f"pass {name} always inside the same torch.func transforms, or compile the transformed function"
+        )
+    if "Conjugate" in keys or "Negative" in keys:
+        return f"call .resolve_conj().resolve_neg() on {name} before the call"
+    if "Autograd" in keys or "ADInplaceOrView" in keys:
+        return f"create {name} always inside, or always outside, torch.inference_mode()"
+    return f"pass {name} always in the same layout and the same wrappers"
+
+
+def _float(guard: Guard, name: str) -> str:
+    if ".param_groups[" in name and name.endswith("['lr']"):
+        return f"give the optimizer its learning rate as a tensor: lr=torch.tensor({guard.expected})"
+    return f"pass {name} as a tensor, such as torch.tensor({guard.expected}), or keep it the same"
+
+
+def _attribute(guard: Guard, name: str) -> str:
+    if name.endswith(".training"):
+        return f"set train() or eval() before the first call and keep it: {name} costs one compilation a mode"
+    if guard.expected in ("set", "not set"):
+        return f"assign {name} in __init__, so that it is always there"
+    integer = guard.expected is not None and guard.expected.lstrip("-").isdigit()
+    option = ", or set torch._dynamo.config.allow_unspec_int_on_nn_module = True" if integer else ""
+    return f"keep {name} the same between calls, or make it a tensor{option} ({_values(guard)} were seen)"
+
+
+def _identity(guard: Guard, name: str) -> str:
+    if name == "backend":
+        return "pass the same backend object to every torch.compile of this function"
+    if guard.source is None:
+        return "keep alive, and pass again, the object that was compiled for"
+    return f"pass one and the same object as {name}, or compile a function for each"
+
+
+_STATE = (
+    (
+        "grad_mode",
+        "call it always inside, or always outside, torch.no_grad() and torch.inference_mode()",
+    ),
+    ("autocast", "call it always inside, or always outside, the same torch.autocast"),
+    ("num_threads", "call torch.set_num_threads once, before the first compiled call"),
+    (
+        "default_dtype",
+        "call torch.set_default_dtype once, before the first compiled call",
+    ),
+    (
+        "default device",
+        "call torch.set_default_device once, before the first compiled call",
+    ),
+    (
+        "deterministic",
+        "call torch.use_deterministic_algorithms once, before the first compiled call",
+    ),
+    (
+        "torch function modes",
+        "call it always inside the same modes (torch.set_default_device is one of them)",
+    ),
+    (
+        "torch_function",
+        "call it always with __torch_function__ enabled, or always with it disabled",
+    ),
+    (
+        "allow_",
+        "set the precision of matrix products once, before the first compiled call",
+    ),
+    (
+        "precision",
+        "set the precision of matrix products once, before the first compiled call",
+    ),
+    ("hooks", "call it always inside, or always outside, the same saved_tensors_hooks"),
+    (
+        "transforms",
+        "call it always inside, or always outside, the same torch.func transforms",
+    ),
+)
+
+
+def _global_state(guard: Guard, name: str) -> str:
+    for word, text in _STATE:
+        if word in name:
+            return text
+    return "set the global state of torch once, before the first compiled call"
+
+
+def _other(guard: Guard, _name: str) -> str:
+    if not guard.expression:
+        return "pass the same backend object to every torch.compile of this function"
+    return "find what the guard names, and keep it the same between calls"
+
+
+_SPECIAL: dict[GuardCause, Callable[[Guard, str], str]] = {
+    "size": _size,
+    "symbolic_shape": _size,
+    "stride": _stride,
+    "dispatch_keys": _dispatch_keys,
+    "float_value": _float,
+    "module_attribute": _attribute,
+    "identity": _identity,
+    "global_state": _global_state,
+    "other": _other,
+}
+
+
+def _values(guard: Guard) -> str:
+    return ", ".join(guard.values[:_MANY]) + ("…" if len(guard.values) > _MANY else "")

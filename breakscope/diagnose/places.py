@@ -1,0 +1,108 @@
+"""From what Dynamo names to locations, call paths and fingerprints that a user can follow."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from breakscope.diagnose.owners import display_path, owner_of
+from breakscope.diagnose.records import RawFrame
+from breakscope.diagnose.sources import Sources
+from breakscope.model import Finding, Frame, Location
+
+# How a call reaches a user's forward(): never what a user looks for in a call path.
+_PLUMBING = re.compile(r"/torch/(?:_dynamo/|_compile\.py$|fx/_symbolic_trace\.py$|nn/modules/module\.py$)|^<frozen ")
+
+
+class Places:
+    """Turns raw frames into the model's, with the sources of one report at hand.
+
+    Args:
+        roots: directories of the user's project.
+        own: directory of breakscope itself, whose frames never show.
+    """
+
+    def __init__(self, roots: tuple[str, ...], own: str) -> None:
+        self.sources = Sources()
+        self._roots = roots
+        self._own = own
+
+    def location(
+        self, frame: RawFrame, position: tuple[int, int, int, int] | None, qualname: str | None = None
+    ) -> Location:
+        """Where a frame is, to the column where that is known."""
+        line = position[0] if position else frame.line
+        source = self.sources.line(frame.file, line)
+        column = end_line = end_column = None
+        if position is not None:
+            _, start, end_line, end = position
+            column = self.sources.column(frame.file, line, start)
+            end_column = self.sources.column(frame.file, end_line, end)
+        span = self.sources.function(frame.file, line, frame.name)
+        return Location(
+            file=frame.file,
+            line=line,
+            column=column,
+            end_line=end_line,
+            end_column=end_column,
+            function=span.qualname if span else qualname or frame.name,
+            source=source.strip() if source is not None else frame.source,
+            owner=owner_of(frame.file, self._roots),
+        )
+
+    def definition(self, file: str, line: int, name: str, qualname: str) -> Location:
+        """The line of a function's ``def``, for findings that are about a function as a whole."""
+        span = self.sources.function(file, line, name)
+        at = span.line if span else line
+        found = self.location(RawFrame(file, at, name, None), None, qualname)
+        return replace(found, function=span.qualname if span else qualname)
+
+    def stack(self, frames: Iterable[RawFrame]) -> tuple[Frame, ...]:
+        """A call path without torch's and our own plumbing."""
+        return tuple(
+            self._frame(frame)
+            for frame in frames
+            if not _PLUMBING.search(frame.file.replace("\\", "/")) and not frame.file.startswith(self._own)
+        )
+
+    def _frame(self, frame: RawFrame) -> Frame:
+        source = self.sources.line(frame.file, frame.line)
+        span = self.sources.function(frame.file, frame.line, frame.name)
+        return Frame(
+            frame.file,
+            frame.line,
+            span.qualname if span else frame.name,
+            source.strip() if source is not None else frame.source,
+            owner_of(frame.file, self._roots),
+        )
+
+    def caller(self, location: Location, stack: tuple[Frame, ...]) -> Frame | None:
+        """The innermost frame of the project, where the location itself is not in the project."""
+        if location.owner == "project":
+            return None
+        return next((frame for frame in reversed(stack) if frame.owner == "project"), None)
+
+    def fingerprint(self, code: str, location: Location, about: str = "") -> str:
+        """A stable name: no line number, no count, the same on every machine.
+
+        Args:
+            about: what tells apart findings with the same code and place, such as a guard's source.
+        """
+        path = display_path(location.file, self._roots)
+        source = " ".join((location.source or "").split())
+        parts = "\n".join((code, path, location.function or "", source, about))
+        return hashlib.sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]
+
+
+def distinct(findings: list[Finding]) -> list[Finding]:
+    """Give findings that are alike in all but their line (the same text twice) names of their own."""
+    seen: Counter[str] = Counter()
+    named: dict[int, str] = {}
+    for finding in sorted(findings, key=lambda f: (f.location.line, f.location.column or 0)):
+        seen[finding.fingerprint] += 1
+        number = seen[finding.fingerprint]
+        named[id(finding)] = finding.fingerprint if number == 1 else f"{finding.fingerprint}-{number}"
+    return [replace(finding, fingerprint=named[id(finding)]) for finding in findings]

@@ -1,0 +1,207 @@
+"""Reading the text of Dynamo's graph-break records.
+
+One parser for the live hook and for trace files. Dynamo emits ``dynamo_graph_break_reason`` from
+three places, each with a layout of its own:
+
+- normal: "Graph break in user code at FILE:LINE", the reason, "User code traceback:", frames;
+- whole frame: "Graph break: ... skip ...", frames, then a Python traceback that ends in the reason;
+- backend or Dynamo failure: "WON'T CONVERT NAME FILE line N", a Python traceback, frames.
+
+The reason itself is a chain of blocks when handling one break met another (a break inside a loop).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.+)$')
+_CARETS = re.compile(r"^ {4,}[~^ ]*[~^][~^ ]*$")
+_CHAIN = "*** While handling this graph break, another graph break occurred: ***"
+_GB_LINK = re.compile(r"/gb/gb(\d+)\.html")
+_RESUME = re.compile(r"^torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
+_UNSUPPORTED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: ", re.MULTILINE)
+_WONT_CONVERT = re.compile(r"^WON'T CONVERT (?P<name>.+?) (?P<file>\S.*) line (?P<line>\d+)")
+_EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Limit\w*|Hit)): (?P<text>.*)", re.M)
+_PREFIXES = (
+    re.compile(r"^Encountered graph break (?:when|that we cannot)[^\n]*\n+"),
+    re.compile(r"^Failed to handle graph break gracefully\.[^\n]*\n+"),
+    re.compile(r"^Graph Break Reason: "),
+)
+GRACELESS = "Failed to handle graph break gracefully"
+CANNOT_RESUME = "Encountered graph break that we cannot resume from"
+
+
+@dataclass(frozen=True, slots=True)
+class RawFrame:
+    """A frame as Dynamo printed it; the name of a resume function is already that of its function."""
+
+    file: str
+    line: int
+    name: str
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One block of a reason.
+
+    Attributes:
+        gb_id: "GB0170", or None where Dynamo gave no link.
+        gb_type: Dynamo's title of this kind of break.
+    """
+
+    gb_id: str | None
+    gb_type: str
+    explanation: str
+    hints: tuple[str, ...]
+    context: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakRecord:
+    """A graph-break record, parsed.
+
+    Attributes:
+        frames: the user's call path, outermost first, polyfills left out; empty if Dynamo gave none.
+        reasons: the chain of reasons: the first is what broke, the last is what followed from it.
+        skips_frame: whether Dynamo gave up on the whole frame.
+        failed: whether the backend or Dynamo itself failed (the third layout).
+    """
+
+    frames: tuple[RawFrame, ...]
+    reasons: tuple[Reason, ...]
+    skips_frame: bool
+    failed: bool
+    text: str
+
+    @property
+    def location(self) -> RawFrame | None:
+        """Where it broke: the innermost frame."""
+        return self.frames[-1] if self.frames else None
+
+
+def parse_break(payload: str) -> BreakRecord:
+    """Parse one record. Never raises: what cannot be read leaves ``frames`` or ``reasons`` empty."""
+    if payload.startswith("WON'T CONVERT"):
+        return _parse_failure(payload)
+    if payload.startswith("Graph break in user code"):
+        head, _, tail = payload.partition("\nUser code traceback:\n")
+        reason = head.partition("\nGraph Break Reason: ")[2]
+        reason = reason.partition("\nStack variable source attribution:\n")[0]
+        frames = parse_frames(_until_python_traceback(tail))
+        skips = GRACELESS in reason or CANNOT_RESUME in reason
+        return BreakRecord(frames, parse_reasons(reason), skips, False, payload)
+    if payload.startswith("Graph break: "):
+        head, _, tail = payload.partition("\nTraceback (most recent call last):\n")
+        reason = _exception_message(tail)
+        return BreakRecord(parse_frames(head), parse_reasons(reason), True, False, payload)
+    return BreakRecord((), (), False, False, payload)
+
+
+def _parse_failure(payload: str) -> BreakRecord:
+    marker = " The above exception occurred while processing the following code "
+    trace, _, code = payload.partition(marker)
+    frames = parse_frames(code)
+    first = _WONT_CONVERT.match(payload)
+    if not frames and first:
+        frames = (RawFrame(first["file"], int(first["line"]), unresumed(first["name"]), None),)
+    found = list(_EXCEPTION.finditer(trace))
+    title = f"{found[-1]['type'].rpartition('.')[2]}: {found[-1]['text']}" if found else "failure"
+    rest = trace[found[-1].start() :].strip().strip("=").strip() if found else trace
+    reason = Reason(None, "backend or Dynamo failure", f"{title}\n{rest}" if rest != title else title, (), None)
+    return BreakRecord(frames, (reason,), True, True, payload)
+
+
+def _until_python_traceback(text: str) -> str:
+    # The user's frames and Dynamo's own traceback follow one another in the same format.
+    for end in ("\nTraceback (most recent call last):\n", "\nNoneType: None"):
+        text = text.partition(end)[0]
+    return text
+
+
+def _exception_message(traceback_text: str) -> str:
+    """The message of the last Unsupported in a Python traceback, or of the last exception."""
+    found = list(_UNSUPPORTED.finditer(traceback_text))
+    if found:
+        return traceback_text[found[-1].end() :].strip()
+    exceptions = list(_EXCEPTION.finditer(traceback_text))
+    return traceback_text[exceptions[-1].start() :].strip() if exceptions else ""
+
+
+def parse_frames(text: str) -> tuple[RawFrame, ...]:
+    """Frames in the format of Python's tracebacks, resumed functions folded, polyfills left out."""
+    lines = text.split("\n")
+    frames: list[RawFrame] = []
+    for index, line in enumerate(lines):
+        match = _FRAME.match(line)
+        if match is None:
+            continue
+        following = lines[index + 1] if index + 1 < len(lines) else ""
+        source = following.strip() if following.startswith("    ") and not _CARETS.match(following) else None
+        frame = RawFrame(match["file"], int(match["line"]), unresumed(match["name"]), source or None)
+        resumed = _RESUME.match(match["name"]) is not None
+        if resumed and frames and (frames[-1].file, frames[-1].name) == (frame.file, frame.name):
+            frames.pop()  # the resumed half of the function that is already on the path
+        frames.append(frame)
+    while frames and is_polyfill(frames[-1].file):
+        frames.pop()
+    return tuple(frame for frame in frames if not is_polyfill(frame.file))
+
+
+def is_polyfill(file: str) -> bool:
+    """Whether a file is one of Dynamo's stand-ins for builtins, which no user has called."""
+    return "/torch/_dynamo/polyfills/" in file.replace("\\", "/")
+
+
+def unresumed(name: str) -> str:
+    """The function that a resume function continues: ``forward`` for ``torch_dynamo_resume_in_forward_at_41``."""
+    while (match := _RESUME.match(name)) is not None:
+        name = match["name"]
+    return name
+
+
+def is_resume(name: str) -> bool:
+    """Whether a code name is that of a resume function."""
+    return _RESUME.match(name) is not None
+
+
+def parse_reasons(text: str) -> tuple[Reason, ...]:
+    """The chain of reasons in a message, the cause first."""
+    return tuple(_parse_block(block) for block in text.split(_CHAIN) if block.strip())
+
+
+def _parse_block(block: str) -> Reason:
+    block = block.strip("\n")
+    for prefix in _PREFIXES:
+        block = prefix.sub("", block, count=1)
+    link = _GB_LINK.search(block)
+    block = re.sub(r"\n+ ?For more details about this graph break, please visit: \S+", "", block)
+    gb_type: list[str] = []
+    sections: list[tuple[str, list[str]]] = []
+    for line in block.split("\n"):
+        field = re.match(r"^  (Explanation|Hint|Developer debug context|Higher Order Operator): ?(.*)$", line)
+        if field:
+            sections.append((field[1], [field[2]]))
+        elif sections and sections[-1][0] == "Developer debug context" and not line.startswith("    "):
+            break  # Dynamo's message ends with the context; what follows is a quoted traceback
+        elif sections:
+            sections[-1][1].append(line[4:] if line.startswith("    ") else line)
+        else:
+            gb_type.append(line)
+
+    def text_of(name: str) -> list[str]:
+        return ["\n".join(lines).strip() for key, lines in sections if key == name]
+
+    return Reason(
+        gb_id=f"GB{link[1]}" if link else None,
+        gb_type=_first_paragraph(gb_type),
+        explanation="\n".join(text_of("Explanation")),
+        hints=tuple(text_of("Hint")),
+        context=next(iter(text_of("Developer debug context")), None),
+    )
+
+
+def _first_paragraph(lines: list[str]) -> str:
+    text = "\n".join(lines).strip()
+    return text.split("\n\n")[0].strip()

@@ -1,0 +1,173 @@
+"""Graph breaks: occurrences folded into sites, sites into findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from breakscope import catalog
+from breakscope.diagnose.collect import Break, Collected, Skip
+from breakscope.diagnose.places import Places
+from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
+from breakscope.model import Counts, Finding, SkippedFrame
+
+_Key = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Site:
+    """Every occurrence at one place in source."""
+
+    frame: RawFrame
+    position: tuple[int, int, int, int] | None
+    breaks: list[Break] = field(default_factory=list)
+
+    @property
+    def own(self) -> list[Break]:
+        """Occurrences in the compile of the site's own frame, not of a caller that inlined it."""
+        return [b for b in self.breaks if not b.inlined] or self.breaks
+
+    @property
+    def slots(self) -> set[int]:
+        """Counting slots of the site."""
+        return {b.site for b in self.breaks if b.site is not None}
+
+
+def fold(breaks: Sequence[Break]) -> tuple[list[Site], list[Break]]:
+    """Group occurrences by place. Returns the sites in order of first sight, and what has no place."""
+    sites: dict[_Key, Site] = {}
+    lost: list[Break] = []
+    for item in breaks:
+        frame = item.record.location
+        if frame is None or not item.record.reasons:
+            lost.append(item)
+            continue
+        key = (frame.file, item.position or frame.line)
+        site = sites.setdefault(key, Site(frame, item.position))
+        site.breaks.append(item)
+    return _join_unpositioned(sites), lost
+
+
+def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
+    """An occurrence without a column belongs to the one site on its line, if there is just one."""
+    kept: list[Site] = []
+    for site in sites.values():
+        same = [
+            other
+            for other in sites.values()
+            if other.position is not None
+            and other.frame.file == site.frame.file
+            and other.position[0] <= site.frame.line <= other.position[2]
+        ]
+        if site.position is None and len(same) == 1:
+            # Its slot is not taken along: the positioned one has counted the same crossings.
+            same[0].breaks.extend(b for b in site.breaks)
+            same[0].breaks.sort(key=lambda b: b.step)
+        else:
+            kept.append(site)
+    return kept
+
+
+def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Finding]:
+    """One finding for each site."""
+    return [_finding(found, site, places) for site in sites]
+
+
+def _finding(found: Collected, site: Site, places: Places) -> Finding:
+    record = _most_telling(site)
+    cause = record.reasons[0]
+    code = site_code(site)
+    qualname = next((b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None)
+    location = places.location(site.frame, site.position, qualname)
+    stack = places.stack(record.frames)
+    skipped = _skipped(found, site, places)
+    kind = "skip" if code.startswith("BS3") else "graph_break"
+    return Finding(
+        fingerprint=places.fingerprint(code, location),
+        code=code,
+        kind=kind,  # type: ignore[arg-type]
+        gb_id=cause.gb_id,
+        title=title_of(code, cause),
+        reason=cause.gb_type,
+        explanation=_explanation(record),
+        hints=cause.hints,
+        location=location,
+        stack=stack,
+        counts=Counts(
+            occurrences=len(site.breaks),
+            crossings=_crossings(found, site),
+            compile_ids=tuple(dict.fromkeys(b.compile_id for b in site.breaks if b.compile_id)),
+        ),
+        called_from=places.caller(location, stack),
+        skipped=skipped,
+        first_step=min(b.step for b in site.breaks),
+        last_step=max(b.step for b in site.breaks),
+    )
+
+
+def _most_telling(site: Site) -> BreakRecord:
+    """The record to quote: of the site's own frame, with the longest way to get there."""
+    return max((b.record for b in site.own), key=lambda r: len(r.frames))
+
+
+def site_code(site: Site) -> str:
+    """The finding's code: what broke, or that a whole frame was given up for it."""
+    own = [b.record for b in site.own]
+    cause = own[0].reasons[0]
+    if all(record.skips_frame for record in own):
+        if any(record.failed for record in own):
+            return "BS306"
+        last = own[0].reasons[-1]
+        return "BS301" if catalog.is_skip_gb(last.gb_id) else "BS302"
+    return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+
+
+def title_of(code: str, cause: Reason) -> str:
+    """The code's title; that of a skipped frame names what broke inside it."""
+    title = catalog.entry(code).title
+    if code not in ("BS301", "BS302"):
+        return title
+    inner = catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+    if inner.startswith("BS3") or inner == "BS199":
+        return title
+    return f"frame skipped: {catalog.entry(inner).title}"
+
+
+def _explanation(record: BreakRecord) -> str:
+    """What Dynamo says of the cause, and of what followed from it."""
+    first, *rest = record.reasons
+    parts = [first.explanation]
+    parts += [f"Then: {reason.gb_type}. {reason.explanation}" for reason in rest]
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _crossings(found: Collected, site: Site) -> int | None:
+    counts = [found.count(slot) for slot in site.slots]
+    known = [count for count in counts if count is not None]
+    if not known:
+        return None
+    # More than one slot only where an occurrence without a column was joined: the same crossings.
+    return max(known)
+
+
+def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame, ...]:
+    whys: dict[tuple[str, str], str] = {}
+    for item in site.breaks:
+        if item.frame and item.record.skips_frame:
+            whys[item.frame.file, item.frame.name] = item.record.reasons[-1].gb_type
+    merged: dict[tuple[str, str], SkippedFrame] = {}
+    for skip in found.skips:
+        if skip.limit or skip.site not in site.slots:
+            continue
+        entry = skipped_frame(found, skip, places, whys.get((skip.frame.file, skip.frame.name), ""))
+        before = merged.get((entry.file, entry.function))
+        calls = (entry.calls or 0) + (before.calls or 0) if before else entry.calls
+        merged[entry.file, entry.function] = SkippedFrame(entry.function, entry.file, entry.line, entry.why, calls)
+    return tuple(merged.values())
+
+
+def skipped_frame(found: Collected, skip: Skip, places: Places, why: str) -> SkippedFrame:
+    """A skip event as the model shows it, its resume function folded into the function it resumes."""
+    frame = skip.frame
+    where = places.definition(frame.file, frame.line, frame.name, frame.qualname)
+    return SkippedFrame(where.function or frame.name, frame.file, where.line, why, found.count(skip.slot))

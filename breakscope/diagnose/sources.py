@@ -1,0 +1,84 @@
+"""Reading the user's source files: lines, the function around a line, columns."""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A function in a file.
+
+    Attributes:
+        first: line of its first decorator, or of ``def``; line: that of ``def``; last: its last line.
+    """
+
+    qualname: str
+    name: str
+    first: int
+    line: int
+    last: int
+
+
+class Sources:
+    """The files of one report, each read once. A file that cannot be read has no lines."""
+
+    def __init__(self) -> None:
+        self.lines = cache(self._lines)
+        self._spans = cache(self._read_spans)
+
+    def _lines(self, file: str) -> tuple[str, ...]:
+        try:
+            # tokenize.open honours the coding cookie, as Python did when it ran the file.
+            with tokenize.open(file) as stream:
+                return tuple(stream.read().split("\n"))
+        except (OSError, SyntaxError, UnicodeDecodeError, ValueError):
+            return ()
+
+    def line(self, file: str, number: int) -> str | None:
+        """One line as it stands in the file; None if it cannot be read."""
+        lines = self.lines(file)
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+    def column(self, file: str, number: int, byte_offset: int) -> int:
+        """Python counts columns in UTF-8 bytes from 0; people count characters from 1."""
+        line = self.line(file, number)
+        if line is None:
+            return byte_offset + 1
+        return len(line.encode("utf-8")[:byte_offset].decode("utf-8", errors="replace")) + 1
+
+    def function(self, file: str, number: int, name: str) -> Span | None:
+        """The innermost function called ``name`` that contains a line."""
+        around = [s for s in self._spans(file) if s.name == name and s.first <= number <= s.last]
+        return min(around, key=lambda s: s.last - s.first, default=None)
+
+    def _read_spans(self, file: str) -> tuple[Span, ...]:
+        lines = self.lines(file)
+        try:
+            tree = ast.parse("\n".join(lines))
+        except (SyntaxError, ValueError, RecursionError):
+            return ()
+        spans: list[Span] = []
+
+        def visit(node: ast.AST, prefix: str) -> None:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                    first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                    qualname = prefix + child.name
+                    spans.append(Span(qualname, child.name, first, child.lineno, child.end_lineno or child.lineno))
+                    visit(child, f"{qualname}.<locals>.")
+                elif isinstance(child, ast.ClassDef):
+                    visit(child, f"{prefix}{child.name}.")
+                elif isinstance(child, ast.Lambda):
+                    spans.append(
+                        Span(f"{prefix}<lambda>", "<lambda>", child.lineno, child.lineno, child.end_lineno or child.lineno)
+                    )
+                    visit(child, prefix)
+                else:
+                    visit(child, prefix)
+
+        visit(tree, "")
+        return tuple(spans)

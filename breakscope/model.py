@@ -1,0 +1,303 @@
+"""What a report is made of: frozen records, no behaviour.
+
+The words are those of the documentation: a *site* is a place in source, an *occurrence* is one time
+that Dynamo reported it while compiling, a *crossing* is one time that execution left a compiled
+graph there. ``None`` always means "not known" or "does not apply", never zero.
+
+Lines and columns count from 1. ``end_column`` is the column after the last character. Columns count
+characters, not bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+FindingKind = Literal["graph_break", "recompile", "skip"]
+Owner = Literal["project", "library", "torch"]
+Status = Literal["ok", "script_error", "timeout", "interrupted", "killed"]
+SuggestionStatus = Literal["proved", "unproved", "refused"]
+
+GuardCause = Literal[
+    "size",
+    "rank",
+    "stride",
+    "dtype",
+    "device",
+    "requires_grad",
+    "dispatch_keys",
+    "int_value",
+    "float_value",
+    "constant_value",
+    "module_attribute",
+    "identity",
+    "type",
+    "container",
+    "global_state",
+    "item_value",
+    "symbolic_shape",
+    "aliasing",
+    "other",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in source.
+
+    Attributes:
+        file: path as Python knew it (absolute when the script's was).
+        function: qualified name where the source could be read, else the bare code name.
+        source: the text of ``line`` without its indentation; None where the source is not on disk.
+        owner: whose code it is: the user's project, an installed library, or torch itself.
+    """
+
+    file: str
+    line: int
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    function: str | None = None
+    source: str | None = None
+    owner: Owner = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One entry of a call path, outermost first."""
+
+    file: str
+    line: int
+    function: str
+    source: str | None = None
+    owner: Owner = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFrame:
+    """A function that runs eagerly because of a finding.
+
+    Attributes:
+        why: what Dynamo could not resume from, e.g. "graph break in loop".
+        calls: how often it was called after (and including) the first failure; None if not counted.
+    """
+
+    function: str
+    file: str
+    line: int
+    why: str
+    calls: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often a finding happened.
+
+    Attributes:
+        occurrences: reports by Dynamo while compiling.
+        crossings: times that execution left compiled code here; None when that was not measured
+            (an imported trace) or has no meaning (a recompile).
+        compile_ids: Dynamo's ``frame/recompile`` ids in which it was reported.
+    """
+
+    occurrences: int
+    crossings: int | None
+    compile_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Time that a finding takes from a step, and how that is known."""
+
+    ms_per_step: float
+    share: float | None
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Why a frame was compiled again.
+
+    Attributes:
+        expression: the failing guard as Dynamo printed it.
+        source: what it was about, in the user's words: ``x``, ``self.counter``, ``kwargs['n']``.
+        expected: what the compiled code was specialised to.
+        actual: what came instead.
+        cause: which kind of thing differed.
+        dimension: index of the tensor's dimension, where the cause is a size or a stride.
+        values: every value seen over all recompiles of this finding, in order of first sight.
+    """
+
+    expression: str
+    source: str | None
+    expected: str | None
+    actual: str | None
+    cause: GuardCause
+    dimension: int | None = None
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A rewrite, with how far it was proved."""
+
+    rule: str
+    summary: str
+    diff: str
+    status: SuggestionStatus
+    why: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know about: a site, a cause of recompiles, or a skip.
+
+    Attributes:
+        fingerprint: stable name; survives moved lines, other torch versions and other counts.
+        location: where it broke. ``called_from`` is the innermost frame of the user's own project
+            when that is another place.
+        stack: how one got there, outermost first, ending at ``location``.
+        skipped: functions that run eagerly as a whole because of this finding.
+        guards: the guards that used up the limit, for a recompile limit.
+    """
+
+    fingerprint: str
+    code: str
+    kind: FindingKind
+    gb_id: str | None
+    title: str
+    reason: str
+    explanation: str
+    hints: tuple[str, ...]
+    location: Location
+    stack: tuple[Frame, ...]
+    counts: Counts
+    called_from: Frame | None = None
+    cost: Cost | None = None
+    guard: Guard | None = None
+    guards: tuple[Guard, ...] = ()
+    skipped: tuple[SkippedFrame, ...] = ()
+    ranks: tuple[int, ...] = (0,)
+    first_step: int | None = None
+    last_step: int | None = None
+    suggestion: Suggestion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One compiled graph.
+
+    Attributes:
+        calls: how often it ran; None when that was not measured.
+        ms: total time inside it in milliseconds; None when not measured.
+        ended_by: fingerprint of the finding at which it ends; None if it ends with its function.
+    """
+
+    compile_id: str
+    function: str
+    ops: int
+    calls: int | None
+    ms: float | None
+    ended_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """One thing that was given to torch.compile, and by whom."""
+
+    name: str
+    by: Literal["script", "library", "breakscope"]
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where the tensors lived."""
+
+    type: str
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was run, how, and how it ended.
+
+    Attributes:
+        compiled: names of what was compiled; ``targets`` says by whom and where.
+        notes: what a reader must know to read the report right: what breakscope changed about the
+            run, what this backend cannot see, what could not be hooked on this torch.
+    """
+
+    script: str
+    argv: tuple[str, ...]
+    cwd: str
+    status: Status
+    exit_code: int | None
+    started_at: str
+    duration_s: float
+    backend: str
+    mode: str | None
+    compiled: tuple[str, ...]
+    world_size: int
+    python: str
+    torch: str | None
+    triton: str | None
+    device: Device | None
+    targets: tuple[Compiled, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the whole run. ``None``: not measured."""
+
+    sites: int
+    occurrences: int
+    crossings: int | None
+    recompiles: int
+    skips: int
+    regions: int
+    ops: int
+    steps: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unattributed:
+    """Something that Dynamo reported and that could not be placed."""
+
+    kind: str
+    compile_id: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """Our numbers beside Dynamo's own."""
+
+    dynamo: dict[str, int]
+    unattributed: tuple[Unattributed, ...]
+    vacuous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Which breakscope wrote the report."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that one scan found. Written and read by :mod:`breakscope.schema`."""
+
+    tool: Tool
+    run: Run
+    totals: Totals
+    reconciliation: Reconciliation
+    findings: tuple[Finding, ...]
+    regions: tuple[Region, ...]
+    benchmark: dict[str, Any] | None = None

@@ -1,0 +1,11 @@
+"""The report as JSON text: what the report file holds."""
+
+from __future__ import annotations
+
+from breakscope import schema
+from breakscope.model import Report
+
+
+def render(report: Report) -> str:
+    """The report as JSON, in the layout of :mod:`breakscope.schema`; ends with a newline."""
+    return schema.dumps(report)

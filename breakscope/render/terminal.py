@@ -1,0 +1,191 @@
+"""The report on a terminal, or as plain text where that is no terminal."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from breakscope.model import FindingKind, Report
+from breakscope.render import terminal_view
+from breakscope.render.excerpt import excerpt
+from breakscope.render.terminal_finding import Detail, Group, Place
+from breakscope.render.terminal_view import View
+
+_NARROWEST, _WIDEST = 20, 120  # columns; beyond the widest, what belongs together stands too far apart
+_NARROW = 60  # columns below which indentation is saved
+_GAP = "  "
+_DOT = " · "
+_KIND_STYLES: dict[FindingKind, str] = {
+    "skip": "bold red",
+    "graph_break": "bold yellow",
+    "recompile": "bold cyan",
+}
+_T = TypeVar("_T")
+_LABEL = len("do this") + len(_GAP)
+
+
+def render(  # noqa: PLR0913 - each is a flag of the command line
+    report: Report,
+    *,
+    width: int | None,
+    color: bool,
+    limit: int = 20,
+    all: bool = False,  # noqa: A002 - the flag's name
+    root: str | None = None,
+    next_steps: Sequence[tuple[str, str]] = (),
+) -> str:
+    """The report as text that ends with a newline; worst finding first.
+
+    Args:
+        report: what to show.
+        width: columns that no line exceeds, at least 20; None for those of the terminal, or 80.
+        color: whether to use ANSI styles; without them the text has no control codes.
+        limit: findings to show; the others are summed up in one line.
+        all: show every finding, every frame of a call path and every guard's own text.
+        root: folder to which paths are shown relative, besides that in which the script ran.
+        next_steps: (command, what it does) lines for the end.
+    """
+    columns = shutil.get_terminal_size((80, 24)).columns if width is None else width
+    layout = _Layout(max(_NARROWEST, min(columns, _WIDEST)))
+    lines = layout.screen(terminal_view.build(report, limit=limit, all=all, root=root), next_steps)
+    for line in lines:
+        line.rstrip()
+    return _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)
+
+
+def _ansi(lines: Iterable[Text]) -> str:
+    # The caller has decided: no variable of the environment may overrule it.
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", _environ={})
+    with console.capture() as captured:
+        for line in lines:
+            console.print(line, soft_wrap=True, highlight=False)
+    return captured.get()
+
+
+class _Layout:
+    """Lays a view out in a width; every method returns lines that fit."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.console = Console(file=io.StringIO(), width=width, _environ={})
+
+    def screen(self, view: View, next_steps: Sequence[tuple[str, str]]) -> list[Text]:
+        alarm = self.wrap(Text(view.alarm, "bold red")) if view.alarm else []
+        blocks = [alarm + self.flow(view.header), self.flow(view.totals)]
+        if view.verdict:
+            blocks.append(self.wrap(Text(view.verdict, "green")))
+        number_width = len(str(len(view.groups))) + 1
+        blocks += [self.group(group, number_width) for group in view.groups]
+        if view.more:
+            blocks.append(self.wrap(Text(view.more)))
+        label_width = max((cell_len(label) for label, _ in view.notes), default=0) + len(_GAP)
+        notes = [self.labelled(label, text, "", label_width) for label, text in view.notes]
+        blocks.append([line for note in notes for line in note])
+        blocks.append(self.next_steps(next_steps))
+        spaced = [line for block in blocks if block for line in (Text(), *block)]
+        return spaced[1:]
+
+    def group(self, group: Group, number_width: int) -> list[Text]:
+        number = Text(f"{group.number:>{number_width}}{_GAP}", "dim")
+        indent = " " * (2 if self.width < _NARROW else number.cell_len)
+        title = Text.assemble((group.code, _KIND_STYLES[group.kind]), _GAP, (group.title, "bold"))
+        lines = self.sides(number, title, Text(group.amount, "bold"), indent)
+        for place in group.places:
+            lines += self.place(place, indent)
+        return lines + self.details(group.details, indent)
+
+    def place(self, place: Place, indent: str) -> list[Text]:
+        where = Text.assemble((place.where, "cyan"), _GAP if place.function else "", (place.function, "bold"))
+        gb_id = Text(place.gb_id, "dim")
+        whole = Text.assemble(where, _GAP, place.counts) if place.counts else where
+        if len(indent) + whole.cell_len + len(_GAP) + gb_id.cell_len <= self.width:
+            lines = self.sides(Text(indent), whole, gb_id, indent)
+        else:
+            lines = self.sides(Text(indent), where, gb_id, indent)
+            lines += self.wrap(Text(place.counts), indent) if place.counts else []
+        lines += self.source(place, indent + (_GAP if self.width < _NARROW else "   "))
+        return lines + self.details(place.details, indent)
+
+    def source(self, place: Place, indent: str) -> list[Text]:
+        shown = excerpt(place.location, self.width - len(indent))
+        if shown is None:
+            return []
+        lines = [Text(indent + shown.text)]
+        if shown.mark:
+            offset, width = shown.mark
+            lines.append(Text.assemble(indent, " " * offset, ("^" * width, "bold red")))
+        return lines
+
+    def next_steps(self, steps: Sequence[tuple[str, str]]) -> list[Text]:
+        label = f"next{_GAP}"
+        column = max((cell_len(command) for command, _ in steps), default=0) + len(_GAP)
+        lines = []
+        for first, (command, purpose) in _first(steps):
+            prefix = Text(label if first else " " * len(label), "dim")
+            line = Text.assemble(prefix, (command, "bold"), " " * (column - cell_len(command)), purpose)
+            if line.cell_len <= self.width:
+                lines.append(line)
+            else:
+                lines += self.hang(prefix, Text(command, "bold"))
+                lines += self.wrap(Text(purpose), " " * (len(label) + len(_GAP)))
+        return lines
+
+    # ---- lines ----
+
+    def sides(self, prefix: Text, left: Text, right: Text, indent: str) -> list[Text]:
+        """Left, and right at the far end of its last line, or of a line of its own."""
+        pieces = self.pieces(left, self.width - max(prefix.cell_len, len(indent)))
+        lines = [Text.assemble(prefix if first else indent, piece) for first, piece in _first(pieces)]
+        if not right:
+            return lines
+        space = self.width - lines[-1].cell_len - right.cell_len
+        if space >= len(_GAP):
+            lines[-1] = Text.assemble(lines[-1], " " * space, right)
+            return lines
+        space = self.width - right.cell_len
+        return lines + ([Text.assemble(" " * space, right)] if space >= 0 else self.wrap(right, indent))
+
+    def details(self, details: Sequence[Detail], indent: str) -> list[Text]:
+        return [
+            line
+            for label, texts in details
+            for first, text in _first(texts)
+            for line in self.labelled(label if first else "", text, indent, _LABEL)
+        ]
+
+    def labelled(self, label: str, text: str, indent: str, label_width: int) -> list[Text]:
+        return self.hang(Text.assemble(indent, (label.ljust(label_width), "dim")), Text(text))
+
+    def hang(self, prefix: Text, body: Text) -> list[Text]:
+        """The body beside the prefix, its later lines under its first."""
+        pieces = self.pieces(body, self.width - prefix.cell_len)
+        later = Text(" " * prefix.cell_len)
+        return [Text.assemble(prefix if first else later, piece) for first, piece in _first(pieces)]
+
+    def wrap(self, text: Text, indent: str = "") -> list[Text]:
+        """The text in as many lines as it takes."""
+        return [Text.assemble(indent, piece) for piece in self.pieces(text, self.width - len(indent))]
+
+    def pieces(self, text: Text, width: int) -> list[Text]:
+        return list(text.wrap(self.console, width, overflow="fold")) or [Text()]
+
+    def flow(self, items: Sequence[str]) -> list[Text]:
+        """Items side by side, a new line before one that does not fit; the first one stands out."""
+        lines: list[Text] = []
+        for first, item in _first(items):
+            text = Text(item, "bold" if first else "")
+            if lines and lines[-1].cell_len + len(_DOT) + text.cell_len <= self.width:
+                lines[-1] = Text.assemble(lines[-1], (_DOT, "dim"), text)
+            else:
+                lines += self.wrap(text)
+        return lines
+
+
+def _first(items: Iterable[_T]) -> Iterable[tuple[bool, _T]]:
+    return ((index == 0, item) for index, item in enumerate(items))

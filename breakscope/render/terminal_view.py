@@ -1,0 +1,241 @@
+"""What the terminal shows of a report, before any layout: order, grouping, words.
+
+Every text in a view is harmless and without a line break; every number has its unit.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from breakscope.model import Finding, FindingKind, Report, Run
+from breakscope.render.terminal_finding import Group, Maker
+from breakscope.render.text import (
+    NOT_MEASURED,
+    and_more,
+    count,
+    first_line,
+    harmless,
+    milliseconds,
+    per_step,
+    seconds,
+    short_path,
+)
+
+_KIND_ORDER: dict[FindingKind, int] = {"skip": 0, "graph_break": 1, "recompile": 2}
+_SHOWN_NAMES = 3
+_SHOWN_ITEMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A whole screen.
+
+    Attributes:
+        alarm: why the rest must not be taken at face value; stands in the first line.
+        verdict: one sentence where there are no findings.
+        more: one line about the findings that are not shown.
+        notes: (label, text) lines after the findings.
+    """
+
+    alarm: str | None
+    header: tuple[str, ...]
+    totals: tuple[str, ...]
+    verdict: str | None
+    groups: tuple[Group, ...]
+    more: str | None
+    notes: tuple[tuple[str, str], ...]
+
+
+def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  # noqa: A002 - the flag's name
+    """The view of a report, at most ``limit`` findings of it unless ``all``."""
+    folders = tuple(folder for folder in (root, report.run.cwd) if folder)
+    shown, hidden = _limited(_grouped(report.findings), None if all else max(limit, 0))
+    maker = Maker(report, folders, all)
+    return View(
+        alarm=_alarm(report),
+        header=_header(report, folders),
+        totals=_totals(report),
+        verdict=_verdict(report),
+        groups=tuple(maker.group(number, *group) for number, group in enumerate(shown, 1)),
+        more=_more(hidden),
+        notes=_notes(report, all),
+    )
+
+
+# ---- what is shown, and in which order ----
+
+
+def _weight(findings: Sequence[Finding]) -> tuple[float, ...]:
+    """Sorts the worst first: cost where known, crossings, skips before breaks, occurrences."""
+    return (
+        -sum(finding.cost.ms_per_step for finding in findings if finding.cost),
+        -sum(finding.counts.crossings or 0 for finding in findings),
+        min(_KIND_ORDER[finding.kind] for finding in findings),
+        -sum(finding.counts.occurrences for finding in findings),
+    )
+
+
+def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        place = finding.location
+        # Without a function nothing but the line says what belongs together.
+        key = (finding.code, place.file, place.function or f"line {place.line}")
+        groups.setdefault(key, []).append(finding)
+    ordered = [sorted(group, key=lambda one: (_weight([one]), _position(one))) for group in groups.values()]
+    return sorted(ordered, key=lambda group: (_weight(group), _position(group[0])))
+
+
+def _position(finding: Finding) -> tuple[str, int, int]:
+    return finding.location.file, finding.location.line, finding.location.column or 0
+
+
+def _limited(
+    groups: list[list[Finding]], limit: int | None
+) -> tuple[list[tuple[list[Finding], list[Finding]]], list[Finding]]:
+    """(whole group, its findings to show) of each group to show, and the findings that are not."""
+    shown, hidden = [], []
+    left = sum(map(len, groups)) if limit is None else limit
+    for group in groups:
+        part, rest = group[:left], group[left:]
+        left -= len(part)
+        hidden += rest
+        if part:
+            shown.append((group, part))
+    return shown, hidden
+
+
+def _more(hidden: list[Finding]) -> str | None:
+    if not hidden:
+        return None
+    codes = Counter(finding.code for finding in hidden)
+    files = {code: {one.location.file for one in hidden if one.code == code} for code in codes}
+    kinds = (
+        f"{number:,} {harmless(code)} in {count(len(files[code]), 'file')}"
+        for code, number in codes.most_common()
+    )
+    return f"and {len(hidden):,} more: {and_more(kinds, _SHOWN_ITEMS)} … --all shows them"
+
+
+# ---- the lines about the run ----
+
+
+def _alarm(report: Report) -> str | None:
+    parts = []
+    if report.reconciliation.vacuous:
+        parts.append("VACUOUS: nothing was compiled, so this report says nothing about the script")
+    ended = _ended_badly(report.run)
+    if ended:
+        parts.append(f"{ended}; the report holds what was seen up to then")
+    return " · ".join(parts) or None
+
+
+def _ended_badly(run: Run) -> str | None:
+    if run.status == "script_error":
+        return f"FAILED: the script ended with {_exit(run.exit_code)}"
+    if run.status == "killed":
+        return f"KILLED: the script was killed with {_exit(run.exit_code)}"
+    if run.status == "timeout":
+        return f"TIMED OUT: the script was stopped after {seconds(run.duration_s)}"
+    if run.status == "interrupted":
+        return f"INTERRUPTED: the script was stopped after {seconds(run.duration_s)}"
+    return None
+
+
+def _exit(code: int | None) -> str:
+    if code is None:
+        return "an unknown exit status"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"exit status {code}"
+
+
+def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:
+    run = report.run
+    backend = f"backend {harmless(run.backend)}" + (f", mode {harmless(run.mode)}" if run.mode else "")
+    status = run.status.replace("_", " ")
+    if run.status == "ok" and run.exit_code:
+        status += f", exit status {run.exit_code}"
+    duration = f"{count(report.totals.steps, 'step')}, {seconds(run.duration_s)}"
+    return (
+        f"breakscope scan {short_path(run.script, folders)}",
+        f"torch {harmless(run.torch)}" if run.torch else "torch version not known",
+        _device(run),
+        backend,
+        *([count(run.world_size, "rank")] if run.world_size > 1 else []),
+        f"compiled: {_compiled(run)}",
+        status,
+        duration,
+    )
+
+
+def _device(run: Run) -> str:
+    device = run.device
+    if device is None:
+        return "device not known"
+    name = device.type if device.name.lower() == device.type.lower() else f"{device.type} {device.name}"
+    return harmless(f"{device.count} x {name}" if device.count > 1 else name)
+
+
+def _compiled(run: Run) -> str:
+    if run.targets:
+        names = [
+            f"{harmless(one.name)} (by {'breakscope' if one.by == 'breakscope' else f'the {one.by}'})"
+            for one in run.targets
+        ]
+    else:
+        names = [harmless(name) for name in run.compiled]
+    return and_more(dict.fromkeys(names), _SHOWN_NAMES) or "nothing"
+
+
+def _totals(report: Report) -> tuple[str, ...]:
+    totals = report.totals
+    crossings = count(totals.crossings, "crossing")
+    if totals.crossings and totals.steps:
+        crossings += f" ({per_step(totals.crossings, totals.steps)})"
+    return (
+        f"{count(totals.sites, 'site')}, {crossings}",
+        count(totals.occurrences, "occurrence"),
+        count(totals.recompiles, "recompile"),
+        f"{count(totals.skips, 'frame')} skipped",
+        f"{count(totals.regions, 'region')}, {count(totals.ops, 'op')}",
+        *([_lost(report)] if report.findings else []),
+    )
+
+
+def _lost(report: Report) -> str:
+    """How much of a step is lost; the whole step follows from the largest cost and its share."""
+    costs = [finding.cost for finding in report.findings if finding.cost]
+    if not costs:
+        return f"cost {NOT_MEASURED}"
+    lost = milliseconds(sum(cost.ms_per_step for cost in costs))
+    worst = max(costs, key=lambda cost: cost.ms_per_step)
+    of = f" of {milliseconds(worst.ms_per_step / worst.share)}" if worst.share else ""
+    return f"about {lost}{of} ms a step lost at breaks"
+
+
+def _verdict(report: Report) -> str | None:
+    if report.findings or report.reconciliation.vacuous:
+        return None
+    found = "no graph break, no recompile, no skipped frame"
+    return f"{found} found" if report.run.status == "ok" else f"{found} up to then"
+
+
+def _notes(report: Report, all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002 - the flag's name
+    notes = [("note", harmless(note)) for note in report.run.notes]
+    unattributed = report.reconciliation.unattributed
+    if unattributed:
+        notes.append(
+            ("unattributed", f"{count(len(unattributed), 'event')} of Dynamo that could not be placed:")
+        )
+    shown = unattributed if all else unattributed[:_SHOWN_ITEMS]
+    for one in shown:
+        place = f" [{harmless(one.compile_id)}]" if one.compile_id else ""
+        notes.append(("", f"{harmless(one.kind)}{place}: {first_line(one.text)}"))
+    if len(shown) < len(unattributed):
+        notes.append(("", f"and {len(unattributed) - len(shown):,} more … --all shows them"))
+    return tuple(notes)
