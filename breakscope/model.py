@@ -49,6 +49,7 @@ class Location:
         file: path as Python knew it (absolute when the script's was).
         function: qualified name where the source could be read, else the bare code name.
         source: the text of ``line`` without its indentation; None where the source is not on disk.
+        indent: how many characters of indentation ``source`` lacks; columns count them in.
         owner: whose code it is: the user's project, an installed library, or torch itself.
     """
 
@@ -60,6 +61,7 @@ class Location:
     function: str | None = None
     source: str | None = None
     owner: Owner = "project"
+    indent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ BRANCH = Finding(
         end_column=31,
         function="Block.forward",
         source="if y.abs().max() > 1e4:",
+        indent=8,
     ),
     stack=(
         Frame(f"{PROJECT}/train.py", 88, "main", "loss = step(net, batch)"),
@@ -85,7 +86,7 @@ ITEM = replace(
     title="Python scalar read out of a tensor",
     reason="Unsupported Tensor.item() call with capture_scalar_outputs=False",
     location=Location(
-        f"{PROJECT}/model.py", 62, 13, 62, 28, "Net.forward", "scale = x.mean().item() + eps", "project"
+        f"{PROJECT}/model.py", 62, 13, 62, 28, "Net.forward", "scale = x.mean().item() + eps", "project", 4
     ),
     stack=(),
     counts=Counts(1, 4, ("2/0",)),
@@ -107,6 +108,7 @@ LOGGER = replace(
         "T5Stack.forward",
         "logger.warning_once(",
         "library",
+        16,
     ),
     stack=(
         Frame(f"{PROJECT}/train.py", 88, "main", "loss = step(net, batch)"),
@@ -125,7 +127,7 @@ LOOP = replace(
     gb_id="GB7000",
     title="frame skipped: break in a loop, try or with, whole function runs eagerly",
     reason="Attempted to call function marked as skipped\ntime.time",
-    location=Location(f"{PROJECT}/model.py", 14, 18, 14, 29, "Net.forward", "start = time.time()", "project"),
+    location=Location(f"{PROJECT}/model.py", 14, 17, 14, 28, "Net.forward", "start = time.time()", "project", 8),
     stack=(Frame(f"{PROJECT}/train.py", 88, "main"), Frame(f"{PROJECT}/model.py", 14, "Net.forward")),
     counts=Counts(1, 4, ("0/0",)),
     cost=None,
@@ -341,32 +343,39 @@ LONG_LINE = replace(
             location=replace(
                 BRANCH.location,
                 source="table = [" + "first, " * 40 + "x.sum().item(), " + "last, " * 40 + "]",
-                column=4 + 1 + len("table = [") + 7 * 40,
-                end_column=4 + 1 + len("table = [") + 7 * 40 + len("x.sum().item()"),
+                column=8 + 1 + len("table = [") + 7 * 40,
+                end_column=8 + 1 + len("table = [") + 7 * 40 + len("x.sum().item()"),
             ),
         ),
     ),
 )
+
+
+def _layer(number: int) -> Finding:
+    """One of many: four to a layer, two kinds in turn, each in a place of its own."""
+    like = LOGGER if number % 2 else BRANCH
+    file, line, function = (
+        f"{PROJECT}/layers/layer_{number // 4}.py",
+        number + 1,
+        f"Layer{number // 4}.forward",
+    )
+    return replace(
+        like,
+        fingerprint=f"finding-{number}",
+        cost=None,
+        counts=Counts(1, number + 1),
+        location=replace(
+            like.location, file=file, line=line, end_line=line, function=function, owner="project"
+        ),
+        stack=(*like.stack[:-1], Frame(file, line, function)),
+        called_from=None,
+    )
+
+
 HUNDRED = replace(
     CLEAN,
     totals=replace(TOTALS, sites=100, occurrences=100, crossings=5050),
-    findings=tuple(
-        replace(
-            LOGGER if number % 2 else BRANCH,
-            fingerprint=f"finding-{number}",
-            cost=None,
-            counts=Counts(1, number + 1),
-            location=replace(
-                (LOGGER if number % 2 else BRANCH).location,
-                file=f"{PROJECT}/layers/layer_{number // 4}.py",
-                line=number + 1,
-                end_line=number + 1,
-                function=f"Layer{number // 4}.forward",
-                owner="project",
-            ),
-        )
-        for number in range(100)
-    ),
+    findings=tuple(_layer(number) for number in range(100)),
 )
 
 SAMPLES: dict[str, Report] = {

@@ -63,7 +63,6 @@ class Agent:
         self.start_event()
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
-        sys.excepthook = _without_our_frames(sys.excepthook)
         if self.settings.function is not None:
             targets.install(
                 targets.Target.parse(self.settings.function),
@@ -81,6 +80,7 @@ class Agent:
         """Hook torch, which has just been imported."""
         from breakscope.capture import dynamo
 
+        sys.excepthook = _without_our_frames(sys.excepthook)
         self.dynamo = dynamo.TorchHooks(self)
         self.dynamo.install()
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)

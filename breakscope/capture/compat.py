@@ -148,6 +148,12 @@ ACCESSES: dict[str, Access] = {
             "--mode has no effect",
         ),
         _since_29(
+            "skipped_by_rule",
+            "torch._dynamo.trace_rules:check",
+            "tells the modules of torch itself, which Dynamo compiles only inside another frame",
+            "--compile auto does not compile a network that is one nn.Sequential",
+        ),
+        _since_29(
             "graph_task_id",
             "torch._C:_current_graph_task_id",
             "a module called again by checkpointing inside backward is not an outermost call",

@@ -134,6 +134,7 @@ class TorchHooks:
         outermost = OutermostCall(
             in_backward=lambda: task_id is not compat.MISSING and task_id() != -1,
             wants=self._agent.wants_outermost,
+            skips=_skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
             caller=torch.nn.Module._wrapped_call_impl.__code__,
@@ -514,6 +515,11 @@ class _Call(AbstractContextManager[None]):
         self._local.depth -= 1
         if self._local.depth == 0:
             self._agent.outermost_call_ended()
+
+
+def _skipped_by_rule(function: Any) -> bool:
+    check = compat.get("skipped_by_rule")
+    return check is not compat.MISSING and bool(check(function))
 
 
 def _drop(record: logging.LogRecord) -> bool:

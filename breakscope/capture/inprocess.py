@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch._dynamo
 
@@ -13,13 +14,22 @@ from breakscope.capture.events import Counters, Event, EventList
 from breakscope.capture.settings import Settings
 
 
-def capture(run: Callable[[], None]) -> tuple[list[Event], Sequence[int]]:
-    """Run something with every hook in place; return the events and the counting slots.
+def capture(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    backend: str | Callable[..., Any],
+    fullgraph: bool,
+    dynamic: bool | None,
+) -> tuple[list[Event], Sequence[int]]:
+    """Call a function, compiled, with every hook in place; return the events and the counting slots.
 
-    The hooks are out again afterwards, also if ``run`` raises, and Dynamo's caches are reset before
-    and after: compiled code that counts must not stay behind.
+    The hooks are out again afterwards, also if the function raises, and Dynamo's caches are reset
+    before and after: compiled code that counts must not stay behind.
     """
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
     sink, counters = EventList(), Counters.in_memory()
     settings = Settings(compile="script", backend="as-script", keep_fullgraph=True, roots=(str(Path.cwd()),))
     agent = Agent(settings, sink, counters)
@@ -28,7 +38,8 @@ def capture(run: Callable[[], None]) -> tuple[list[Event], Sequence[int]]:
     try:
         hooks.install()
         hooks.install_dynamo()
-        run()
+        inner = getattr(function, "_torchdynamo_orig_callable", function)
+        torch.compile(inner, backend=backend, fullgraph=fullgraph, dynamic=dynamic)(*args, **kwargs)
         hooks.finish()
     finally:
         hooks.uninstall()

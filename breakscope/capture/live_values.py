@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
@@ -28,20 +30,23 @@ def read(sources: Iterable[str], frame: Any) -> dict[str, str]:
 
 def describe(value: Any) -> str:
     """A value in one short line that never runs the user's own ``__repr__``."""
+    if isinstance(value, Enum):
+        return _cut(f"{type(value).__qualname__}.{value.name}")
     if isinstance(value, _SIMPLE):
         return _cut(repr(value))
     if isinstance(value, tuple | list) and len(value) <= 8 and all(isinstance(v, _SIMPLE) for v in value):
         return _cut(repr(value))
     kind = type(value)
+    # Before asking for attributes: the class torch.Tensor has a dtype and a shape too, and cannot tell them.
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+        return _cut(f"{value.__module__}.{value.__qualname__}")
     if hasattr(value, "dtype") and hasattr(value, "shape") and kind.__module__.startswith("torch"):
         return f"{kind.__name__}({tuple(value.shape)}, {value.dtype}, {value.device})"
     if kind.__module__.startswith("torch") and kind.__name__ in ("dtype", "device", "Size", "layout"):
         return _cut(str(value))
-    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
-        return _cut(f"{value.__module__}.{value.__qualname__}")
     if isinstance(value, dict):
         return _cut(f"dict with {len(value)} keys: {', '.join(map(str, list(value)[:6]))}")
-    if isinstance(value, tuple | list | set | frozenset):
+    if isinstance(value, tuple | list | set | frozenset | deque):
         return f"{kind.__name__} of {len(value)}"
     return _cut(f"{kind.__qualname__} object")
 

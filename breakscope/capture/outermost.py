@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import sys
 import threading
+import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch.compiler
+
+from breakscope.diagnose.owners import owner_of
 
 
 class OutermostCall:
@@ -23,6 +27,8 @@ class OutermostCall:
         in_backward: whether autograd is running: a module called there is one that activation
             checkpointing calls again.
         wants: whether breakscope compiles at all at this moment (the script may compile by itself).
+        skips: whether Dynamo refuses to compile a function as a frame of its own: torch's own
+            modules, such as a whole network that is one ``nn.Sequential``.
         compile_call: gives the compiled form of a ``_call_impl`` function.
         on_call: told of each outermost call before it happens.
         caller: the code of ``nn.Module._wrapped_call_impl``, the only one that is answered.
@@ -32,17 +38,20 @@ class OutermostCall:
         self,
         in_backward: Callable[[], bool],
         wants: Callable[[], bool],
+        skips: Callable[[Any], bool],
         compile_call: Callable[[Any], Callable[..., Any]],
         on_call: Callable[[Any], None],
         caller: Any,
     ) -> None:
         self._in_backward = in_backward
         self._wants = wants
+        self._skips = skips
         self._compile_call = compile_call
         self._on_call = on_call
         self._caller = caller
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._wrapped: weakref.WeakKeyDictionary[Any, Callable[..., Any]] = weakref.WeakKeyDictionary()
 
     def __get__(self, module: Any, owner: type | None = None) -> Callable[..., Any] | None:
         # Dynamo folds is_compiling() into a constant: the rest disappears from what it traces.
@@ -57,15 +66,45 @@ class OutermostCall:
     def run(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ``module``, compiled, with everything inside it left to Dynamo."""
         self._on_call(module)
-        function = type(module)._call_impl
-        compiled = self._compiled.get(function)
-        if compiled is None:
-            compiled = self._compiled[function] = self._compile_call(function)
+        compiled = self._compiled_for(module)
         self._inside.yes = True
         try:
             return compiled(module, *args, **kwargs)
         finally:
             self._inside.yes = False
+
+    def _compiled_for(self, module: Any) -> Callable[..., Any]:
+        if self._skips(type(module).forward):
+            # As torch.compile does for these, the call is wrapped in a function that Dynamo takes.
+            # One for each module: several share their class's code, and would share its cache.
+            if module not in self._wrapped:
+                self._wrapped[module] = self._compile_call(_wrapper_at_call_site(type(module).__name__))
+            return self._wrapped[module]
+        function = type(module)._call_impl
+        if function not in self._compiled:
+            self._compiled[function] = self._compile_call(function)
+        return self._compiled[function]
+
+
+def _call(self: Any, *args: Any, **kwargs: Any) -> Any: return self._call_impl(*args, **kwargs)  # noqa: E704
+
+
+def _wrapper_at_call_site(name: str) -> Callable[..., Any]:
+    """A function that calls a module, with the name and the place of the script's call of it.
+
+    Dynamo shows this place in its records; it is what the user would look for.
+    """
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        frame.f_code.co_filename == __file__ or owner_of(frame.f_code.co_filename, ()) == "torch"
+    ):
+        frame = frame.f_back
+    if frame is None:
+        return _call
+    code = _call.__code__.replace(
+        co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno, co_name=name, co_qualname=name
+    )
+    return types.FunctionType(code, frame.f_globals)
 
 
 class _Call:

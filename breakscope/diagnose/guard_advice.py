@@ -8,6 +8,7 @@ from collections.abc import Callable
 from breakscope.model import Guard, GuardCause
 
 _MANY = 6
+_NUMBER = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?$")
 _GLOBAL = re.compile(r"\bG\['(?P<name>\w+)'\]")
 
 _TITLES: dict[GuardCause, str] = {
@@ -39,19 +40,19 @@ def describe(guard: Guard) -> str:
         if guard.expression:
             return f"guard failed: {guard.expression}"
         return "no guard failed: another backend than before, or a fault of Dynamo"
-    name = guard.source or "a value that Dynamo does not name"
+    name = guard.source or "a tensor"
     if (found := _GLOBAL.search(guard.expression)) and name.startswith(found["name"]):
         name = f"global {name}"
     what = _TITLES[guard.cause].format(name=name)
     if guard.dimension is not None:
         kind = "stride" if guard.cause == "stride" else "size"
         what = f"{kind} of {name}, dimension {guard.dimension}"
-    if guard.expected is None and guard.actual is None:
-        return f"{what}: another than it was compiled for"
-    actual = guard.actual if guard.actual is not None else "another"
-    return (
-        f"{what}: compiled for {guard.expected}, got {actual}" if guard.expected else f"{what}: got {actual}"
-    )
+    elif name.startswith(("value", "type of")):
+        what = name
+    expected, actual = guard.expected or "another", guard.actual or "another"
+    if expected.startswith("with"):
+        return f"{what}: compiled {expected}, called {actual}"
+    return f"{what}: compiled for {expected}, got {actual}"
 
 
 def remedy(guard: Guard) -> str:
@@ -60,7 +61,7 @@ def remedy(guard: Guard) -> str:
     if advise:
         return advise(guard, guard.source or "it")
     text = _REMEDIES[guard.cause].format(name=guard.source or "it")
-    return f"{text} ({_values(guard)} were seen)" if len(guard.values) > 1 else text
+    return text + _seen(guard)
 
 
 _REMEDIES: dict[GuardCause, str] = {
@@ -73,7 +74,6 @@ _REMEDIES: dict[GuardCause, str] = {
     "item_value": "keep the {name} a tensor instead of reading it with .item(), or set"
     " torch._dynamo.config.capture_scalar_outputs = True, so that no number enters the code after the break",
     "type": "pass {name} always as one type",
-    "container": "keep the items of {name} the same in number and names, or choose outside the compiled code",
     "aliasing": "pass {name} always as one tensor or always as different ones, with .clone() where they meet",
 }
 
@@ -81,24 +81,26 @@ _REMEDIES: dict[GuardCause, str] = {
 def _size(guard: Guard, name: str) -> str:
     if "Guard failed on a parameter" in guard.expression:
         return f"keep the shape of {name}, or set torch._dynamo.config.force_parameter_static_shapes = False"
-    if guard.source is None or guard.dimension is None:
-        return f"call mark_dynamic and its like in the same way on {name} before every call"
+    if guard.source is None or "marks" in (guard.expected or ""):
+        return f"call mark_dynamic, mark_static and the like in one way for {name} before every call"
+    if guard.dimension is None:
+        return f"keep the sizes of {name} such that {guard.expected}, or take away the branch on them"
     if name.startswith("value"):
         return f"remove the graph break that the {name} crosses, so that its size is symbolic with the rest"
-    dimension, values = guard.dimension, _values(guard)
-    if guard.cause == "size":
-        return (
-            f"call torch._dynamo.mark_dynamic({name}, {dimension}) before the call, or pad to one of {values}"
-        )
-    came = f" ({values} came)" if values else ""
-    if set(guard.values) and set(guard.values) <= {"0", "1"}:
-        return (
-            f"avoid sizes 0 and 1 in dimension {dimension} of {name}, which are compiled apart, or call"
-            f" torch._dynamo.decorators.mark_unbacked({name}, {dimension}) before the call{came}"
-        )
-    return (
-        f"pad dimension {dimension} of {name} so that {guard.expected}, or take away the branch on it{came}"
-    )
+    if guard.cause == "symbolic_shape":
+        return _symbolic_size(guard, name)
+    apart = " (sizes 0 and 1 are compiled apart all the same)" if {"0", "1"} & set(guard.values) else ""
+    call = f"torch._dynamo.mark_dynamic({name}, {guard.dimension})"
+    return f"call {call} before the call{apart}, or pad to one of {_values(guard)}"
+
+
+def _symbolic_size(guard: Guard, name: str) -> str:
+    dimension = f"dimension {guard.dimension} of {name}"
+    came = f" ({_values(guard)} came)" if guard.values else ""
+    if guard.values and set(guard.values) <= {"0", "1"}:
+        call = f"torch._dynamo.decorators.mark_unbacked({name}, {guard.dimension})"
+        return f"avoid sizes 0 and 1 in {dimension}, which are compiled apart, or use {call}{came}"
+    return f"keep {dimension} such that {guard.expected}, or take away the branch on it{came}"
 
 
 def _stride(guard: Guard, name: str) -> str:
@@ -110,9 +112,7 @@ def _stride(guard: Guard, name: str) -> str:
 def _dispatch_keys(guard: Guard, name: str) -> str:
     keys = f"{guard.expected} {guard.actual}"
     if "FuncTorch" in keys:
-        return (
-            f"pass {name} always inside the same torch.func transforms, or compile the transformed function"
-        )
+        return f"pass {name} always inside the same torch.func transforms, or compile outside them"
     if "Conjugate" in keys or "Negative" in keys:
         return f"call .resolve_conj().resolve_neg() on {name} before the call"
     if "Autograd" in keys or "ADInplaceOrView" in keys:
@@ -123,25 +123,36 @@ def _dispatch_keys(guard: Guard, name: str) -> str:
 def _float(guard: Guard, name: str) -> str:
     if ".param_groups[" in name and name.endswith("['lr']"):
         return f"give the optimizer its learning rate as a tensor: lr=torch.tensor({guard.expected})"
-    return f"pass {name} as a tensor, such as torch.tensor({guard.expected}), or keep it the same"
+    return f"pass {name} as a tensor, torch.tensor({name}), or keep it the same{_seen(guard)}"
 
 
 def _attribute(guard: Guard, name: str) -> str:
     if name.endswith(".training"):
         return f"set train() or eval() before the first call and keep it: {name} costs one compilation a mode"
-    if guard.expected in ("set", "not set"):
+    if guard.expected in ("set", "unset"):
         return f"assign {name} in __init__, so that it is always there"
-    integer = guard.expected is not None and guard.expected.lstrip("-").isdigit()
-    option = ", or set torch._dynamo.config.allow_unspec_int_on_nn_module = True" if integer else ""
-    return f"keep {name} the same between calls, or make it a tensor{option} ({_values(guard)} were seen)"
+    option = ""
+    if guard.expected and _NUMBER.match(guard.expected):
+        option = ", or make it a tensor"
+        if "." not in guard.expected:
+            option += ", or set torch._dynamo.config.allow_unspec_int_on_nn_module = True"
+    return f"keep {name} the same between calls{option}{_seen(guard)}"
 
 
 def _identity(guard: Guard, name: str) -> str:
     if name == "backend":
         return "pass the same backend object to every torch.compile of this function"
+    if "freed" in (guard.expected or ""):
+        return f"keep the object alive between calls and pass it again, so that the {name} stays the same"
     if guard.source is None:
-        return "keep alive, and pass again, the object that was compiled for"
+        return "pass one and the same object in every call"
     return f"pass one and the same object as {name}, or compile a function for each"
+
+
+def _container(guard: Guard, name: str) -> str:
+    if guard.expected in ("set", "unset", "with the attribute", "present"):
+        return f"define {name} on every object that is passed, or on none"
+    return f"keep the items of {name} the same in number and names{_seen(guard)}"
 
 
 _STATE = (
@@ -187,7 +198,7 @@ _STATE = (
 )
 
 
-def _global_state(guard: Guard, name: str) -> str:
+def _global_state(_guard: Guard, name: str) -> str:
     for word, text in _STATE:
         if word in name:
             return text
@@ -208,9 +219,14 @@ _SPECIAL: dict[GuardCause, Callable[[Guard, str], str]] = {
     "float_value": _float,
     "module_attribute": _attribute,
     "identity": _identity,
+    "container": _container,
     "global_state": _global_state,
     "other": _other,
 }
+
+
+def _seen(guard: Guard) -> str:
+    return f" ({_values(guard)} were seen)" if len(guard.values) > 1 else ""
 
 
 def _values(guard: Guard) -> str:

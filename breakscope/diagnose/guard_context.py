@@ -13,6 +13,9 @@ from breakscope.model import Guard, GuardCause
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _CLASS = re.compile(r"<(?:class|enum) '(?P<name>.+)'>$")
+# What capture writes for a container, and for a source that is no longer there.
+_COUNTED = re.compile(r"\w+ (?:of|with) (?P<count>\d+)\b")
+_UNREADABLE = "not readable"
 _MAX_TEXT = 100
 _MODULE_HOLDERS = frozenset({"_modules", "_parameters", "_buffers"})
 
@@ -58,7 +61,7 @@ class Context:
     def actual(self, path: Path | None) -> str | None:
         """What a live hook saw at a path."""
         seen = self.actuals.get(path.raw) if path else None
-        return short(seen) if seen is not None else None
+        return short(seen) if seen is not None and not seen.startswith(_UNREADABLE) else None
 
     def actual_type(self, path: Path | None) -> str | None:
         """The name of the type that a live hook saw at a path."""
@@ -66,13 +69,15 @@ class Context:
         return type_name(seen) if seen else None
 
     def length(self, path: Path | None) -> str | None:
-        """How many items a live hook saw, where its text tells."""
-        if (seen := self.actuals.get(path.raw) if path else None) is None:
+        """How many items a live hook saw; None where its text does not tell."""
+        if (seen := self.actual(path)) is None:
             return None
+        if counted := _COUNTED.match(seen):
+            return items(int(counted["count"]))
         try:
             return items(len(ast.literal_eval(seen)))
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            return short(seen)
+            return None
 
     def on_module(self, path: Path) -> bool:
         """Whether a value is kept on the object that runs: ``self.counter``, or on any nn.Module.

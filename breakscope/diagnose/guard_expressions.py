@@ -146,16 +146,8 @@ def _relation(node: ast.expr, context: Context) -> Guard | None:
         source = context.words(named[0]) if named else None
         return context.guard("symbolic_shape", source, context.expression, seen=())
     match node:
-        case ast.Compare(left, [ast.Is()], [right]) if (one := path_of(left)) and (other := path_of(right)):
-            source = f"{context.words(one)} and {context.words(other)}"
-            return context.guard("aliasing", source, "the same object", "different objects")
-        case ast.Compare(left, [ast.Is() | ast.IsNot() as test], [ast.Constant(None)]) if path := path_of(
-            left
-        ):
-            cause: GuardCause = "module_attribute" if context.on_module(path) else "type"
-            if isinstance(test, ast.IsNot):
-                return context.guard(cause, context.words(path), "not None", "None")
-            return context.guard(cause, context.words(path), "None", context.actual_type(path))
+        case ast.Compare(left, [ast.Is() | ast.IsNot() as test], [right]) if path := path_of(left):
+            return _is_test(path, test, right, context)
         case ast.Compare(left, [ast.Eq()], [right]) if path := path_of(left):
             cause = context.value_cause(path, _value(right))
             actual = context.actual(path)
@@ -165,6 +157,18 @@ def _relation(node: ast.expr, context: Context) -> Guard | None:
         case ast.Compare() if paths:
             return _range(node, paths[0], context)
     return None
+
+
+def _is_test(path: Path, test: ast.cmpop, right: ast.expr, context: Context) -> Guard | None:
+    if other := path_of(right):
+        source = f"{context.words(path)} and {context.words(other)}"
+        return context.guard("aliasing", source, "the same object", "different objects")
+    if not (isinstance(right, ast.Constant) and right.value is None):
+        return None
+    cause: GuardCause = "module_attribute" if context.on_module(path) else "type"
+    if isinstance(test, ast.IsNot):
+        return context.guard(cause, context.words(path), "not None", "None")
+    return context.guard(cause, context.words(path), "None", context.actual_type(path))
 
 
 def _range(node: ast.Compare, path: Path, context: Context) -> Guard:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from breakscope.diagnose.guard_context import Context, type_name
-from breakscope.diagnose.guard_paths import parse, path_of, paths_in
+from breakscope.diagnose.guard_paths import Path, parse, path_of, paths_in
 from breakscope.model import Guard, GuardCause
 
 _TENSOR = re.compile(
@@ -16,7 +17,7 @@ _TENSOR = re.compile(
     r"(?P<parameter>\. Guard failed on a parameter.*)?$",
     re.DOTALL,
 )
-IDENTITY = re.compile(
+_IDENTITY = re.compile(
     r"___check_(?P<what>obj_id|type_id|fake_script_type)\((?P<name>.+), \d+\)(?:, type=(?P<type><.*>))?$"
 )
 _TYPE = re.compile(
@@ -117,7 +118,9 @@ def read_tensor_check(context: Context) -> Guard | None:
     return context.guard("device", source, f"device index {expected}", f"device index {actual}")
 
 
-def _dispatch_keys(context: Context, source: str | None, expected: str, actual: str) -> Guard:
+def _dispatch_keys(context: Context, source: str | None, expected: str, actual: str | None) -> Guard:
+    if actual is None:
+        return context.guard("dispatch_keys", source)
     old, new = _keys(expected), _keys(actual)
     old_device, new_device = _backend(old), _backend(new)
     if old_device and new_device and old_device != new_device:
@@ -144,16 +147,30 @@ def _backend(keys: list[str]) -> str | None:
     return None
 
 
+def identity_source(expression: str) -> Path | None:
+    """What to read for the actual value of an identity or type guard."""
+    if not (found := _IDENTITY.match(expression)) or not (path := path_of(parse(found["name"]))):
+        return None
+    if found["what"] != "obj_id":
+        return path.then("attribute", "__class__")
+    if path.steps and path.steps[-1].key == "__code__":
+        # A function is guarded by its code, and known by its name.
+        return replace(path, steps=path.steps[:-1])
+    return path
+
+
 def read_identity(context: Context) -> Guard | None:
     """``___check_obj_id(...)`` and ``___check_type_id(...)``."""
-    if not (found := IDENTITY.match(context.expression)):
+    if not (found := _IDENTITY.match(context.expression)):
         return None
-    path = path_of(parse(found["name"]))
+    source, actual = context.words(found["name"]), context.actual(identity_source(context.expression))
     expected = type_name(found["type"]) if found["type"] else None
-    if found["what"] == "obj_id":
-        expected = "function" if expected == "code" else expected
-        return context.guard("identity", context.words(found["name"]), expected, context.actual(path))
-    return context.guard("type", context.words(found["name"]), expected, context.actual_type(path))
+    if found["what"] != "obj_id":
+        return context.guard("type", source, expected, type_name(actual) if actual else None)
+    expected = "function" if expected == "code" else expected
+    if actual and " " not in actual:
+        actual = type_name(actual)
+    return context.guard("identity", source, expected and f"one {expected}", actual)
 
 
 def read_message(context: Context) -> Guard | None:
@@ -162,17 +179,21 @@ def read_message(context: Context) -> Guard | None:
     if found := _TYPE.match(text):
         expected = type_name(f"<class '{found['type']}'>") if found["type"] else "a tensor"
         return context.guard("type", context.words(found["name"]), expected, type_name(found["found"]))
-    if found := _GLOBAL_STATE.match(text):
-        return context.guard("global_state", ", ".join(found["names"].split()) or None)
     if _MARKS.search(text):
         return _dimension_marks(context)
     if _ALIASED.match(text) or _OVERLAP.match(text):
         return _aliasing(context)
-    if found := _MODE.search(text):
-        return context.guard("global_state", _MODE_NAMES[found.lastgroup or "state"])
     if _SUBCLASS.match(text):
-        return context.guard("type", None, "its tensor subclass's metadata", "other metadata")
-    return _cache(context) or _access(context)
+        return context.guard("type", None, "its subclass's metadata", "other metadata")
+    return _state(context) or _cache(context) or _access(context)
+
+
+def _state(context: Context) -> Guard | None:
+    if found := _GLOBAL_STATE.match(context.expression):
+        return context.guard("global_state", ", ".join(found["names"].split()) or None)
+    if found := _MODE.search(context.expression):
+        return context.guard("global_state", _MODE_NAMES[found.lastgroup or "state"])
+    return None
 
 
 def _cache(context: Context) -> Guard | None:
@@ -225,14 +246,11 @@ def _aliasing(context: Context) -> Guard:
 
 def _dimension_marks(context: Context) -> Guard:
     name = _MARKED_NAME.search(context.expression)
-    expected, actual = "other marks on its dimensions", None
+    expected, actual = "other dimension marks", None
     if found := _NOT_SUBSET.search(context.expression):
-        expected, actual = (
-            f"dimensions {found['expected']} marked",
-            f"dimensions {found['actual']}",
-        )
+        expected, actual = f"dimension marks {found['expected']}", found["actual"]
     elif "absent" in context.expression or "== False" in context.expression:
-        expected, actual = "no marks on its dimensions", "marked dimensions"
+        expected, actual = "no dimension marks", "dimension marks"
     return context.guard(
         "symbolic_shape",
         context.words(name["name"]) if name else None,

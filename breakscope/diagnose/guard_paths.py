@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,6 +26,8 @@ _ATTRIBUTE_READS = frozenset({"getattr", "object.__getattribute__", "type.__geta
 _ITEM_READS = frozenset({"list.__getitem__", "tuple.__getitem__", "dict.__getitem__"})
 # Roots of dotted names that are neither locals nor globals of the user's function.
 _NOT_VARIABLES = frozenset({"torch", "utils_device", "inf", "nan", "device", "L", "G"})
+# A path of forty modules is deeper than any model; walking is recursive.
+_MAX_DEPTH = 120
 _HOLDERS = frozenset({"_modules", "_parameters", "_buffers", "__dict__"})
 
 Constant = str | int | float | bool | None
@@ -76,11 +79,20 @@ class Path:
 
 
 def parse(text: str) -> ast.expr | None:
-    """The syntax tree of a guard, or None where it is not an expression."""
+    """The syntax tree of a guard, or None where it is no expression, or one too deep to walk."""
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            # A text that is not Python may look like doubtful Python.
+            warnings.simplefilter("ignore")
+            node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    level: list[ast.AST] = [node]
+    for _ in range(_MAX_DEPTH):
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+        if not level:
+            return node
+    return None
 
 
 def path_of(node: ast.expr | None) -> Path | None:
@@ -145,6 +157,7 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
     """What the user calls the value: ``self.fc.weight``, ``kwargs['n']``, ``value from line 12``.
 
     Args:
+        path: where the value is.
         function: bare name of the code object whose guard it is.
         comment: the guard's comment, which names closure variables since torch 2.10.
     """

@@ -14,13 +14,12 @@ from breakscope.diagnose.guard_advice import describe, remedy
 from breakscope.diagnose.guard_context import Context
 from breakscope.diagnose.guard_expressions import read_expression, sources
 from breakscope.diagnose.guard_messages import (
-    IDENTITY,
+    identity_source,
     is_message,
     read_identity,
     read_message,
     read_tensor_check,
 )
-from breakscope.diagnose.guard_paths import parse, path_of
 from breakscope.diagnose.guard_text import GuardFailure, parse_reasons
 from breakscope.model import Guard, GuardCause
 
@@ -43,10 +42,11 @@ def classify(failure: GuardFailure, *, function: str, actuals: Mapping[str, str]
     """The cause of one recompile; ``other``, with the text, where nothing fits.
 
     Args:
+        failure: one reason, from :func:`parse_reasons`.
         function: bare name of the code object that was compiled again.
         actuals: what a live hook read at the failing call: for each of :func:`guard_sources`, the
-            repr of its value, or another short text ("3 items", a type). Used where Dynamo's text
-            does not tell the actual value.
+            repr of its value, or another short text ("list of 3", a type's name). Used where
+            Dynamo's text does not tell the actual value.
     """
     context = Context(failure.expression, failure.comment, function, actuals or {})
     for read in (read_tensor_check, read_message, read_identity, read_expression):
@@ -65,11 +65,8 @@ def guard_sources(expression: str) -> tuple[str, ...]:
     """
     if is_message(expression):
         return ()
-    if found := IDENTITY.match(expression):
-        path = path_of(parse(found["name"]))
-        if path and found["what"] != "obj_id":
-            path = path.then("attribute", "__class__")
-        return (path.raw,) if path else ()
+    if path := identity_source(expression):
+        return (path.raw,)
     return tuple(path.raw for path in sources(expression))
 
 

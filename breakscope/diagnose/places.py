@@ -51,6 +51,7 @@ class Places:
             function=span.qualname if span else qualname or frame.name,
             source=source.strip() if source is not None else frame.source,
             owner=owner_of(frame.file, self._roots),
+            indent=len(source) - len(source.lstrip()) if source is not None else None,
         )
 
     def definition(self, file: str, line: int, name: str, qualname: str) -> Location:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from breakscope import catalog
@@ -60,7 +61,8 @@ def _finding(cause: Cause, places: Places) -> Finding:
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
     raw = (RawFrame(f.file, f.line, f.function, f.source) for f in cause.failure.user_stack)
     stack = places.stack(raw)
-    about = f"{cause.guard.source} {cause.guard.dimension}"
+    # A value that entered a resumed function is named by its line, which a fingerprint must not have.
+    about = re.sub(r"\bline \d+", "line", f"{cause.guard.source} {cause.guard.dimension}")
     return Finding(
         fingerprint=places.fingerprint(code, location, about),
         code=code,

@@ -1,16 +1,7 @@
-"""A source line with its broken expression marked, cut to fit.
-
-A location gives the line without its indentation and columns that count the indentation in. How deep
-the line was indented follows from its syntax: the columns give the width of the expression, and mostly
-only one expression of the line has that width. Where two fit, none is marked: a wrong caret is worse
-than none, and the place is printed anyway.
-"""
+"""A source line with its broken expression marked, cut to fit."""
 
 from __future__ import annotations
 
-import ast
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -19,19 +10,7 @@ from breakscope.model import Location
 from breakscope.render.text import harmless_character
 
 ELLIPSIS = "…"
-_LONGEST_PARSED = 10_000  # characters; a longer line is data, and parsing it would take seconds
 _KEPT = 4_000  # characters that are looked at around the expression; no terminal is wider
-_CLOSING = {")": "(", "]": "[", "}": "{"}
-_OPENING = {opening: closing for closing, opening in _CLOSING.items()}
-# Where a line can stand: alone, as the head of a block, as a later clause of an if, a try or a match.
-_SETTINGS = (
-    ("", ""),
-    ("", "\n pass"),
-    ("", "\ndef f(): pass"),
-    ("if 1: pass\n", ""),
-    ("if 1: pass\n", "\n pass"),
-    ("try: pass\n", "\n pass"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,63 +30,25 @@ def excerpt(location: Location, width: int) -> Excerpt | None:
     """The location's source in at most ``width`` cells, or None where the source is not known."""
     if location.source is None:
         return None
-    source = location.source.strip()
+    source = location.source
     span = expression_span(location)
     goes_on = location.end_line is not None and location.end_line > location.line
     return _cut(f"{source} {ELLIPSIS}" if goes_on else source, span, width)
 
 
 def expression_span(location: Location) -> tuple[int, int] | None:
-    """Where in ``location.source`` the expression stands: (start, end) in characters, end excluded."""
-    column, end = location.column, location.end_column
-    if location.source is None or column is None or end is None or end <= column:
+    """Where in ``location.source`` the expression stands: (start, end) in characters, end excluded.
+
+    Of an expression of several lines, the part on its first. None where a column or the indentation
+    is not known: a wrong caret is worse than none, and the place is printed anyway.
+    """
+    column, end, indent = location.column, location.end_column, location.indent
+    if location.source is None or column is None or end is None or indent is None:
         return None
-    source = location.source.strip()
-    if location.end_line not in (None, location.line) or len(source) > _LONGEST_PARSED:
-        return None
-    # Both ends must be those of a node, and the indentation that follows cannot be negative.
-    nodes = {span for span in _nodes(source) if span[1] - span[0] == end - column and span[0] < column}
-    if len(nodes) > 1:  # an odd indentation is possible, but not likely enough to keep a doubt for
-        nodes = {span for span in nodes if (column - 1 - span[0]) % 2 == 0}
-    return nodes.pop() if len(nodes) == 1 else None
-
-
-def _nodes(source: str) -> Iterator[tuple[int, int]]:
-    """The extent of every statement and expression on a line, which may be a part of a statement."""
-    before, after = _missing_brackets(source)
-    for head, tail in _SETTINGS:
-        text = f"{head}{before}{source}{after}{tail}"
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # SyntaxWarning about somebody else's code
-                tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        line = head.count("\n") + 1
-        encoded = text.splitlines()[line - 1].encode()
-        for node in ast.walk(tree):
-            if getattr(node, "lineno", 0) == line and getattr(node, "end_lineno", 0) == line:
-                # ast counts UTF-8 bytes.
-                start = len(encoded[: node.col_offset].decode()) - len(before)  # type: ignore[attr-defined]
-                end = len(encoded[: node.end_col_offset].decode()) - len(before)  # type: ignore[attr-defined]
-                if start >= 0 and end <= len(source):
-                    yield start, end
-        return
-
-
-def _missing_brackets(source: str) -> tuple[str, str]:
-    """What to put before and after one line of a longer expression, so that its brackets match."""
-    open_brackets: list[str] = []
-    before = ""
-    for character in source:
-        if character in _OPENING:
-            open_brackets.append(character)
-        elif character in _CLOSING:
-            if not open_brackets:
-                before = _CLOSING[character] + before
-            elif open_brackets.pop() != _CLOSING[character]:
-                return "", ""
-    return before, "".join(_OPENING[bracket] for bracket in reversed(open_brackets))
+    start = column - 1 - indent
+    goes_on = location.end_line is not None and location.end_line > location.line
+    stop = len(location.source) if goes_on else end - 1 - indent
+    return (start, stop) if 0 <= start < stop <= len(location.source) else None
 
 
 def _cut(source: str, span: tuple[int, int] | None, width: int) -> Excerpt:

@@ -124,25 +124,26 @@ def _more(hidden: list[Finding]) -> str | None:
 
 
 def _alarm(report: Report) -> str | None:
-    parts = []
-    if report.reconciliation.vacuous:
-        parts.append("VACUOUS: nothing was compiled, so this report says nothing about the script")
     ended = _ended_badly(report.run)
-    if ended:
-        parts.append(f"{ended}; the report holds what was seen up to then")
-    return " · ".join(parts) or None
+    if report.reconciliation.vacuous:
+        if ended:
+            return f"VACUOUS, {ended}: nothing was compiled up to then"
+        return "VACUOUS: nothing was compiled, so this report says nothing about the script"
+    return f"{ended}: the report holds what was seen up to then" if ended else None
 
 
 def _ended_badly(run: Run) -> str | None:
-    if run.status == "script_error":
-        return f"FAILED: the script ended with {_exit(run.exit_code)}"
-    if run.status == "killed":
-        return f"KILLED: the script was killed with {_exit(run.exit_code)}"
-    if run.status == "timeout":
-        return f"TIMED OUT: the script was stopped after {seconds(run.duration_s)}"
-    if run.status == "interrupted":
-        return f"INTERRUPTED: the script was stopped after {seconds(run.duration_s)}"
-    return None
+    match run.status:
+        case "ok":
+            return None
+        case "script_error":
+            return f"FAILED with {_exit(run.exit_code)}"
+        case "killed":
+            return f"KILLED with {_exit(run.exit_code)}"
+        case "timeout":
+            return f"TIMED OUT after {seconds(run.duration_s)}"
+        case "interrupted":
+            return f"INTERRUPTED after {seconds(run.duration_s)}"
 
 
 def _exit(code: int | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 # Invisible too, but marks to Unicode: they make the character before them wider, or hide data.
 _SELECTORS = frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
-_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "    "}
+_TAB = " " * 4
 _LIBRARY_FOLDERS = ("/site-packages/", "/dist-packages/")
 _MINUTE = 60
 
@@ -20,14 +20,9 @@ def harmless_character(character: str) -> str:
     """The character, or an escape for one that would steer, hide in or reorder a terminal's line."""
     if character.isascii() and character.isprintable():
         return character
-    if character in _NAMED:
-        return _NAMED[character]
     if unicodedata.category(character) not in _UNSAFE and character not in _SELECTORS:
         return character
-    number = ord(character)
-    if number <= 0xFF:  # noqa: PLR2004 - what two hexadecimal digits hold
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"  # noqa: PLR2004 - what four hold
+    return _TAB if character == "\t" else ascii(character)[1:-1]
 
 
 def harmless(text: str) -> str:
@@ -52,10 +47,8 @@ def count(number: int | None, noun: str, plural: str | None = None) -> str:
 
 def per_step(number: int, steps: int) -> str:
     """``6 a step``, ``0.5 a step``; never 0 for something that happened."""
-    rate = number / steps
-    if number and rate < 0.05:  # noqa: PLR2004 - would be rounded to 0
-        return "under 0.1 a step"
-    return f"{rate:,.1f}".removesuffix(".0") + " a step"
+    rate = f"{number / steps:,.1f}".removesuffix(".0")
+    return "under 0.1 a step" if number and rate == "0" else f"{rate} a step"
 
 
 def milliseconds(value: float) -> str:

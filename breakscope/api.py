@@ -1,0 +1,80 @@
+"""The Python API: the engine of ``breakscope scan`` inside the calling process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from breakscope import schema
+from breakscope.diagnose.build import build
+from breakscope.diagnose.outcome import Outcome
+from breakscope.model import Report
+
+
+def load(path: str | os.PathLike[str]) -> Report:
+    """Read a report file.
+
+    Raises:
+        ReportError: if the file is missing, damaged, not a report, or of a newer version.
+    """
+    return schema.load(path)
+
+
+def explain(
+    function: Callable[..., Any],
+    *,
+    backend: str | Callable[..., Any] = "eager",
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+) -> Callable[..., Report]:
+    """Report on one call of a function or module, in the manner of ``torch._dynamo.explain``.
+
+    Dynamo's caches are reset before and after, and every hook is taken out again.
+
+    Args:
+        function: what to compile; of something compiled already, what it was made from.
+        backend: name of a backend, or one of your own.
+        fullgraph: raise at the first break, as ``torch.compile(fullgraph=True)`` does.
+
+    Returns:
+        A callable that takes the function's arguments and returns the report of that call. The
+        function's own exceptions pass through.
+
+    Example::
+
+        report = breakscope.explain(model)(inputs)
+        assert report.totals.sites == 0
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Report:
+        from breakscope.capture.inprocess import capture
+
+        started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
+        events, slots = capture(function, args, kwargs, backend=backend, fullgraph=fullgraph, dynamic=dynamic)
+        outcome = Outcome(
+            script=getattr(function, "__qualname__", type(function).__qualname__),
+            argv=(),
+            cwd=str(Path.cwd()),
+            status="ok",
+            exit_code=None,
+            started_at=started,
+            duration_s=round(time.monotonic() - began, 3),
+            backend=backend if isinstance(backend, str) else getattr(backend, "__name__", repr(backend)),
+            mode=None,
+            roots=_roots(function),
+        )
+        return build(events, slots, outcome)
+
+    return call
+
+
+def _roots(function: Any) -> tuple[str, ...]:
+    module = sys.modules.get(getattr(function, "__module__", "") or "")
+    file = getattr(module, "__file__", None)
+    folders = [str(Path.cwd()), *([str(Path(file).resolve().parent)] if file else [])]
+    return tuple(dict.fromkeys(folders))

@@ -1,0 +1,123 @@
+"""What every format for files says of one finding: the terminal's words, for one finding at a time."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from breakscope import catalog
+from breakscope.errors import UnknownCodeError
+from breakscope.model import Finding, Frame, Location, Report
+from breakscope.render import terminal_view
+from breakscope.render.terminal_finding import Detail, Maker
+from breakscope.render.terminal_view import View
+from breakscope.render.text import harmless
+
+_LIBRARY = ("/site-packages/", "/dist-packages/")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A finding in words. Every text is harmless and without a line break.
+
+    Attributes:
+        amount: what it costs, else how often it happened.
+        counts: how often and when, beyond ``amount``.
+        details: (label, lines) pairs: reason, guard, also, via, do this.
+    """
+
+    title: str
+    amount: str
+    where: str
+    function: str
+    counts: str
+    details: tuple[Detail, ...]
+
+    @property
+    def advice(self) -> str:
+        """What to do; empty where nothing is known."""
+        return " ".join(dict(self.details).get("do this", ()))
+
+
+def said(report: Report, finding: Finding, root: str | None) -> Said:
+    """The words for one finding of a report."""
+    group = Maker(report, _folders(report, root), False).group(1, [finding], [finding])
+    place = group.places[0]
+    return Said(
+        group.title, group.amount, place.where, place.function, place.counts, (*place.details, *group.details)
+    )
+
+
+def about_run(report: Report, root: str | None) -> View:
+    """The words for the run as a whole; holds no finding."""
+    return terminal_view.build(report, limit=0, all=False, root=root)
+
+
+def entry_of(code: str) -> catalog.Entry | None:
+    """The catalog's entry; None for a code that only a newer breakscope knows."""
+    try:
+        return catalog.entry(code)
+    except UnknownCodeError:
+        return None
+
+
+def severity(finding: Finding) -> catalog.Severity:
+    """How bad a finding is; ``warning`` for a code that only a newer breakscope knows."""
+    entry = entry_of(finding.code)
+    return entry.severity if entry else "warning"
+
+
+def is_new(finding: Finding, known: Collection[str] | None) -> bool:
+    """Whether a finding is not among the known ones; without any, nothing is called new."""
+    return known is not None and finding.fingerprint not in known
+
+
+def project_place(finding: Finding) -> Location | Frame:
+    """Where a finding shows in the user's own repository, as far as its call path reaches it."""
+    if finding.location.owner == "project" or finding.called_from is None:
+        return finding.location
+    return finding.called_from
+
+
+def relative_path(file: str, report: Report, root: str | None) -> str | None:
+    """A path with ``/`` relative to the root or to where the script ran; None for one outside, or installed."""
+    full = absolute_path(file, report)
+    if full is None or any(marker in full for marker in _LIBRARY):
+        return None
+    for folder in _folders(report, root):
+        prefix = folder.replace("\\", "/").rstrip("/") + "/"
+        if full.startswith(prefix):
+            return full[len(prefix) :]
+    return None
+
+
+def package_path(file: str) -> str | None:
+    """The part of an installed file's path from the package on; None for other files."""
+    plain = file.replace("\\", "/")
+    for marker in _LIBRARY:
+        _, found, inside = plain.rpartition(marker)
+        if found and inside:
+            return inside
+    return None
+
+
+def absolute_path(file: str, report: Report) -> str | None:
+    """A path with ``/`` from the top of the file system; None for what is no file, such as ``<string>``."""
+    if not file or file.startswith("<"):
+        return None
+    return posixpath.normpath(posixpath.join(report.run.cwd.replace("\\", "/"), file.replace("\\", "/")))
+
+
+def lines(text: str) -> str:
+    """Text of several lines, each harmless; line breaks as ``\\n``."""
+    return "\n".join(harmless(line) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def clip(text: str, most: int) -> str:
+    """At most ``most`` characters, and how many were left out."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
+
+
+def _folders(report: Report, root: str | None) -> tuple[str, ...]:
+    return tuple(folder for folder in (root, report.run.cwd) if folder)

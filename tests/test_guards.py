@@ -1,0 +1,490 @@
+"""From Dynamo's text to the cause of a recompile.
+
+``data/recompile_reasons.json`` holds texts that torch 2.9.1, 2.13.0 and 2.15.0 gave for small real
+programs, each with the cause that the program was written to provoke, and with what was read live at
+the failing call.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from breakscope.diagnose.guards import (
+    MAX_VALUES,
+    GuardFailure,
+    classify,
+    describe,
+    finding_key,
+    guard_sources,
+    merge_values,
+    parse_reasons,
+    remedy,
+)
+from breakscope.model import Frame, Guard, GuardCause
+
+RECORDS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "data" / "recompile_reasons.json").read_text(encoding="utf-8")
+)
+CAUSES = frozenset(get_args(GuardCause))
+
+
+def read(text: str) -> GuardFailure:
+    (failure,) = parse_reasons([text])
+    return failure
+
+
+def guard_of(text: str, function: str = "f", **actuals: str) -> Guard:
+    """The guard of one reason; ``actuals`` are given as local variables."""
+    live = {f"L[{name!r}]": value for name, value in actuals.items()}
+    return classify(read(text), function=function, actuals=live)
+
+
+class TestRealTexts:
+    @pytest.mark.parametrize("record", RECORDS, ids=lambda r: f"{r['torch']}-{r['program']}")
+    def test_cause(self, record: dict[str, Any]) -> None:
+        failure = read(record["text"])
+        guard = classify(failure, function=record["function"], actuals=record["actuals"])
+        assert guard.cause == record["cause"]
+        assert failure.compile_id is not None
+        assert guard.expression == failure.expression
+        assert "#" not in failure.expression.replace("# not a comment", "").replace("  # ", "")
+
+    @pytest.mark.parametrize("record", RECORDS, ids=lambda r: f"{r['torch']}-{r['program']}")
+    def test_words(self, record: dict[str, Any]) -> None:
+        """Nothing of Dynamo's own spelling reaches the user."""
+        guard = classify(read(record["text"]), function=record["function"], actuals=record["actuals"])
+        shown = f"{describe(guard)} {remedy(guard)}"
+        for internal in ("___", "_modules", "_parameters", "L['", "G['", "0x", "cell_contents"):
+            assert internal not in shown
+        assert describe(guard)
+        assert remedy(guard)
+
+    @pytest.mark.parametrize("record", RECORDS, ids=lambda r: f"{r['torch']}-{r['program']}")
+    def test_sources(self, record: dict[str, Any]) -> None:
+        """All that was named could be read live, and is what the guard names now."""
+        sources = guard_sources(read(record["text"]).expression)
+        assert set(sources) == set(record["actuals"])
+        for source in sources:
+            assert_only_reads(source)
+
+    def test_breadth(self) -> None:
+        assert {record["cause"] for record in RECORDS} == CAUSES
+        assert {record["torch"] for record in RECORDS} == {"2.9.1", "2.13.0", "2.15.0"}
+
+    def test_actual_values_are_used(self) -> None:
+        given = [record for record in RECORDS if len(record["actuals"]) == 1]
+        unused = [
+            record["program"]
+            for record in given
+            if classify(read(record["text"]), function=record["function"], actuals=record["actuals"]).actual
+            is None
+        ]
+        # An iterator's position cannot be read without moving it; a deque is not counted live.
+        assert set(unused) == {"range_iter", "count_iter", "generator_tuple_iter", "deque_arg"}
+
+    @pytest.mark.parametrize("keep", [0.1, 0.3, 0.5, 0.7, 0.9, 0.97])
+    def test_cut_texts(self, keep: float) -> None:
+        for record in RECORDS:
+            text = record["text"][: int(len(record["text"]) * keep)]
+            guard = classify(read(text), function=record["function"])
+            assert guard.cause in CAUSES
+            assert describe(guard)
+            assert remedy(guard)
+            for source in guard_sources(guard.expression):
+                assert_only_reads(source)
+
+
+def assert_only_reads(source: str) -> None:
+    """A chain of attributes, constant items, and the three methods that cost nothing."""
+    node = ast.parse(source, mode="eval").body
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value, _):
+                node = value
+            case ast.Subscript(value, index):
+                ast.literal_eval(index)
+                node = value
+            case ast.Call(ast.Attribute(value, "size" | "stride" | "storage_offset"), [], []):
+                node = value
+            case _:
+                pytest.fail(f"{source} is more than a chain")
+    assert node.id in ("L", "G")
+
+
+class TestParseReasons:
+    TEXT = "0/0: tensor 'x' size mismatch at index 0. expected 3, actual 4"
+
+    def test_payload_shapes(self) -> None:
+        single = parse_reasons(self.TEXT)
+        assert [failure.compile_id for failure in single] == ["0/0"]
+        several = ["0/1: n == 4", self.TEXT]
+        assert parse_reasons(several) == parse_reasons(json.dumps(several))
+        assert parse_reasons(json.dumps([self.TEXT])) == single
+        assert parse_reasons(json.dumps(self.TEXT)) == single
+
+    def test_parts(self) -> None:
+        text = (
+            "1/2: ___stack0 == 4.0                    # return x * n  # a.py:9 in torch_dynamo_resume_in_f_at_8"
+            " (HINT: keep it)\nUser stack trace:\n"
+            '  File "/home/u/a.py", line 3, in <lambda>\n    g(x)\n'
+            '  File "/home/u/a.py", line 9, in torch_dynamo_resume_in_f_at_8\n    return x * n'
+        )
+        assert read(text) == GuardFailure(
+            "1/2",
+            "___stack0 == 4.0",
+            "return x * n  # a.py:9 in torch_dynamo_resume_in_f_at_8 (HINT: keep it)",
+            (Frame("/home/u/a.py", 3, "<lambda>", "g(x)"), Frame("/home/u/a.py", 9, "f", "return x * n")),
+            text,
+        )
+
+    def test_stack_without_source_lines(self) -> None:
+        text = '0/0: n == 3\nUser stack trace:\n  File "a.py", line 3, in f\n  File "a.py", line 5, in g'
+        assert read(text).user_stack == (Frame("a.py", 3, "f"), Frame("a.py", 5, "g"))
+
+    @pytest.mark.parametrize(
+        ("text", "expression", "comment"),
+        [
+            ("0/0: m == 'a  # b'    # c", "m == 'a  # b'", "c"),
+            ("0/0: m == \"it's  # b\"  # c", "m == \"it's  # b\"", "c"),
+            (r"0/0: m == 'it\'s  # b'  # c", r"m == 'it\'s  # b'", "c"),
+            ("0/0: ___check_type_id(n, 12), type=<class 'int'> (HINT: type int)",
+             "___check_type_id(n, 12), type=<class 'int'>", "HINT: type int"),
+            ("0/0: x is y", "x is y", None),
+        ],
+    )  # fmt: skip
+    def test_comment(self, text: str, expression: str, comment: str | None) -> None:
+        assert (read(text).expression, read(text).comment) == (expression, comment)
+
+    @pytest.mark.parametrize(
+        ("text", "compile_id"),
+        [("0/0: a", "0/0"), ("12/3: a", "12/3"), ("!0/1/2: a", "!0/1/2"), ("!4: a", "!4"), ("None: a", None)],
+    )
+    def test_compile_id(self, text: str, compile_id: str | None) -> None:
+        assert read(text).compile_id == compile_id
+        assert read(text).expression == "a"
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", " ", "[", "{}", "null", "0/0", "0/0:", "\x00", "é" * 10, "(" * 5000, "x" + " + 1" * 5000 + " == 3",
+         "tensor '", "tensor 'x' size mismatch", "L[", "'", "x == ", " == 3", "[1, 2", "0/0: a = b", "a\n" * 100],
+    )  # fmt: skip
+    def test_odd_texts(self, text: str) -> None:
+        (failure,) = parse_reasons(text)
+        assert failure.raw == text
+        guard = classify(failure, function="f")
+        assert guard.cause in CAUSES
+        assert describe(guard)
+        assert remedy(guard)
+        guard_sources(failure.expression)
+
+    def test_unknown_text_is_kept(self) -> None:
+        guard = guard_of("something new happened to the cache")
+        assert (guard.cause, guard.expression) == ("other", "something new happened to the cache")
+        assert "something new happened to the cache" in describe(guard)
+
+    def test_list_of_other_things(self) -> None:
+        assert [failure.raw for failure in parse_reasons([1, None])] == ["1", "None"]
+        assert parse_reasons([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "function", "source"),
+    [
+        ("0/0: L['x'] == 3", "f", "x"),
+        ("0/0: x == 3", "f", "x"),
+        ("0/0: L['self'].layers[0].counter == 3", "forward", "self.layers[0].counter"),
+        ("0/0: self._modules['layers']._modules['0'].counter == 3", "forward", "self.layers[0].counter"),
+        ("0/0: self._modules['heads']._modules['a-b'].k == 2", "forward", "self.heads['a-b'].k"),
+        ("0/0: tensor 'L['self']._modules['fc']._parameters['weight']' rank mismatch. expected 1, actual 2",
+         "forward", "self.fc.weight"),
+        ("0/0: tensor 'self._buffers['cache']' rank mismatch. expected 1, actual 2", "forward", "self.cache"),
+        ("0/0: G['cfg'] == 3", "f", "cfg"),
+        ("0/0: G['cfg']['lr'] == 3", "f", "cfg['lr']"),
+        ("0/0: G['__import_torch_dot_nn'].flag == 3", "f", "torch.nn.flag"),
+        ("0/0: ___check_obj_id(G['__builtins_dict___0']['len'], 12)", "f", "len"),
+        ("0/0: L['kwargs']['n'] == 3", "f", "kwargs['n']"),
+        ('0/0: h.__closure__[0].cell_contents == 3  # n (HINT: guard on "n")', "f", "n"),
+        ('0/0: h.__closure__[0].cell_contents.scale == 3  # n (HINT: guard on "cfg".scale)', "f", "cfg.scale"),
+        ("0/0: h.__closure__[0].cell_contents == 3", "f", "h.__closure__[0]"),
+        ("1/0: ___stack0 == 3", "torch_dynamo_resume_in_forward_at_12", "value from line 12"),
+        ("1/0: L['___stack2'][1] == 3", "torch_dynamo_resume_in_<lambda>_at_7", "value[1] from line 7 (stack 2)"),
+        ("0/0: fn._modules['1'].training == True", "inner", "self[1].training"),
+        ("0/0: fn.k == 2", "f", "fn.k"),
+        ("0/0: ___check_obj_id(g.__code__, 12), type=<class 'code'>", "f", "g"),
+        ("0/0: tensor '___from_numpy(x)' rank mismatch. expected 1, actual 2", "f", "x"),
+        ("0/0: object.__getattribute__(o, 'k') == 2", "f", "o.k"),
+        ("0/0: list.__getitem__(xs, 1) == 2", "f", "xs[1]"),
+        ("0/0: len(d['a']) == 2", "f", "d['a']"),
+    ],
+)  # fmt: skip
+def test_source(text: str, function: str, source: str) -> None:
+    assert guard_of(text, function).source == source
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "source", "expected", "actual", "dimension"),
+    [
+        ("tensor 'x' size mismatch at index 1. expected 3, actual 4", "size", "x", "3", "4", 1),
+        ("tensor 'x' stride mismatch at index 0. expected 4, actual 1", "stride", "x", "4", "1", 0),
+        ("tensor 'x' rank mismatch. expected 1, actual 2", "rank", "x", "1", "2", None),
+        ("tensor 'x' dtype mismatch. expected Half, actual BFloat16", "dtype", "x", "float16", "bfloat16", None),
+        ("tensor 'x' requires_grad mismatch. expected requires_grad=1", "requires_grad", "x", "True", "False", None),
+        ("tensor 'x' Tensor device index mismatch. Expected device index to be 0, actual 1",
+         "device", "x", "device index 0", "device index 1", None),
+        (("tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect, AutogradCPU), "
+         "actual DispatchKeySet(CUDA, BackendSelect, AutogradCUDA)"), "device", "x", "cpu", "cuda", None),
+        (("tensor 'x' dispatch key set mismatch. expected DispatchKeySet(SparseCPU, AutogradCPU), "
+         "actual DispatchKeySet(SparseCUDA, AutogradCUDA)"), "device", "x", "cpu", "cuda", None),
+        (("tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, AutogradCPU), "
+         "actual DispatchKeySet(CPU)"), "dispatch_keys", "x", "with AutogradCPU", "without AutogradCPU", None),
+        ("expected type of 'm' to be a tensor type, ' but found <class 'NoneType'>", "type", "m", "a tensor", "None", None),
+        ("expected type of 'm' to be <class 'torch.Tensor'>, but found <class 'int'>",
+         "type", "m", "torch.Tensor", "int", None),
+        ("GLOBAL_STATE changed: grad_mode autocast ", "global_state", "grad_mode, autocast", None, None, None),
+        ("torch.autograd.forward_ad._current_level == -1", "global_state", "forward-mode AD level", None, None, None),
+        ("s is ___get_current_stream(torch.device('cuda', 0))", "global_state", "current stream", None, None, None),
+        ("Cache line invalidated because L['m'] got deallocated", "identity", "m",
+         "an object that was freed since", "another object", None),
+        ("BACKEND_MATCH failure: torch.compile detected different backend callables. If this is unexpected, wrap it.",
+         "identity", "backend", None, None, None),
+        ('Duplicate tensors found: ["x", "y"], ["d[\'a\']", "z"]', "aliasing", "x and y and d['a'] and z",
+         "different tensors", "the same tensor", None),
+        ("check_overlapping(overlapping=[L['x'], L['y']], non_overlapping=[L['z']])", "aliasing", "x and y and z",
+         "tensors that share nothing", "tensors that share memory", None),
+        ("KeyError on L['d']['k']", "container", "d['k']", "present", "missing", None),
+        ("IndexError on xs[1]", "container", "xs[1]", "present", "missing", None),
+        ("set.__len__(s) == 2", "container", "s", "2 items", None, None),
+        ("2 <= x.size()[0]", "symbolic_shape", "x", "2 <= size", None, 0),
+        ("(L['x'].size()[1] % 8) == 0", "symbolic_shape", "x", "size % 8 == 0", None, 1),
+        ("x.size()[0] == 3*(x.size()[1])", "symbolic_shape", "x", "x.size(0) == 3 * x.size(1)", None, None),
+        ("Ne(s0, 1)", "symbolic_shape", None, "Ne(s0, 1)", None, None),
+        ("Eq(Mod(s0, 8), 0)", "symbolic_shape", None, "Eq(Mod(s0, 8), 0)", None, None),
+        ("11 <= x.stride()[0]", "stride", "x", "11 <= stride", None, 0),
+        ("n == 3", "int_value", "n", "3", None, None),
+        ("n == -3", "int_value", "n", "-3", None, None),
+        ("n % 2 == 0", "int_value", "n", "n % 2 == 0", None, None),
+        ("lr == inf", "float_value", "lr", "inf", None, None),
+        ("lr == -inf", "float_value", "lr", "-inf", None, None),
+        ("flag == True", "constant_value", "flag", "True", None, None),
+        ("c == <Color.RED: 1>", "constant_value", "c", "<Color.RED: 1>", None, None),
+        ("s == frozenset({1})", "container", "s", "frozenset({1})", None, None),
+        ("model.k == 3  # a.py (HINT: torch.compile considers integer attributes of the nn.Module to be static.)",
+         "module_attribute", "model.k", "3", None, None),
+        ("self.cache is None", "module_attribute", "self.cache", "None", None, None),
+        ("mask is not None", "type", "mask", "not None", "None", None),
+    ],
+)  # fmt: skip
+def test_classify(
+    text: str, cause: str, source: str | None, expected: str | None, actual: str | None, dimension: int | None
+) -> None:
+    guard = guard_of(f"0/0: {text}")
+    assert (guard.cause, guard.source, guard.expected, guard.actual, guard.dimension) == (
+        cause, source, expected, actual, dimension,
+    )  # fmt: skip
+
+
+class TestResumedFunctions:
+    RESUMED = "torch_dynamo_resume_in_f_at_12"
+
+    @pytest.mark.parametrize(
+        "text", ["___stack0 == 4.0", "___stack0 == True", "___stack0 <= 10", "___stack0[1] == 3"]
+    )
+    def test_number_from_the_stack(self, text: str) -> None:
+        assert guard_of(text, self.RESUMED).cause == "item_value"
+
+    def test_other_values_from_the_stack(self) -> None:
+        assert guard_of("___stack0 == 'a'", self.RESUMED).cause == "constant_value"
+        size = guard_of("tensor '___stack0' size mismatch at index 0. expected 3, actual 4", self.RESUMED)
+        assert describe(size) == "size of value from line 12, dimension 0: compiled for 3, got 4"
+
+    def test_named_local(self) -> None:
+        assert guard_of("n == 3", self.RESUMED).cause == "int_value"
+
+
+class TestActuals:
+    def test_value_and_values(self) -> None:
+        guard = guard_of("0/0: n == 3", n="5")
+        assert (guard.actual, guard.values) == ("5", ("3", "5"))
+
+    def test_without_a_live_value(self) -> None:
+        guard = guard_of("0/0: n == 3")
+        assert (guard.actual, guard.values) == (None, ("3",))
+
+    def test_condition_is_no_value(self) -> None:
+        guard = classify(read("2 <= x.size()[0]"), function="f", actuals={"L['x'].size()[0]": "1"})
+        assert (guard.expected, guard.actual, guard.values) == ("2 <= size", "1", ("1",))
+
+    def test_length(self) -> None:
+        assert guard_of("len(xs) == 2", xs="[1, 2, 3]").actual == "3 items"
+        assert guard_of("not xs", xs="{'a': 1}").actual == "1 item"
+        assert guard_of("len(xs) == 2", xs="deque object").actual is None
+        assert guard_of("len(xs) == 2", xs="list of 1").actual == "1 item"
+        assert guard_of("len(xs) == 2", xs="dict with 12 keys: a, b").actual == "12 items"
+
+    def test_what_is_gone_has_no_value(self) -> None:
+        guard = guard_of("0/0: n == 3", n="not readable (KeyError)")
+        assert (guard.actual, guard.values) == (None, ("3",))
+
+    def test_type(self) -> None:
+        live = {"L['o'].__class__": "<class '__main__.main.<locals>.Small'>"}
+        guard = classify(
+            read("___check_type_id(o, 12), type=<class '__main__.Big'>"), function="f", actuals=live
+        )
+        assert (guard.expected, guard.actual) == ("Big", "Small")
+
+    def test_long_value(self) -> None:
+        guard = guard_of("0/0: s == 'a'", s=repr("b" * 5000))
+        assert guard.actual is not None
+        assert len(guard.actual) == 100
+
+
+@pytest.mark.parametrize(
+    ("expression", "sources"),
+    [
+        ("n == 3", ("L['n']",)),
+        ("L['self'].counter == 3", ("L['self'].counter",)),
+        ("2 <= x.size()[0]", ("L['x'].size()[0]",)),
+        ("y.size()[0] == x.size()[0]", ("L['y'].size()[0]", "L['x'].size()[0]")),
+        ("G['cfg'].n == 3", ("G['cfg'].n",)),
+        ("d == device(type='cpu')", ("L['d']",)),
+        ("mask is None", ("L['mask'].__class__",)),
+        ("___check_type_id(o, 12), type=<class 'int'>", ("L['o'].__class__",)),
+        ("___check_obj_id(self.act, 12)", ("L['self'].act",)),
+        ("___check_obj_id(g.__code__, 12), type=<class 'code'>", ("L['g']",)),
+        ("len(xs) == 3", ("L['xs']",)),
+        ("launch(x) == 3", ("L['x']",)),
+        ("x.pop() == 3", ("L['x']",)),
+        ("xs[launch()] == 3", ("L['xs']",)),
+        ("x is y", ()),
+        ("not ___dict_contains('k', self.__dict__)", ()),
+        ("tensor 'x' size mismatch at index 0. expected 3, actual 4", ()),
+        ("GLOBAL_STATE changed: grad_mode ", ()),
+        ("torch.autograd.forward_ad._current_level == -1", ()),
+    ],
+)
+def test_guard_sources(expression: str, sources: tuple[str, ...]) -> None:
+    assert guard_sources(expression) == sources
+
+
+class TestFolding:
+    def test_key_ignores_values(self) -> None:
+        first, second = guard_of("0/0: n == 3"), guard_of("0/1: n == 4")
+        assert finding_key(first, "f") == finding_key(second, "f")
+        assert finding_key(first, "f") != finding_key(first, "g")
+        assert finding_key(first, "f") != finding_key(guard_of("0/0: m == 3"), "f")
+
+    def test_key_tells_dimensions_apart(self) -> None:
+        text = "tensor 'x' size mismatch at index {}. expected 3, actual 4"
+        assert finding_key(guard_of(text.format(0)), "f") != finding_key(guard_of(text.format(1)), "f")
+
+    def test_key_tells_unknown_texts_apart(self) -> None:
+        assert finding_key(guard_of("one thing"), "f") != finding_key(guard_of("other thing"), "f")
+
+    def test_values_in_order_of_first_sight(self) -> None:
+        merged = guard_of("n == 3", n="4")
+        for expected, actual in ((4, 7), (3, 7), (7, 1)):
+            merged = merge_values(merged, guard_of(f"n == {expected}", n=str(actual)))
+        assert merged == replace(guard_of("n == 3", n="4"), values=("3", "4", "7", "1"))
+
+    def test_values_are_bounded(self) -> None:
+        merged = guard_of("n == 0")
+        for value in range(100):
+            merged = merge_values(merged, guard_of(f"n == {value}"))
+        assert merged.values == tuple(map(str, range(MAX_VALUES)))
+
+
+@pytest.mark.parametrize(
+    ("text", "function", "title", "advice"),
+    [
+        ("tensor 'x' size mismatch at index 0. expected 3, actual 4", "f",
+         "size of x, dimension 0: compiled for 3, got 4",
+         "call torch._dynamo.mark_dynamic(x, 0) before the call, or pad to one of 3, 4"),
+        ("tensor 'G['table']' stride mismatch at index 1. expected 1, actual 8", "f",
+         "stride of global table, dimension 1: compiled for 1, got 8",
+         "call .contiguous() on table before the call, so that its strides are always the same"),
+        ("self.counter == 3", "forward", "value of self.counter: compiled for 3, got another",
+         ("keep self.counter the same between calls, or make it a tensor, or set"
+         " torch._dynamo.config.allow_unspec_int_on_nn_module = True")),
+        ("self.training == True", "forward", "value of self.training: compiled for True, got another",
+         "set train() or eval() before the first call and keep it: self.training costs one compilation a mode"),
+        ("self.param_groups[0]['lr'] == 0.1", "step",
+         "value of self.param_groups[0]['lr']: compiled for 0.1, got another",
+         "give the optimizer its learning rate as a tensor: lr=torch.tensor(0.1)"),
+        ("GLOBAL_STATE changed: grad_mode ", "f", "global state changed: grad_mode",
+         "call it always inside, or always outside, torch.no_grad() and torch.inference_mode()"),
+        (("tensor 'w' size mismatch at index 0. expected 3, actual 5. Guard failed on a parameter, consider using"
+         " torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters."), "f",
+         "size of w, dimension 0: compiled for 3, got 5",
+         "keep the shape of w, or set torch._dynamo.config.force_parameter_static_shapes = False"),
+        ("0/0: ", "f", "no guard failed: another backend than before, or a fault of Dynamo",
+         "pass the same backend object to every torch.compile of this function"),
+    ],
+)  # fmt: skip
+def test_title_and_remedy(text: str, function: str, title: str, advice: str) -> None:
+    guard = guard_of(text, function)
+    assert (describe(guard), remedy(guard)) == (title, advice)
+
+
+def test_remedy_lists_all_sizes() -> None:
+    text = "tensor 'x' size mismatch at index 0. expected {}, actual {}"
+    merged = merge_values(guard_of(text.format(3, 4)), guard_of(text.format(4, 7)))
+    assert remedy(merged).endswith("pad to one of 3, 4, 7")
+
+
+class Payloads(logging.Handler):
+    """Collects the artifact that the tests above are about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "metadata", {}).get("artifact", {}).get("name") == "recompile_reasons":
+            self.seen.append(record.payload)  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def payloads() -> Iterator[list[Any]]:
+    handler, log = Payloads(), logging.getLogger("torch.__trace")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    yield handler.seen
+    log.removeHandler(handler)
+    log.setLevel(level)
+
+
+def test_installed_torch(payloads: list[Any]) -> None:
+    """The torch at hand still writes what is read here."""
+    torch = pytest.importorskip("torch")
+
+    def f(x: Any, n: int, flag: bool) -> Any:
+        return x + n if flag else x - n
+
+    torch._dynamo.reset()
+    compiled = torch.compile(f, backend="eager", dynamic=False)
+    x = torch.ones(3)
+    compiled(x, 2, True)
+    compiled(torch.ones(4), 2, True)
+    compiled(x.double(), 2, True)
+    compiled(x, 5, True)
+    compiled(x, 2, False)
+    with torch.no_grad():
+        compiled(x, 2, True)
+    # The entry that was compiled first is reported last.
+    oldest = [classify(failures[-1], function="f") for failures in map(parse_reasons, payloads)]
+    assert [(guard.cause, guard.source, guard.expected) for guard in oldest] == [
+        ("size", "x", "3"),
+        ("dtype", "x", "float32"),
+        ("int_value", "n", "2"),
+        ("constant_value", "flag", "True"),
+        ("global_state", "grad_mode", None),
+    ]
