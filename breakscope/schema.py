@@ -85,8 +85,12 @@ def save(report: Report, path: str | os.PathLike[str]) -> None:
 
     The folder must exist. Raises OutputError.
     """
+    write(dumps(report).encode("utf-8"), path)
+
+
+def write(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a report in any format whole or not at all, as :func:`save` does. Raises OutputError."""
     name = os.fspath(path)
-    data = dumps(report).encode("utf-8")
     try:
         _write(name, data)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

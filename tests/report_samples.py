@@ -127,7 +127,9 @@ LOOP = replace(
     gb_id="GB7000",
     title="frame skipped: break in a loop, try or with, whole function runs eagerly",
     reason="Attempted to call function marked as skipped\ntime.time",
-    location=Location(f"{PROJECT}/model.py", 14, 17, 14, 28, "Net.forward", "start = time.time()", "project", 8),
+    location=Location(
+        f"{PROJECT}/model.py", 14, 17, 14, 28, "Net.forward", "start = time.time()", "project", 8
+    ),
     stack=(Frame(f"{PROJECT}/train.py", 88, "main"), Frame(f"{PROJECT}/model.py", 14, "Net.forward")),
     counts=Counts(1, 4, ("0/0",)),
     cost=None,
@@ -266,6 +268,41 @@ SUGGESTIONS = replace(
     ),
     benchmark={"arms": [{"name": "eager", "ms": [1.5, 1.25]}], "note": None},
 )
+# A proved rewrite with a real diff: a line that becomes two, a line that goes, a line that is put in.
+FIXES = replace(
+    COSTS,
+    findings=(
+        replace(
+            BRANCH,
+            suggestion=Suggestion(
+                "tensor-branch",
+                "torch.where instead of the branch",
+                """\
+--- a/model.py
++++ b/model.py
+@@ -1,2 +1,3 @@
+ import os
++import torch
+ import sys
+@@ -40,4 +41,4 @@
+         y = self.norm(x)
+-        if y.abs().max() > 1e4:
+-            y = y.clamp(-1e4, 1e4)
++        large = y.abs().max() > 1e4
++        y = torch.where(large, y.clamp(-1e4, 1e4), y)
+         return y
+@@ -70,3 +71,2 @@
+     a = 1
+-    b = 2
+     c = 3
+""",
+                "proved",
+                "",
+                {"inputs": 12},
+            ),
+        ),
+    ),
+)
 
 # Text as an attacker or an accident would write it: it must reach no terminal and no file as it is.
 HOSTILE_TEXT = (
@@ -309,6 +346,31 @@ HOSTILE = replace(
         replace(
             BRANCH,
             suggestion=Suggestion(HOSTILE_TEXT, HOSTILE_TEXT, HOSTILE_TEXT, "unproved", HOSTILE_TEXT),
+        ),
+    ),
+)
+# Text that is markup to some format: none of it may become a tag, a link, a cell, a mention or a command.
+MARKUP_TEXT = (
+    "``` `x` | @ada #12 ada/repo#3 <b onclick=x>b</b> <!-- --> </details> [k](http://evil.example) ![i](u)"
+    " **s** _e_ ~~d~~ $m$ \\| &lt; %0A::error::no, a:b,c ]]> </script> https://evil.example www.evil.example {0}"
+)
+MARKUP = replace(
+    CLEAN,
+    run=replace(RUN, script=f"{MARKUP_TEXT}.py", notes=(MARKUP_TEXT,), compiled=(MARKUP_TEXT,), targets=()),
+    totals=replace(TOTALS, sites=1, occurrences=1, crossings=4),
+    findings=(
+        replace(
+            BRANCH,
+            fingerprint=MARKUP_TEXT,
+            title=f"# {MARKUP_TEXT}\nsecond line",
+            reason=f"> {MARKUP_TEXT}\n::warning::second line",
+            gb_id=MARKUP_TEXT,
+            location=Location(
+                f"{PROJECT}/{MARKUP_TEXT}", 3, 5, 3, 9, MARKUP_TEXT, f"````\n</details>{MARKUP_TEXT}"
+            ),
+            stack=(Frame(f"{PROJECT}/{MARKUP_TEXT}", 3, MARKUP_TEXT, MARKUP_TEXT),),
+            guard=Guard(MARKUP_TEXT, None, None, None, "other"),
+            suggestion=Suggestion(MARKUP_TEXT, MARKUP_TEXT, f"```\n{MARKUP_TEXT}\n", "refused", MARKUP_TEXT),
         ),
     ),
 )
@@ -387,7 +449,9 @@ SAMPLES: dict[str, Report] = {
     "killed": KILLED,
     "imported_trace": IMPORTED_TRACE,
     "suggestions": SUGGESTIONS,
+    "fixes": FIXES,
     "hostile": HOSTILE,
+    "markup": MARKUP,
     "wide": WIDE,
     "long_line": LONG_LINE,
     "hundred": HUNDRED,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import re
 import threading
 import types
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from breakscope.capture.backend import RegionBackend
 from breakscope.capture.crossings import Crossings
 from breakscope.capture.outermost import OutermostCall
 from breakscope.diagnose import guards, records
+from breakscope.diagnose.collect import is_limit
 
 if TYPE_CHECKING:
     from breakscope.capture.agent import Agent
@@ -47,7 +47,6 @@ METRIC_FIELDS = (
     "triton_compile_time_us",
     "guard_latency_us",
 )
-_LIMIT = re.compile(r"(Recompile|Cache)Limit|recompile_limit|cache_size_limit")
 
 
 @dataclasses.dataclass(slots=True)
@@ -56,13 +55,12 @@ class _Compile:
 
     Attributes:
         broke_at: slot of the site at which the latest attempt ended, and how deep inlined it is.
-        fail_type: Dynamo's word for why it gave up, from its metrics.
+        metrics: Dynamo's metrics of this compile, once it is over.
     """
 
     frame: Any
     broke_at: tuple[int, int] | None = None
-    fail_type: str | None = None
-    fail_reason: str | None = None
+    metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(slots=True)
@@ -311,9 +309,7 @@ class TorchHooks:
 
     def _gave_up(self, compile_: _Compile, cache_entry: Any, answer: Any) -> Any:
         """Dynamo returned no code for a frame: because of a break, of the limit, or by design."""
-        at_limit = compile_.fail_type is not None and (
-            _LIMIT.search(f"{compile_.fail_type} {compile_.fail_reason}") is not None
-        )
+        at_limit = is_limit(compile_.metrics)
         if compile_.broke_at is None and not at_limit:
             return None
         code = compile_.frame.f_code
@@ -328,7 +324,7 @@ class TorchHooks:
             slot=slot,
             site=None if compile_.broke_at is None else compile_.broke_at[0],
             frame=_frame_fields(code),
-            why=compile_.fail_reason if at_limit else None,
+            why=compile_.metrics.get("fail_reason") if at_limit else None,
         )
         # Not applied to the code object: Dynamo then asks again at each call, and we can count.
         kept = dataclasses.replace(answer, apply_to_code=False)
@@ -437,8 +433,7 @@ class TorchHooks:
         metrics = metadata["compilation_metrics"]
         compile_ = getattr(self._local, "compile", None)
         if compile_ is not None:
-            compile_.fail_type = metrics.get("fail_type")
-            compile_.fail_reason = metrics.get("fail_reason")
+            compile_.metrics = metrics
         fields = {key: metrics[key] for key in METRIC_FIELDS if metrics.get(key) is not None}
         if isinstance(fields.get("restart_reasons"), set | frozenset):
             fields["restart_reasons"] = sorted(fields["restart_reasons"])

@@ -2,48 +2,130 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-class Format(StrEnum):
-    """Choices of ``--format``."""
-
-    TERMINAL = "terminal"
-    JSON = "json"
+from breakscope.errors import OutputError, UsageError
+from breakscope.model import Report
+from breakscope.render import FORMATS, Options
 
 
 def add(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command("report")
-    def report(
+    def report(  # noqa: PLR0917 - each is an option of the command line
         path: Annotated[
-            Path | None, typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json).")
+            Path | None,
+            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
         ] = None,
         format_: Annotated[
-            Format, typer.Option("--format", "-f", help="How to show it.")
-        ] = Format.TERMINAL,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
+            str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
+        ] = "terminal",
+        output: Annotated[
+            Path | None,
+            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
+        ] = None,
+        known: Annotated[
+            Path | None,
+            typer.Option(metavar="REPORT", help="Earlier report: what it does not have is marked as new."),
+        ] = None,
+        limit: Annotated[int, typer.Option(min=1, help="How many findings to show on a terminal.")] = 20,
+        all_: Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")] = False,
+        html: Annotated[bool, typer.Option("--html", help="Write a page (default breakscope.html).")] = False,
+        open_: Annotated[
+            bool, typer.Option("--open", help="Write the page and show it in a browser.")
+        ] = False,
     ) -> int:
-        """Show a report again."""
+        """Show a report again, or write it in another format."""
         from breakscope import schema
         from breakscope.capture.scan import FOLDER, LATEST
-        from breakscope.cli import output
 
+        render = FORMATS.get(format_)
+        if render is None:
+            raise UsageError(f"no format {format_!r}: there are {', '.join(FORMATS)}")
         place = path or Path(FOLDER) / LATEST
         loaded = schema.load(place)
-        if format_ is Format.JSON:
-            from breakscope.render import json as renderer
+        if html or open_:
+            from breakscope.cli import report_html
 
-            output.write(renderer.render(loaded))
+            report_html.write(loaded, place, output, open_)
+            return 0
+        options = Options(
+            root=repository(loaded),
+            known=None
+            if known is None
+            else frozenset(one.fingerprint for one in schema.load(known).findings),
+            limit=limit,
+            everything=all_,
+        )
+        if format_ == "terminal" and output is None:
+            show(loaded, path, options)
         else:
-            name = "" if path is None else f" {path}"
-            output.terminal(
-                loaded, limit=limit, everything=all_, next_steps=output.next_steps(loaded, name)
-            )
+            publish(render(loaded, options), output)
+        if format_ == "github":
+            summarize(loaded, options)
         return 0
+
+
+def repository(report: Report) -> str:
+    """The folder of the repository in which the script ran; the current folder, if none is on this machine."""
+    for start in (Path(report.run.cwd), Path.cwd()):
+        for folder in (start, *start.parents):
+            if (folder / ".git").exists():
+                return str(folder)
+    return str(Path.cwd())
+
+
+def show(report: Report, path: Path | None, options: Options) -> None:
+    """Print a report as wide as the terminal, with the commands that go on from it."""
+    from breakscope.cli import output
+
+    name = "" if path is None else f" {path}"
+    output.terminal(
+        report,
+        limit=options.limit,
+        everything=options.everything,
+        next_steps=output.next_steps(report, name),
+    )
+
+
+def publish(rendered: str | bytes, path: Path | None) -> None:
+    """Write a rendered report to a file, whole or not at all, or to standard output."""
+    from breakscope import schema
+    from breakscope.cli import output
+
+    if path is not None:
+        # What no file can hold is made visible before it comes here; a path may still be damaged.
+        schema.write(
+            rendered.encode(errors="backslashreplace") if isinstance(rendered, str) else rendered, path
+        )
+    elif isinstance(rendered, str):
+        output.write(rendered)
+    elif sys.stdout.isatty():
+        raise UsageError("this format is not text: name a file with --output")
+    else:
+        sys.stdout.buffer.write(rendered)
+        sys.stdout.buffer.flush()
+
+
+def summarize(report: Report, options: Options) -> None:
+    """Add the whole report to the summary of the workflow step, as far as GitHub has room for it."""
+    from breakscope.render import github, markdown
+
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    try:
+        with open(name, "ab") as file:
+            room = github.SUMMARY_BYTES - file.tell()
+            text = markdown.render(report, root=options.root, known=options.known, max_bytes=room)
+            data = f"\n{text}".encode()
+            if len(data) <= room:
+                file.write(data)
+    except OSError as error:
+        raise OutputError(f"cannot write the step summary to {name}: {error.strerror}") from None

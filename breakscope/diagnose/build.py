@@ -8,7 +8,7 @@ from typing import Any
 
 from breakscope import __version__, catalog
 from breakscope.diagnose import recompiles, records, sites
-from breakscope.diagnose.collect import Collected, Event, collect
+from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
 from breakscope.model import (
@@ -111,14 +111,13 @@ def _regions(
 def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
     """Compiles that failed with an error and no graph break of their own (fullgraph=True, a crash)."""
     explained = {b.compile_id for b in found.breaks}
-    limited = {skip.frame.name for skip in found.skips if skip.limit}
     made: list[Finding] = []
     lost: list[Unattributed] = []
     for event in found.metrics:
         metrics = event["metrics"]
         if "fail_type" not in metrics or event["cid"] in explained:
             continue
-        if event.get("frame") and records.unresumed(event["frame"]["name"]) in limited:
+        if is_limit(metrics):
             continue
         finding = _failure(event, places)
         if finding is None:
@@ -167,7 +166,7 @@ def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]
         sites=len(breaks),
         occurrences=sum(f.counts.occurrences for f in breaks),
         crossings=None if None in crossings else sum(c for c in crossings if c is not None),
-        recompiles=len(found.recompiles),
+        recompiles=sum(not recompile.refused for recompile in found.recompiles),
         skips=len(skipped),
         regions=len(regions),
         ops=sum(region.ops for region in regions),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from breakscope.diagnose import records
@@ -11,6 +12,8 @@ from breakscope.diagnose.guards import GuardFailure, parse_reasons
 from breakscope.diagnose.records import BreakRecord
 
 Event = dict[str, Any]
+
+_LIMIT = re.compile(r"(?:Recompile|Cache)Limit|(?:recompile|cache_size)_limit")
 
 SLOT_STEPS = 0
 SLOT_CALLS = 1
@@ -63,13 +66,18 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Recompile:
-    """One compile of a frame that had been compiled before."""
+    """One compile of a frame that had been compiled before.
+
+    Attributes:
+        refused: whether the recompile limit was reached, so that Dynamo did not compile after all.
+    """
 
     failures: tuple[GuardFailure, ...]
     compile_id: str | None
     frame: FrameRef | None
     values: dict[str, str]
     step: int
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +142,15 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
         found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
     for event in events:
         _take(found, event)
+    refused = {e["cid"] for e in found.metrics if is_limit(e["metrics"])}
+    found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
+
+
+def is_limit(metrics: dict[str, Any]) -> bool:
+    """Whether a compile failed because its function had been compiled too often."""
+    said = f"{metrics.get('fail_type')} {metrics.get('fail_reason')}"
+    return _LIMIT.search(said) is not None
 
 
 def _take(found: Collected, event: Event) -> None:

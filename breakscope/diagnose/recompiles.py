@@ -33,6 +33,8 @@ def causes(found: Collected) -> tuple[list[Cause], list[Recompile]]:
     grouped: dict[tuple[object, ...], Cause] = {}
     lost: list[Recompile] = []
     for item in found.recompiles:
+        if item.refused:
+            continue  # nothing was compiled; the limit's own finding tells
         if item.frame is None or not item.failures:
             lost.append(item)
             continue

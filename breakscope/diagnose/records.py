@@ -29,7 +29,6 @@ _PREFIXES = (
     re.compile(r"^Graph Break Reason: "),
 )
 GRACELESS = "Failed to handle graph break gracefully"
-CANNOT_RESUME = "Encountered graph break that we cannot resume from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,7 @@ def parse_break(payload: str) -> BreakRecord:
         reason = head.partition("\nGraph Break Reason: ")[2]
         reason = reason.partition("\nStack variable source attribution:\n")[0]
         frames = parse_frames(_until_python_traceback(tail))
-        skips = GRACELESS in reason or CANNOT_RESUME in reason
-        return BreakRecord(frames, parse_reasons(reason), skips, False, payload)
+        return BreakRecord(frames, parse_reasons(reason), GRACELESS in reason, False, payload)
     if payload.startswith("Graph break: "):
         head, _, tail = payload.partition("\nTraceback (most recent call last):\n")
         reason = _exception_message(tail)

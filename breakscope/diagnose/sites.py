@@ -76,7 +76,7 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
 def _finding(found: Collected, site: Site, places: Places) -> Finding:
     record = _most_telling(site)
     cause = record.reasons[0]
-    code = site_code(site)
+    code = site_code(site, places)
     qualname = next((b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None)
     location = places.location(site.frame, site.position, qualname)
     stack = places.stack(record.frames)
@@ -110,15 +110,16 @@ def _most_telling(site: Site) -> BreakRecord:
     return max((b.record for b in site.own), key=lambda r: len(r.frames))
 
 
-def site_code(site: Site) -> str:
+def site_code(site: Site, places: Places) -> str:
     """The finding's code: what broke, or that a whole frame was given up for it."""
     own = [b.record for b in site.own]
     cause = own[0].reasons[0]
     if all(record.skips_frame for record in own):
         if any(record.failed for record in own):
             return "BS306"
-        last = own[0].reasons[-1]
-        return "BS301" if catalog.is_skip_gb(last.gb_id) else "BS302"
+        said = catalog.is_skip_gb(own[0].reasons[-1].gb_id)
+        # Dynamo names a loop as the reason, but not a try or a with.
+        return "BS301" if said or places.sources.in_block(site.frame.file, site.frame.line) else "BS302"
     return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
 
 

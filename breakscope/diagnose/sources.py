@@ -29,6 +29,7 @@ class Sources:
     def __init__(self) -> None:
         self.lines = cache(self._lines)
         self._spans = cache(self._read_spans)
+        self._tree = cache(self._parse)
 
     def _lines(self, file: str) -> tuple[str, ...]:
         try:
@@ -55,11 +56,42 @@ class Sources:
         around = [s for s in self._spans(file) if s.name == name and s.first <= number <= s.last]
         return min(around, key=lambda s: s.last - s.first, default=None)
 
-    def _read_spans(self, file: str) -> tuple[Span, ...]:
-        lines = self.lines(file)
+    def in_block(self, file: str, number: int) -> bool:
+        """Whether a line is in the body of a loop, a ``try`` or a ``with`` of its own function.
+
+        Dynamo cannot resume in the middle of these.
+        """
+        tree = self._tree(file)
+        if tree is None:
+            return False
+
+        def within(body: list[ast.stmt]) -> bool:
+            return bool(body) and body[0].lineno <= number <= (body[-1].end_lineno or body[-1].lineno)
+
+        inside = False
+        node: ast.AST | None = tree
+        while node is not None:
+            child = None
+            for candidate in ast.iter_child_nodes(node):
+                first, last = getattr(candidate, "lineno", None), getattr(candidate, "end_lineno", None)
+                if first is not None and first <= number <= (last or first):
+                    child = candidate
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                inside = False
+            elif isinstance(child, ast.For | ast.AsyncFor | ast.While | ast.Try | ast.With | ast.AsyncWith):
+                inside = inside or within(child.body)
+            node = child
+        return inside
+
+    def _parse(self, file: str) -> ast.Module | None:
         try:
-            tree = ast.parse("\n".join(lines))
+            return ast.parse("\n".join(self.lines(file)))
         except (SyntaxError, ValueError, RecursionError):
+            return None
+
+    def _read_spans(self, file: str) -> tuple[Span, ...]:
+        tree = self._tree(file)
+        if tree is None:
             return ()
         spans: list[Span] = []
 

@@ -9,17 +9,20 @@ from breakscope.render.words import lines
 
 # What means something inside a line or a table cell, or to GitHub ($ is mathematics). A character
 # reference is never markup, in any renderer, and a reader of the plain file can still make out the text.
-_SPECIAL = re.compile(r"[\\`*_\[\]<>!~&|$]|(?<=:)/(?=/)|(?<=\bwww)\.")
+# An underscore between letters is none, and a name is easier to read with it.
+_SPECIAL = re.compile(r"[\\`*\[\]<!~&|$]|(?<![^\W_])_|_(?![^\W_])|^[>#+-]|(?<=:)/(?=/)|(?<=\bwww)\.")
 _REFERENCE = re.compile(r"(?<=[@#])(?=\w)|(?<=\bGH)(?=-\d)", re.IGNORECASE)
 _WORD_JOINER = "&#8288;"
 
 
 def plain(text: str) -> str:
-    """Text as text. ``@ada`` and ``#12`` get an invisible character, for GitHub links them even as entities."""
+    """Text as text. ``@ada`` and ``#12`` get an invisible character: GitHub links them even as entities."""
     escaped = _entities(harmless(text))
     # Entities hold "#" themselves, and never before a letter of the text.
     parts = re.split(r"(&#\d+;)", escaped)
-    return "".join(part if index % 2 else _REFERENCE.sub(_WORD_JOINER, part) for index, part in enumerate(parts))
+    return "".join(
+        part if index % 2 else _REFERENCE.sub(_WORD_JOINER, part) for index, part in enumerate(parts)
+    )
 
 
 def code(text: str) -> str:

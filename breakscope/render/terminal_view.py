@@ -128,6 +128,8 @@ def _alarm(report: Report) -> str | None:
     if report.reconciliation.vacuous:
         if ended:
             return f"VACUOUS, {ended}: nothing was compiled up to then"
+        if report.findings:
+            return "VACUOUS: nothing was compiled: every function that Dynamo tried runs eagerly"
         return "VACUOUS: nothing was compiled, so this report says nothing about the script"
     return f"{ended}: the report holds what was seen up to then" if ended else None
 

@@ -81,7 +81,7 @@ def project_place(finding: Finding) -> Location | Frame:
 
 
 def relative_path(file: str, report: Report, root: str | None) -> str | None:
-    """A path with ``/`` relative to the root or to where the script ran; None for one outside, or installed."""
+    """A path with ``/`` from the root or from where the script ran; None for one outside, or installed."""
     full = absolute_path(file, report)
     if full is None or any(marker in full for marker in _LIBRARY):
         return None
@@ -110,7 +110,7 @@ def absolute_path(file: str, report: Report) -> str | None:
 
 
 def lines(text: str) -> str:
-    """Text of several lines, each harmless; line breaks as ``\\n``."""
+    """Text of several lines, each harmless; every line break is one line feed."""
     return "\n".join(harmless(line) for line in text.replace("\r\n", "\n").split("\n"))
 
 

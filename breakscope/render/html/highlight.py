@@ -17,10 +17,13 @@ KEYWORD, STRING, COMMENT, NUMBER, DEFINED, BUILTIN, DECORATOR = "k", "s", "c", "
 _LONGEST_LINE = 20_000  # such a line is data, not code, and costs the tokenizer seconds
 _STRINGS = frozenset(
     kind
-    for name in ("STRING", "FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END")
-    + ("TSTRING_START", "TSTRING_MIDDLE", "TSTRING_END")
+    for name in (
+        "STRING",
+        *(f"{letter}STRING_{part}" for letter in "FT" for part in ("START", "MIDDLE", "END")),
+    )
     if (kind := getattr(token, name, None)) is not None
 )
+_KINDS = {tokenize.COMMENT: COMMENT, token.NUMBER: NUMBER} | dict.fromkeys(_STRINGS, STRING)
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) | {"self", "cls"}
 _LAYOUT = frozenset({token.NEWLINE, token.INDENT, token.DEDENT, tokenize.NL, token.ENDMARKER})
 
@@ -57,16 +60,9 @@ def line_spans(line: str) -> list[Span]:
 
 
 def _kind(item: tokenize.TokenInfo, previous: str, starts_line: bool) -> str:
-    if item.type in _STRINGS:
-        return STRING
-    if item.type == tokenize.COMMENT:
-        return COMMENT
-    if item.type == token.NUMBER:
-        return NUMBER
-    if item.type == token.OP:
-        return DECORATOR if item.string == "@" and starts_line else ""
     if item.type != token.NAME:
-        return ""
+        decorates = item.string == "@" and starts_line
+        return DECORATOR if decorates else _KINDS.get(item.type, "")
     if keyword.iskeyword(item.string) or (starts_line and _is_soft_keyword(item)):
         return KEYWORD
     if previous in ("def", "class"):

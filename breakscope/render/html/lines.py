@@ -43,8 +43,7 @@ def lay_out(
 ) -> Line:
     """A line with its colours and its mark, both in characters of ``raw``.
 
-    Args:
-        focus: what must be in the part that is shown; None for where the mark starts.
+    ``focus`` is what must be in the part that is shown, where that is not the start of the mark.
     """
     low, high = _window(raw, mark[0] if mark and focus is None else focus)
     pieces = [(ELLIPSIS, ".")] if low else []

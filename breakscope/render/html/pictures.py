@@ -7,10 +7,10 @@ ordinary text, so that a phone, a printer and a screen reader get it whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from breakscope.model import Finding, FindingKind, Region, Report
+from breakscope.model import Finding, FindingKind, Region, Report, SkippedFrame
 from breakscope.render.html.texts import name
 from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
 
@@ -25,10 +25,11 @@ TONES: dict[FindingKind, Tone] = {"graph_break": "break", "skip": "skip", "recom
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """How a picture names a finding: its anchor in the page, its place, its title."""
+    """How a picture names a finding: its anchor in the page, its place (``short``: no folders), its title."""
 
     anchor: str
     place: str
+    short: str
     title: str
     code: str
 
@@ -78,12 +79,12 @@ def step_time(report: Report, labels: Labels) -> Bar:
     return Bar(
         caption=f"One step: {milliseconds(lost)} ms lost, {words}",
         parts=_parts(amounts, labels, rest, lambda value: f"{milliseconds(value)} ms"),
-        missing="compile time: not measured" if step is not None else "the rest of the step: not measured",
+        missing="Compile time: not measured" if step is not None else "The rest of the step: not measured",
     )
 
 
 def step_ms(report: Report) -> float | None:
-    """How long a step takes, in milliseconds, as the largest measured cost and its share say; None if neither."""
+    """How long a step takes, in milliseconds, from the largest measured cost and its share."""
     costs = [finding.cost for finding in report.findings if finding.cost and finding.cost.share]
     worst = max(costs, key=lambda cost: cost.ms_per_step, default=None)
     return worst.ms_per_step / worst.share if worst and worst.share else None
@@ -99,7 +100,7 @@ def _crossings(report: Report, labels: Labels) -> Bar:
         each = f", {per_step(int(value), steps)}" if steps else ""
         return f"{count(int(value), 'crossing')}{each}"
 
-    missing = f"time: {NOT_MEASURED}, this report has no timings"
+    missing = f"Time: {NOT_MEASURED}, this report has no timings"
     if not amounts:
         nothing = "nor has it any crossings to show instead"
         return Bar("One step", (), f"{missing}; {nothing}")
@@ -107,7 +108,7 @@ def _crossings(report: Report, labels: Labels) -> Bar:
     return Bar(
         caption=f"Where execution leaves compiled code: {count(total, 'crossing')}",
         parts=_parts(amounts, labels, 0.0, words),
-        missing=f"{missing}. Shown instead: how often execution left compiled code at each place. Count is not cost",
+        missing=f"{missing}. Shown instead: how often execution left compiled code. Count is not cost",
     )
 
 
@@ -138,7 +139,9 @@ def _parts(
         shades[tone] = shade + 1
         share = f"{value / total:.0%}" if value / total >= 0.005 else "under 1%"
         drawn = max(width, _LEAST)
-        parts.append(Part(min(at, WIDTH - drawn), drawn, tone, min(shade, 4), text, words(value), share, anchor))
+        parts.append(
+            Part(min(at, WIDTH - drawn), drawn, tone, min(shade, 4), text, words(value), share, anchor)
+        )
         at += width
     return tuple(parts)
 
@@ -177,26 +180,29 @@ def path(report: Report, labels: Labels) -> Path:
     for region in report.regions:
         frames.setdefault(_frame(region.compile_id), []).append(region)
     timed = any(region.ms for region in report.regions)
+    by_name = {finding.fingerprint: finding for finding in report.findings}
     rows: list[tuple[float, int, float | None, Stop]] = []
     placed: set[str] = set()
     for number, regions in frames.items():
-        rows.append((number, 0, _total([r.ms if timed else r.calls for r in regions]), _region(regions, timed)))
-        for fingerprint in dict.fromkeys(r.ended_by for r in regions if r.ended_by in labels):
-            finding = next(one for one in report.findings if one.fingerprint == fingerprint)
+        rows.append(
+            (number, 0, _total([r.ms if timed else r.calls for r in regions]), _region(regions, timed))
+        )
+        for fingerprint in dict.fromkeys(r.ended_by for r in regions if r.ended_by is not None):
+            if fingerprint not in by_name:
+                continue
+            finding = by_name[fingerprint]
             calls = _total([r.calls for r in regions if r.ended_by == fingerprint])
             placed.add(finding.fingerprint)
             rows.append((number, 1, None, _break(finding, labels, calls)))
     for finding in report.findings:
         first_versions = [_frame(one) for one in finding.counts.compile_ids if one.endswith("/0")]
-        if finding.kind != "recompile" and finding.fingerprint not in placed:
+        # Of a skip without a region, the function that runs eagerly says more.
+        shown = finding.fingerprint in placed or (finding.kind == "skip" and finding.skipped)
+        if finding.kind != "recompile" and not shown:
             at = min(first_versions, default=_frame(""))
             rows.append((at, 1, None, _break(finding, labels, finding.counts.crossings)))
         at = max(first_versions, default=_frame(""))
-        rows += [
-            (at, 2, None, Stop("skip", name(one.function), "runs eagerly as a whole", count(one.calls, "call"), None,
-                               labels[finding.fingerprint].anchor))
-            for one in finding.skipped
-        ]
+        rows += [(at, 2, None, _skip(one, labels[finding.fingerprint])) for one in finding.skipped]
     rows.sort(key=lambda row: row[:2])
     most = max((amount for _, _, amount, _ in rows if amount), default=None)
     stops = tuple(_scaled(stop, amount, most) for _, _, amount, stop in rows)
@@ -219,14 +225,20 @@ def _break(finding: Finding, labels: Labels, calls: float | None) -> Stop:
     amount = count(_whole(calls), "crossing")
     if finding.cost:
         amount += f", {milliseconds(finding.cost.ms_per_step)} ms a step"
-    return Stop("break", label.place, f"{label.code} {label.title}", amount, None, label.anchor)
+    return Stop("break", label.short, f"{label.code} {label.title}", amount, None, label.anchor)
+
+
+def _skip(frame: SkippedFrame, label: Label) -> Stop:
+    calls = count(frame.calls, "call")
+    detail = f"runs eagerly as a whole: {label.code} {label.title} at {label.short}"
+    return Stop("skip", name(frame.function), detail, calls, None, label.anchor)
 
 
 def _scaled(stop: Stop, amount: float | None, most: float | None) -> Stop:
     if amount is None or not most:
         return stop
     length = max(_LEAST, WIDTH * amount / most) if amount else 0.0
-    return Stop(stop.kind, stop.title, stop.detail, stop.amount, round(length, 1), stop.anchor)
+    return replace(stop, length=round(length, 1))
 
 
 def _frame(compile_id: str) -> float:

@@ -1,4 +1,4 @@
-"""The source that the page carries: whole files of the project, parts of libraries, checked against the report.
+"""The source in the page: whole files of the project, parts of libraries, checked against the report.
 
 A page is made later than its report, and maybe elsewhere. A line that is not what the scan saw is not
 shown as if it were: then the line that the report stored stands alone, and the page says why.
@@ -6,10 +6,10 @@ shown as if it were: then the line that the report stored stands alone, and the 
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from breakscope.diagnose.sources import Sources
@@ -124,15 +124,16 @@ class Shelf:
             if state == "read" and place.column is not None
         }
         chunks = tuple(
-            Chunk(run[0], tuple(_line(lines, colours, number, focus) for number in run)) for run in _runs(wanted)
+            Chunk(run[0], tuple(_line(lines, colours, number, focus) for number in run))
+            for run in _runs(wanted)
         )
         excerpts = [
             self._excerpt(place, state, lines, focus) for place, state in zip(places, states, strict=True)
         ]
         order: tuple[State, ...] = ("read", "changed", "left_out", "unreadable")
-        state = min(states, key=order.index, default="unreadable")
+        best: State = min(states, key=order.index, default="unreadable")
         whole = bool(lines) and len(wanted) == len(lines)
-        return File(file, places[0].owner if places else "project", state, whole, chunks), excerpts
+        return File(file, places[0].owner if places else "project", best, whole, chunks), excerpts
 
     @staticmethod
     def _state(lines: Sequence[str], place: Location) -> State:
@@ -167,9 +168,7 @@ class Shelf:
         return highlight.spans(lines)
 
     @staticmethod
-    def _excerpt(
-        place: Location, state: State, lines: Sequence[str], focus: dict[int, int]
-    ) -> Excerpt:
+    def _excerpt(place: Location, state: State, lines: Sequence[str], focus: dict[int, int]) -> Excerpt:
         if state != "read":
             stored = None
             if place.source is not None:
@@ -191,7 +190,7 @@ def _around(place: Location, count: int) -> tuple[int, int]:
 
 
 def _spots(place: Location, lines: Sequence[str]) -> list[tuple[int, int, int]]:
-    """(line, start, end) of what to underline, in characters from 0; of several lines, each without indentation."""
+    """(line, start, end) of what to underline, in characters from 0; without indentation."""
     if place.column is None or place.end_column is None:
         return []
     end_line = max(place.end_line or place.line, place.line)
@@ -222,7 +221,7 @@ def _runs(numbers: set[int]) -> list[list[int]]:
 
 def _is_ordinary(file: str) -> bool:
     try:
-        status = os.stat(file)
+        status = Path(file).stat()
     except (OSError, ValueError):  # ValueError: a NUL in the path
         return False
     return stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_FILE

@@ -63,7 +63,7 @@ def timeline(report: Report, findings: Sequence[Finding], labels: Labels) -> Tim
             first=_at(first, steps),
             last=_at(_last(one, first), steps),
             tone=TONES[one.kind],
-            place=labels[one.fingerprint].place,
+            place=labels[one.fingerprint].short,
             title=labels[one.fingerprint].title,
             when=_when(first, _last(one, first)),
             anchor=labels[one.fingerprint].anchor,
@@ -86,15 +86,19 @@ def _when(first: int, last: int) -> str:
 def _verdict(report: Report, latest: int) -> str:
     steps = report.totals.steps
     if steps is None:
-        return f"Dynamo last reported one of these at step {latest:,}; how many steps there were is not known."
+        return (
+            f"Dynamo last reported one of these at step {latest:,}; how many steps there were is not known."
+        )
     if latest >= steps - 1 and steps > 1:
         return (
             f"Dynamo was still compiling at the last of {count(steps, 'step')}: "
             "a longer run may show more, and pays for each."
         )
     quiet = steps - 1 - latest
-    return f"The last {count(quiet, 'step')} of {steps:,} ran without a new report from Dynamo." if quiet else (
-        "There was only one step: nothing can be said about later ones."
+    return (
+        f"The last {count(quiet, 'step')} of {steps:,} ran without a new report from Dynamo."
+        if quiet
+        else ("There was only one step: nothing can be said about later ones.")
     )
 
 

@@ -1,0 +1,65 @@
+"""``breakscope diff``."""
+
+from __future__ import annotations
+
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """Choices of ``--format``."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("diff")
+    def diff(
+        old: Annotated[Path, typer.Argument(metavar="OLD", help="Earlier report file.")],
+        new: Annotated[Path, typer.Argument(metavar="NEW", help="Later report file.")],
+        format_: Annotated[Format, typer.Option("--format", "-f", help="How to show it.")] = Format.TERMINAL,
+        output: Annotated[
+            Path | None,
+            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
+        ] = None,
+        all_: Annotated[
+            bool, typer.Option("--all", help="List what only moved or did not change, too.")
+        ] = False,
+    ) -> int:
+        """Say what is new, fixed, changed and moved between two reports. Exits with 0 whatever it finds."""
+        from breakscope import schema
+        from breakscope.cli import report as report_command
+        from breakscope.cli.output import wants_color
+        from breakscope.diagnose.compare import compare
+
+        comparison = compare(schema.load(old), schema.load(new))
+        root = report_command.repository(comparison.after)
+        if format_ is Format.JSON:
+            from breakscope.render import diff_json
+
+            text = diff_json.render(comparison)
+        elif format_ is Format.MARKDOWN:
+            from breakscope.render import diff_markdown
+
+            text = diff_markdown.render(comparison, root=root)
+        else:
+            from breakscope.render import diff_terminal
+
+            on_screen = output is None
+            text = diff_terminal.render(
+                comparison,
+                width=shutil.get_terminal_size((100, 24)).columns if on_screen else 100,
+                color=on_screen and wants_color(),
+                all=all_,
+                root=root,
+            )
+        report_command.publish(text, output)
+        return 0

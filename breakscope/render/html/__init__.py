@@ -1,0 +1,74 @@
+"""The report as one HTML page that needs no network: safe with hostile text, printable, light and dark."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from breakscope.model import Report
+from breakscope.render.html import view
+from breakscope.render.html.sources import OnDisk, SourceReader
+
+__all__ = ["OnDisk", "SourceReader", "render"]
+
+_FOLDER = Path(__file__).parent
+
+
+def render(report: Report, *, sources: SourceReader | None) -> str:
+    """The page as text that is always valid UTF-8.
+
+    Args:
+        report: what to show.
+        sources: reads the files that the report names, as :class:`OnDisk` does; None to show only the lines
+            that the report itself holds.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made = view.build(report, sources)
+    assets = {kind: Markup(_asset(file)) for kind, file in _ASSETS.items()}  # noqa: S704 - our own files
+    return environment.get_template("template.html.j2").render(
+        view=made, data=_data(made), csp=_policy(), **assets
+    )
+
+
+_ASSETS = {"style": "style.css", "theme": "theme.js", "script": "page.js"}
+
+
+def _data(made: view.View) -> dict[str, Any]:
+    """What the page's script draws when it is asked for."""
+    return {
+        "findings": [asdict(finding) for finding in made.findings],
+        "files": [asdict(file) for file in made.files],
+        "codes": {code: asdict(entry) for code, entry in made.codes.items()},
+    }
+
+
+def _policy() -> str:
+    """The content security policy: nothing is loaded, and only the page's own style and scripts run."""
+    scripts = " ".join(f"'sha256-{_hash(file)}'" for file in (_ASSETS["theme"], _ASSETS["script"]))
+    style = f"'sha256-{_hash(_ASSETS['style'])}'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {style}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _asset(file: str) -> str:
+    return (_FOLDER / file).read_text(encoding="utf-8")
+
+
+def _hash(file: str) -> str:
+    return base64.b64encode(hashlib.sha256(_asset(file).encode("utf-8")).digest()).decode("ascii")
