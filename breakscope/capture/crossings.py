@@ -18,6 +18,7 @@ from typing import Any
 from breakscope.capture.events import Counters
 
 SiteKey = tuple[Any, ...]
+RESUMED = -1
 
 
 class Crossings:
@@ -33,33 +34,30 @@ class Crossings:
         self._never_compile = never_compile
         self._slots: dict[SiteKey, int] = {}
 
-    def slot(self, site: SiteKey) -> tuple[int, bool]:
-        """The counting slot of a site, and whether it is new."""
-        if site in self._slots:
-            return self._slots[site], False
-        self._slots[site] = self._counters.new()
-        return self._slots[site], True
+    def slot(self, site: SiteKey) -> int:
+        """The counting slot of a site."""
+        if site not in self._slots:
+            self._slots[site] = self._counters.new()
+        return self._slots[site]
 
-    def ticker(self, slot: int, inlined: int) -> Callable[[], None]:
+    def ticker(self, slot: int, depth: int) -> Callable[[], None]:
         """What the compiled code of one frame calls when it runs into the site.
 
         Args:
             slot: the site's counter.
-            inlined: how many inlined calls lie between that frame and the site; 0 if the site is
-                in the frame itself.
+            depth: how many inlined calls lie between that frame and the site: 0 if the site is in the
+                frame itself, :data:`RESUMED` if the frame is a resume function that Dynamo gave up on,
+                which is only reached from a crossing.
         """
         counters, local = self._counters, self._local
 
         def tick() -> None:
-            began = local.__dict__
-            pending = began.get(slot)
-            if pending is None or inlined >= pending:
+            latest = local.__dict__
+            before = latest.get(slot)
+            # Nearer to the site than the tick before: the same crossing goes on. Else a new one begins.
+            if before is None or depth >= before:
                 counters.slots[slot] += 1
-            # The crossing is complete where the site's own frame has run.
-            if inlined:
-                began[slot] = inlined
-            elif pending is not None:
-                del began[slot]
+            latest[slot] = depth
 
         # Compiled code runs with Dynamo listening: it must not compile the ticker in its turn.
         self._never_compile(tick.__code__)

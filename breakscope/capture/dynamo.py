@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
+import traceback
 import types
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +18,7 @@ import torch
 
 from breakscope.capture import compat, events, live_values
 from breakscope.capture.backend import RegionBackend
-from breakscope.capture.crossings import Crossings
+from breakscope.capture.crossings import RESUMED, Crossings
 from breakscope.capture.outermost import OutermostCall
 from breakscope.diagnose import guards, records
 from breakscope.diagnose.collect import is_limit
@@ -315,7 +316,9 @@ class TorchHooks:
         code = compile_.frame.f_code
         slot = self._agent.counters.new()
         if compile_.broke_at is not None and not at_limit:
-            tick = self._crossings.ticker(*compile_.broke_at)
+            site, inlined = compile_.broke_at
+            resumed = records.is_resume(code.co_name)
+            tick = self._crossings.ticker(site, RESUMED if resumed and not inlined else inlined)
         else:
             tick = _nothing
         self._agent.emit(
@@ -349,9 +352,15 @@ class TorchHooks:
         counters = self._agent.counters
         compile_ = getattr(self._local, "compile", None)
         reason = getattr(graph_module, "compile_subgraph_reason", None)
+        cid = compat.compile_id()
+        if compile_ is not None and compile_.broke_at is None and getattr(reason, "graph_break", False):
+            # torch 2.9 keeps some breaks to itself; the graph knows why it ends.
+            self._agent.guarded(
+                "a break without a record was lost", lambda: self._break_from_graph(reason, cid, compile_)
+            )
         self._agent.emit(
             events.REGION,
-            cid=compat.compile_id(),
+            cid=cid,
             slot=slot,
             ops=ops,
             breaks=bool(getattr(reason, "graph_break", False)),
@@ -364,6 +373,18 @@ class TorchHooks:
             counters.slots[slot] += 1
 
         return ran
+
+    def _break_from_graph(self, reason: Any, cid: str | None, compile_: _Compile) -> None:
+        """Report a break by what ``torch._dynamo.explain`` reads: the reason that a graph carries."""
+        stack = list(reason.user_stack)
+        if not stack:
+            return
+        at = stack[-1]
+        text = (
+            f"Graph break in user code at {at.filename}:{at.lineno}\nGraph Break Reason: {reason.reason}\n"
+            f"\nUser code traceback:\n{''.join(traceback.format_list(stack))}"
+        )
+        self._report_break(text, cid, None, compile_, inlined=len(stack) - 1)
 
     def _note_device(self, example_inputs: Any) -> None:
         for value in example_inputs:
@@ -397,24 +418,23 @@ class TorchHooks:
 
     def _on_break(self, metadata: dict[str, Any], payload: str) -> None:
         compile_ = getattr(self._local, "compile", None)
+        self._report_break(payload, _cid(metadata), metadata.get("attempt"), compile_)
+
+    def _report_break(
+        self, payload: str, cid: str | None, attempt: int | None, compile_: _Compile | None, inlined: int | None = None
+    ) -> None:
         location = records.parse_break(payload).location
         fields: dict[str, Any] = {}
         if location is not None:
             details = compat.break_details(location.file, location.line)
-            place = details.position or (location.line,)
-            slot, new = self._crossings.slot((location.file, *place))
-            inlined = details.inlined or 0
-            fields = {"position": details.position, "inlined": details.inlined, "site": slot}
+            slot = self._crossings.slot((location.file, *(details.position or (location.line,))))
+            depth = details.inlined if inlined is None else inlined
+            fields = {"position": details.position, "inlined": depth, "site": slot}
             if compile_ is not None:
-                compile_.broke_at = (slot, inlined)
+                compile_.broke_at = (slot, depth or 0)
         frame = None if compile_ is None else _frame_fields(compile_.frame.f_code)
         self._agent.emit(
-            events.GRAPH_BREAK,
-            cid=_cid(metadata),
-            attempt=metadata.get("attempt"),
-            payload=payload,
-            frame=frame,
-            **fields,
+            events.GRAPH_BREAK, cid=cid, attempt=attempt, payload=payload, frame=frame, **fields
         )
 
     def _on_recompile(self, metadata: dict[str, Any], payload: Any) -> None:

@@ -73,7 +73,7 @@ def add(app: typer.Typer) -> None:
 
 
 def repository(report: Report) -> str:
-    """The folder of the repository in which the script ran; the current folder, if none is on this machine."""
+    """The folder of the repository in which the script ran; without one here, the current folder."""
     for start in (Path(report.run.cwd), Path.cwd()):
         for folder in (start, *start.parents):
             if (folder / ".git").exists():

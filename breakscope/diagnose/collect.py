@@ -53,6 +53,7 @@ class Break:
         position: (line, byte column, end line, end byte column), or None.
         inlined: how many inlined calls deep it is in ``frame``; None if not known.
         site: counting slot of its crossings; None in an imported trace.
+        skips: whether the frame that was being compiled is given up as a whole.
     """
 
     record: BreakRecord
@@ -62,6 +63,7 @@ class Break:
     inlined: int | None
     site: int | None
     step: int
+    skips: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,9 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
         found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
     for event in events:
         _take(found, event)
+    # Older versions of torch do not say in the record that the frame is skipped; the live hook knows.
+    given_up = {(skip.site, skip.frame) for skip in found.skips if not skip.limit}
+    found.breaks = [replace(b, skips=b.skips or (b.site, b.frame) in given_up) for b in found.breaks]
     refused = {e["cid"] for e in found.metrics if is_limit(e["metrics"])}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
@@ -161,7 +166,16 @@ def _take(found: Collected, event: Event) -> None:
         position = tuple(event["position"]) if event.get("position") else None
         record = records.parse_break(event["payload"])
         found.breaks.append(
-            Break(record, event["cid"], frame, position, event.get("inlined"), event.get("site"), step)
+            Break(
+                record,
+                event["cid"],
+                frame,
+                position,
+                event.get("inlined"),
+                event.get("site"),
+                step,
+                record.skips_frame,
+            )
         )
     elif kind == "recompile":
         failures = parse_reasons(event["payload"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -192,7 +193,7 @@ def _settings(old: Report, new: Report) -> tuple[Difference, ...]:
         ("backend", old.run.backend, new.run.backend),
         ("mode", old.run.mode, new.run.mode),
         ("ranks", str(old.run.world_size), str(new.run.world_size)),
-        ("script", _script(old.run), _script(new.run)),
+        ("script", *_scripts(old.run, new.run)),
         ("arguments", " ".join(old.run.argv), " ".join(new.run.argv)),
         ("compiled", ", ".join(old.run.compiled), ", ".join(new.run.compiled)),
         ("steps", _number(old.totals.steps), _number(new.totals.steps)),
@@ -207,8 +208,11 @@ def _device(run: Run) -> str | None:
     return f"{run.device.count} x {run.device.type} {run.device.name}" if run.device else None
 
 
-def _script(run: Run) -> str:
-    return display_path(run.script, (run.cwd,))
+def _scripts(old: Run, new: Run) -> tuple[str, str]:
+    """Both scripts as a reader knows them; the same name twice for one script run from two folders."""
+    full = [posixpath.normpath(posixpath.join(run.cwd, run.script)) for run in (old, new)]
+    left, right = (display_path(run.script, (run.cwd,)) for run in (old, new))
+    return (left, left) if full[0] == full[1] else (left, right)
 
 
 def _number(value: int | None) -> str | None:
@@ -221,7 +225,7 @@ def _status(run: Run) -> str:
 
 def _doubts(old: Report, new: Report) -> tuple[str, ...]:
     found = []
-    if _script(old.run) != _script(new.run):
+    if len({posixpath.basename(script) for script in _scripts(old.run, new.run)}) > 1:
         found.append(
             "these are reports of two scripts, so what only one of them has is neither new nor fixed"
         )

@@ -112,12 +112,12 @@ def _most_telling(site: Site) -> BreakRecord:
 
 def site_code(site: Site, places: Places) -> str:
     """The finding's code: what broke, or that a whole frame was given up for it."""
-    own = [b.record for b in site.own]
-    cause = own[0].reasons[0]
-    if all(record.skips_frame for record in own):
-        if any(record.failed for record in own):
+    own = site.own
+    cause = own[0].record.reasons[0]
+    if all(b.skips for b in own):
+        if any(b.record.failed for b in own):
             return "BS306"
-        said = catalog.is_skip_gb(own[0].reasons[-1].gb_id)
+        said = catalog.is_skip_gb(own[0].record.reasons[-1].gb_id)
         # Dynamo names a loop as the reason, but not a try or a with.
         return "BS301" if said or places.sources.in_block(site.frame.file, site.frame.line) else "BS302"
     return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
@@ -154,7 +154,7 @@ def _crossings(found: Collected, site: Site) -> int | None:
 def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame, ...]:
     whys: dict[tuple[str, str], str] = {}
     for item in site.breaks:
-        if item.frame and item.record.skips_frame:
+        if item.frame and item.skips:
             whys[item.frame.file, item.frame.name] = item.record.reasons[-1].gb_type
     merged: dict[tuple[str, str], SkippedFrame] = {}
     for skip in found.skips:

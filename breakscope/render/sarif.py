@@ -10,9 +10,9 @@ from breakscope.catalog import Severity
 from breakscope.diagnose.build import worst_first
 from breakscope.model import Finding, Report
 from breakscope.render import sarif_places
-from breakscope.render.sarif_places import Places, message
+from breakscope.render.sarif_places import MAX_TEXT, Places, message
 from breakscope.render.text import harmless
-from breakscope.render.words import about_run, entry_of, is_new, said, severity
+from breakscope.render.words import about_run, clip, entry_of, is_new, said, severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "breakscopeFingerprint/v1"
@@ -63,7 +63,7 @@ def _rule(finding: Finding) -> dict[str, Any]:
     """The rule of a finding's code; the catalog speaks, or the finding where the code is not in it."""
     entry = entry_of(finding.code)
     level = severity(finding)
-    title = entry.title if entry else harmless(finding.title)
+    title = entry.title if entry else clip(harmless(finding.title), MAX_TEXT)
     rule = {
         "id": harmless(finding.code),
         "shortDescription": {"text": title},
@@ -134,7 +134,7 @@ def _properties(finding: Finding) -> dict[str, Any]:
         "suggestion": suggestion.status if suggestion else None,
     }
     return {
-        name: harmless(value) if isinstance(value, str) else value
+        name: clip(harmless(value), MAX_TEXT) if isinstance(value, str) else value
         for name, value in values.items()
         if value is not None
     }

@@ -9,8 +9,9 @@ from urllib.parse import quote
 from breakscope.model import Finding, Frame, Location, Report
 from breakscope.render.text import first_line, harmless
 from breakscope.render.unified import Replacement, replacements
-from breakscope.render.words import absolute_path, package_path, project_place, relative_path
+from breakscope.render.words import absolute_path, clip, package_path, project_place, relative_path
 
+MAX_TEXT = 4_000  # characters of one message
 _ROOT, _PACKAGES = "SRCROOT", "SITEPACKAGES"
 # Where these folders are differs from machine to machine; a reader supplies them.
 BASES: dict[str, Any] = {
@@ -30,7 +31,7 @@ def quoted(path: str) -> str:
 
 def message(text: str) -> dict[str, str]:
     """A message whose text is text: SARIF reads ``[words](target)`` in it as a link."""
-    return {"text": text.replace("](", "] (")}
+    return {"text": clip(text, MAX_TEXT).replace("](", "] (")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,16 @@ def test_the_bar_of_a_step_adds_up_to_its_whole_width() -> None:
     assert bar.parts[0].anchor == BRANCH.fingerprint
 
 
+def test_costs_that_overlap_are_no_share_of_the_step() -> None:
+    twice = replace(
+        COSTS, findings=(BRANCH, replace(BRANCH, fingerprint="2"), replace(BRANCH, fingerprint="3"))
+    )
+    view = build(twice, None)
+    assert view.verdict.sentence == "About 4.26 ms of each step are lost at 3 places."
+    assert "some of them overlap" in (view.bar.missing or "")
+    assert sum(part.width for part in view.bar.parts) == pytest.approx(WIDTH)
+
+
 def test_without_timings_the_bar_shows_crossings_and_says_so() -> None:
     bar = build(SKIPS, None).bar
     assert "not measured" in (bar.missing or "")

@@ -160,3 +160,12 @@ def test_an_old_run_that_tells_nothing_makes_new_findings_doubtful() -> None:
 
 def test_reports_of_two_scripts_are_doubted() -> None:
     assert "two scripts" in compare(report(), report(script="other.py")).doubts[0]
+
+
+def test_one_script_run_from_another_folder_is_one_script() -> None:
+    found = compare(report(), report(script="/home/ada/project/train.py", cwd="/home/ada"))
+    assert (found.settings, found.doubts) == ((), ())
+    # In another checkout, only the folders may differ: named, but no reason to doubt.
+    found = compare(report(), report(script="project/train.py", cwd="/ci"))
+    assert [one.what for one in found.settings] == ["script"]
+    assert found.doubts == ()

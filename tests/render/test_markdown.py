@@ -77,7 +77,7 @@ def test_every_report_renders_to_our_tags_only(name: str) -> None:
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
-@pytest.mark.parametrize("name", SAMPLES.keys() - {"hundred"})
+@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"hundred"}))
 def test_one_row_and_one_fold_for_each_finding(name: str) -> None:
     shown = page(SAMPLES[name])
     findings = SAMPLES[name].findings

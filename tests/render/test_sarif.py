@@ -165,6 +165,12 @@ def test_a_message_holds_no_link() -> None:
     assert "[k] (http" in result["message"]["text"]
 
 
+def test_a_huge_text_is_cut() -> None:
+    huge = "x" * 1_000_000
+    text = sarif.render(replace(CLEAN, findings=(replace(BRANCH, code="BS999", title=huge, reason=huge),)))
+    assert len(text) < 20_000
+
+
 # ---- fixes ----
 
 

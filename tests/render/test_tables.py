@@ -119,6 +119,13 @@ def test_csv_reads_back_any_text(text: str) -> None:
     assert (row["title"], row["file"]) == (text, "model.py")
 
 
+def test_a_huge_cell_is_cut() -> None:
+    place = replace(BRANCH.location, source="x" * 1_000_000)
+    row = rows(replace(CLEAN, findings=(replace(BRANCH, location=place),)))[0]
+    assert 32_000 < len(row["source"]) < 32_767
+    assert row["source"].endswith("(968,000 characters more)")
+
+
 def test_csv_cells() -> None:
     row = rows(SUGGESTIONS)[1]
     assert row["suggestion_status"] == "refused"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from breakscope.model import Report
 from breakscope.render.html import view
+from breakscope.render.html.findings import Caller
 from breakscope.render.html.sources import OnDisk, SourceReader
 
 __all__ = ["OnDisk", "SourceReader", "render"]
@@ -47,9 +48,18 @@ _ASSETS = {"style": "style.css", "theme": "theme.js", "script": "page.js"}
 
 
 def _data(made: view.View) -> dict[str, Any]:
-    """What the page's script draws when it is asked for."""
+    """What the page's script draws when it is asked for.
+
+    Call paths share most of their entries, which are half of a large page: each stands there once.
+    """
+    frames: dict[Caller, int] = {}
+    findings = []
+    for finding in made.findings:
+        path = [frames.setdefault(caller, len(frames)) for caller in finding.callers]
+        findings.append({**asdict(replace(finding, callers=())), "callers": path})
     return {
-        "findings": [asdict(finding) for finding in made.findings],
+        "findings": findings,
+        "frames": [asdict(caller) for caller in frames],
         "files": [asdict(file) for file in made.files],
         "codes": {code: asdict(entry) for code, entry in made.codes.items()},
     }

@@ -62,6 +62,13 @@ function codeBox(label, ...rows) {
   return el("div", { class: "codebox", tabindex: "0", role: "group", "aria-label": label }, el("div", { class: "rows" }, ...rows));
 }
 
+/** Scrolls a box sideways, so that what is marked can be seen. */
+function reveal(box) {
+  const marked = box.querySelector("mark");
+  const beyond = marked ? marked.getBoundingClientRect().right - box.getBoundingClientRect().right : 0;
+  if (beyond > 0) box.scrollLeft += beyond + 16;
+}
+
 function excerptBox(finding) {
   const shown = finding.excerpt;
   const label = "Source of " + finding.place;
@@ -131,7 +138,7 @@ function repairPart(finding) {
 
 function callPath(finding) {
   if (!finding.callers.length) return [];
-  const rows = finding.callers.map((one) => el("li", { class: "owner-" + one.owner },
+  const rows = finding.callers.map((index) => data.frames[index]).map((one) => el("li", { class: "owner-" + one.owner },
     el("span", { class: "mono" }, one.where), " ", el("b", {}, one.function), one.owner === "project" ? "" : el("span", { class: "chip" }, one.owner),
     one.source ? el("code", {}, ...codeText(one.source)) : ""));
   return part("Call path", el("ol", { class: "callers" }, ...rows));
@@ -193,7 +200,11 @@ function findingRow(index) {
     const finding = data.findings[index];
     const row = el("details", { class: "finding kind-" + finding.tone, id: "finding-" + index }, summaryOf(finding));
     row.fill = () => { if (row.children.length === 1) row.append(bodyOf(finding)); };
-    row.addEventListener("toggle", () => { if (row.open) row.fill(); });
+    row.addEventListener("toggle", () => {
+      if (!row.open) return;
+      row.fill();
+      reveal(row.querySelector(".codebox") ?? row);
+    });
     rowOf.set(index, row);
   }
   return rowOf.get(index);
@@ -420,6 +431,7 @@ if (data.findings.length) {
     const mark = first.stored ? first.stored.mark : first.marks.find((one) => one.line === data.findings[0].line);
     const indent = line.text.length - line.text.trimStart().length;
     byId("first-source").append(...codeText(line, mark && !first.stored ? [mark.start, mark.end] : mark));
+    requestAnimationFrame(() => reveal(byId("first-source")));
     if (indent) byId("first-source").firstChild.textContent = byId("first-source").firstChild.textContent.slice(indent);
     byId("first-source").hidden = false;
   }

@@ -79,8 +79,15 @@ def step_time(report: Report, labels: Labels) -> Bar:
     return Bar(
         caption=f"One step: {milliseconds(lost)} ms lost, {words}",
         parts=_parts(amounts, labels, rest, lambda value: f"{milliseconds(value)} ms"),
-        missing="Compile time: not measured" if step is not None else "The rest of the step: not measured",
+        missing=_untimed(lost, step),
     )
+
+
+def _untimed(lost: float, step: float | None) -> str:
+    if step is None:
+        return "The rest of the step and compile time: not measured"
+    overlap = ". The costs add up to more than a step: some of them overlap" if lost > step * 1.001 else ""
+    return f"Compile time: not measured{overlap}"
 
 
 def step_ms(report: Report) -> float | None:

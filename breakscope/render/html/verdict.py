@@ -124,7 +124,7 @@ def _sentences(report: Report, findings: Sequence[FindingView]) -> list[str]:
     parts = []
     if costs:
         step = step_ms(report)
-        share = f" ({sum(costs) / step:.0%})" if step else ""
+        share = f" ({sum(costs) / step:.0%})" if step and sum(costs) <= step else ""
         where = count(sum(cost > 0 for cost in costs), "place")
         parts.append(f"about {milliseconds(sum(costs))} ms of each step{share} are lost at {where}")
     if totals.sites:
