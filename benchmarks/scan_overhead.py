@@ -56,7 +56,10 @@ for _ in range(20):
 
 SCRIPTS = {
     "longformer": (LONGFORMER.format(backend=""), LONGFORMER.format(backend=', backend="eager"')),
-    "bart loop": (BART.format(compiled=""), BART.format(compiled='model = torch.compile(model, backend="eager")')),
+    "bart loop": (
+        BART.format(compiled=""),
+        BART.format(compiled='model = torch.compile(model, backend="eager")'),
+    ),
 }
 
 

@@ -7,19 +7,14 @@ ids in ``data/gb_codes.json``; both load on first use, because every command imp
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from breakscope.catalog_entry import Entry, Remedy
 from breakscope.errors import UnknownCodeError
 
 if TYPE_CHECKING:
     from breakscope.model import GuardCause
-
-Severity = Literal["info", "warning", "error"]
-Remedy = Literal[
-    "rewrite", "config", "annotation", "hoist", "remove", "reorder", "upstream", "consequence", "user_error"
-]
 
 GENERIC = "BS199"
 
@@ -58,29 +53,6 @@ _CAUSES: dict[GuardCause, str] = {
     "dispatch_keys": "BS216",
     "other": "BS299",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What breakscope says about one code.
-
-    Attributes:
-        code: ``BS1xx`` graph breaks, ``BS2xx`` recompiles and guards, ``BS3xx`` skips. Never renumbered.
-        title: a few words, starting in lower case.
-        why: why Dynamo stops or compiles again there.
-        fix: one imperative sentence: the "do this" line of the terminal.
-        more: Python, two to six lines: the line as it breaks and as it does not.
-        severity: "error" where a whole function runs eagerly or the program is wrong.
-        remedy: what sort of thing helps.
-    """
-
-    code: str
-    title: str
-    why: str
-    fix: str
-    more: str
-    severity: Severity
-    remedy: Remedy
 
 
 def entry(code: str) -> Entry:

@@ -5,7 +5,7 @@ Order of an entry: code, title, why, fix, more, severity, remedy.
 
 from __future__ import annotations
 
-from breakscope.catalog import Entry
+from breakscope.catalog_entry import Entry
 
 # The kinds of break that torch reports without an id, or with one newer than our table. First match wins.
 GUESSES: tuple[tuple[str, str], ...] = (

@@ -1,4 +1,4 @@
-"""What a report is made of: frozen records, no behaviour.
+"""What a report is made of: frozen records, no behaviour but what notebooks ask for.
 
 The words are those of the documentation: a *site* is a place in source, an *occurrence* is one time
 that Dynamo reported it while compiling, a *crossing* is one time that execution left a compiled
@@ -11,7 +11,10 @@ characters, not bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FindingKind = Literal["graph_break", "recompile", "skip"]
 Owner = Literal["project", "library", "torch"]
@@ -303,3 +306,14 @@ class Report:
     findings: tuple[Finding, ...]
     regions: tuple[Region, ...]
     benchmark: dict[str, Any] | None = None
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """The report as pandas tables: findings, regions, guards, skipped."""
+        from breakscope.diagnose.tables import frames
+
+        return frames(self)
+
+    def _repr_html_(self) -> str:
+        from breakscope.render.notebook import render
+
+        return render(self)

@@ -105,7 +105,9 @@ def test_a_missing_import_is_pythons_own(scan: Scan) -> None:
 
 
 def test_a_function_that_the_script_does_not_have(tmp_path: Path) -> None:
-    (tmp_path / "s.py").write_text("class Net:\n    def forward(self): pass\ndef train_step(): pass\nprint(1)\n")
+    (tmp_path / "s.py").write_text(
+        "class Net:\n    def forward(self): pass\ndef train_step(): pass\nprint(1)\n"
+    )
     sentence, _ = run(tmp_path, "scan", "--compile", "trian_step", "s.py", expect=2)
     assert sentence == "s.py has no function trian_step; it has: Net.forward, train_step"
 
@@ -207,7 +209,11 @@ def test_a_report_of_200_megabytes_is_read(tmp_path: Path) -> None:
     place.write_text(json.dumps(data))
     assert place.stat().st_size > 200_000_000
     done = subprocess.run(
-        command("report", "report.json"), cwd=tmp_path, capture_output=True, env=clean_environment(), check=False
+        command("report", "report.json"),
+        cwd=tmp_path,
+        capture_output=True,
+        env=clean_environment(),
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-500:]
     assert len(done.stdout) < 100_000
@@ -217,7 +223,11 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     _report(tmp_path)
     line = f"{sys.executable} -m breakscope report report.json --format json | head -c 10"
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, capture_output=True, env=clean_environment(), check=False
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=tmp_path,
+        capture_output=True,
+        env=clean_environment(),
+        check=False,
     )
     assert done.stderr == b""
     assert done.returncode in (0, 141)
@@ -227,7 +237,12 @@ def test_no_traceback_of_ours_but_with_debug(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text("print(1)")
     environment = clean_environment()
     done = subprocess.run(
-        command("--debug", "scan", "nothing.py"), cwd=tmp_path, capture_output=True, text=True, env=environment, check=False
+        command("--debug", "scan", "nothing.py"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     assert "Traceback" in done.stderr
     assert done.returncode == 1

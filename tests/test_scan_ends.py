@@ -86,7 +86,9 @@ def test_a_timeout_ends_the_script(scan: Scan) -> None:
 
 def test_a_script_that_ignores_sigterm_is_killed_at_its_timeout(scan: Scan) -> None:
     scanned = scan(
-        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)", "--timeout", "1"
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
+        "--timeout",
+        "1",
     )
     assert scanned.exit_code == 124
     assert scanned.report.run.status == "timeout"
@@ -98,7 +100,9 @@ def test_a_script_that_ignores_sigterm_is_killed_at_its_timeout(scan: Scan) -> N
 def test_a_signal_reaches_the_script_and_leaves_a_report(
     tmp_path: Path, number: signal.Signals, exit_code: int
 ) -> None:
-    source = "\n".join(line[4:] for line in ending("print('ready', flush=True); time.sleep(600)").splitlines())
+    source = "\n".join(
+        line[4:] for line in ending("print('ready', flush=True); time.sleep(600)").splitlines()
+    )
     (tmp_path / "script.py").write_text(source)
     process = subprocess.Popen(
         command("scan", "-q", "script.py"),

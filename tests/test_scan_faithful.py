@@ -101,7 +101,11 @@ CRASH = """
 def test_a_crash_shows_the_scripts_own_traceback(scan: Scan) -> None:
     scanned = scan(CRASH)
     plain = subprocess.run(
-        [sys.executable, "script.py"], cwd=scanned.folder, capture_output=True, env=clean_environment(), check=False
+        [sys.executable, "script.py"],
+        cwd=scanned.folder,
+        capture_output=True,
+        env=clean_environment(),
+        check=False,
     )
     assert scanned.exit_code == plain.returncode == 1
     assert scanned.stderr == plain.stderr.decode()

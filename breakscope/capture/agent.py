@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.capture import events, imports, targets
-from breakscope.capture.crossings import Crossings
 from breakscope.capture.events import Counters, Event, EventList, EventWriter
 from breakscope.capture.settings import Settings
 from breakscope.diagnose.owners import owner_of
@@ -186,7 +185,11 @@ class Agent:
         # (Trainer and Accelerate do, on the script's behalf).
         if by == "script" or (by == "library" and is_module):
             self._script_compiles = True
-        place = {"file": caller.f_code.co_filename, "line": caller.f_lineno} if caller and by != "breakscope" else {}
+        place = (
+            {"file": caller.f_code.co_filename, "line": caller.f_lineno}
+            if caller and by != "breakscope"
+            else {}
+        )
         self.emit(events.COMPILED, name=name, by=by, **place, **fields)
 
     # -- helpers for hooks -----------------------------------------------------------------------
@@ -219,7 +222,9 @@ def _calling_frame() -> types.FrameType | None:
 def _without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
     """``sys.excepthook`` that shows the script's traceback as it would be without us."""
 
-    def excepthook(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
+    def excepthook(
+        kind: type[BaseException], error: BaseException, _trace: types.TracebackType | None
+    ) -> None:
         seen: set[int] = set()
         link: BaseException | None = error
         while link is not None and id(link) not in seen:

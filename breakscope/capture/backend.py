@@ -49,6 +49,7 @@ class RegionBackend:
                 setattr(self, name, getattr(compiler, name))
 
     def __call__(self, graph_module: Any, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
+        """As Dynamo calls a backend."""
         ops = count_ops(graph_module)  # before a backend rewrites the graph
         compiled = self._compiler(graph_module, example_inputs, **kwargs)
         ran = self._on_region(graph_module, example_inputs, ops)

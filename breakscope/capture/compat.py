@@ -319,7 +319,96 @@ def _real_stack(error: BaseException | None) -> list[Any] | None:
     return None if stack is None else list(stack)
 
 
-# -- hooks ---------------------------------------------------------------------------------------
+# -- hooks: each returns what takes it out again ---------------------------------------------------
+
+
+def answer_module_calls(descriptor: Any) -> Callable[[], None]:
+    """Put a descriptor at ``nn.Module._compiled_call_impl``."""
+    import torch
+
+    original = torch.nn.Module.__dict__["_compiled_call_impl"]
+    torch.nn.Module._compiled_call_impl = descriptor
+
+    def undo() -> None:
+        torch.nn.Module._compiled_call_impl = original
+
+    return undo
+
+
+def module_call_code() -> types.CodeType:
+    """The code that every call of an ``nn.Module`` runs first."""
+    import torch
+
+    code: types.CodeType = torch.nn.Module._wrapped_call_impl.__code__
+    return code
+
+
+def replace_entry_points(optimize: Callable[..., Any], reset: Callable[[], None]) -> Callable[[], None]:
+    """Put functions in the place of ``torch._dynamo.optimize`` and ``torch._dynamo.reset``."""
+    import torch._dynamo as dynamo
+
+    real, real_reset = get("optimize"), get("reset")
+    dynamo.optimize, dynamo.reset = optimize, reset
+
+    def undo() -> None:
+        dynamo.optimize, dynamo.reset = real, real_reset
+
+    return undo
+
+
+def replace_frame_callback(callback: Callable[..., Any]) -> Callable[[], None]:
+    """Put a function in the place of Dynamo's callback for each frame that it meets."""
+    from torch._dynamo.convert_frame import CatchErrorsWrapper
+
+    real = get("frame_callback")
+    CatchErrorsWrapper.__call__ = callback
+
+    def undo() -> None:
+        CatchErrorsWrapper.__call__ = real
+
+    return undo
+
+
+def forget_everything() -> None:
+    """Empty Dynamo's caches and counters."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    counters = get("counters")
+    if counters is not MISSING:
+        counters.clear()
+
+
+def in_backward() -> bool:
+    """Whether autograd is running backward in this thread."""
+    task_id = get("graph_task_id")
+    return task_id is not MISSING and task_id() != -1
+
+
+def skipped_by_rule(function: Any) -> bool:
+    """Whether Dynamo refuses to compile a function as a frame of its own."""
+    check = get("skipped_by_rule")
+    return check is not MISSING and bool(check(function))
+
+
+def never_compile(code: types.CodeType) -> None:
+    """Keep Dynamo from compiling a code object of ours."""
+    skip_code = get("skip_code")
+    if skip_code is not MISSING:
+        skip_code(code)
+
+
+def counted() -> dict[str, int]:
+    """Dynamo's counters that ours can be held against."""
+    counters = get("counters")
+    if counters is MISSING:
+        return {}
+    return {
+        "counters.graph_break": sum(counters["graph_break"].values()),
+        "counters.unique_graphs": counters["stats"]["unique_graphs"],
+        "counters.frames_total": counters["frames"]["total"],
+        "counters.frames_ok": counters["frames"]["ok"],
+    }
 
 
 def innermost_backend(callback: Any) -> Any:
@@ -336,7 +425,7 @@ def count_runs(code: types.CodeType, tick: Callable[[], object]) -> types.CodeTy
     """
     create_instruction, create_call_function = get("create_instruction"), get("create_call_function")
 
-    def insert(instructions: list[Any], options: dict[str, Any]) -> None:
+    def insert(instructions: list[Any], _options: dict[str, Any]) -> None:
         names = [instruction.opname for instruction in instructions]
         start = names.index("RESUME") + 1 if "RESUME" in names else 0
         instructions[start:start] = [

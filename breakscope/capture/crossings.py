@@ -52,7 +52,7 @@ class Crossings:
         counters, local = self._counters, self._local
 
         def tick() -> None:
-            latest = local.__dict__
+            latest: dict[Any, int] = local.__dict__
             before = latest.get(slot)
             # Nearer to the site than the tick before: the same crossing goes on. Else a new one begins.
             if before is None or depth >= before:

@@ -78,19 +78,21 @@ class TorchHooks:
     """Everything that is hooked in torch, for one agent."""
 
     def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._crossings = Crossings(agent.counters, _never_compile)
+        self.agent = agent
+        self._crossings = Crossings(agent.counters, compat.never_compile)
         self._local = threading.local()
         self._skipped: dict[int, _Skipped] = {}
         self._undo: list[Callable[[], None]] = []
         self._devices: set[str] = set()
         self._dynamo_ready = False
+        self._outermost_seen: set[str] = set()
+        self.quiet = False
 
     # -- installing ------------------------------------------------------------------------------
 
     def install(self) -> None:
         """Hook what ``import torch`` brought. Dynamo itself may never be loaded."""
-        agent = self._agent
+        agent = self.agent
         agent.emit(events.TORCH, version=torch.__version__, triton=_version_of("triton"))
         agent.guarded("Dynamo's records cannot be read", self._listen)
         agent.guarded("optimizer steps are not counted", self._count_optimizer_steps)
@@ -114,9 +116,9 @@ class TorchHooks:
         self._undo.append(undo)
 
     def _count_optimizer_steps(self) -> None:
-        agent = self._agent
+        agent = self.agent
 
-        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+        def stepped(optimizer: Any, _args: Any, _kwargs: Any) -> None:
             # A compiled optimizer step is traced through here, and must not be changed by it.
             if torch.compiler.is_compiling():
                 return
@@ -129,40 +131,30 @@ class TorchHooks:
     def _answer_outermost_calls(self) -> None:
         if not compat.available("module_call"):
             return
-        task_id = compat.get("graph_task_id")
         outermost = OutermostCall(
-            in_backward=lambda: task_id is not compat.MISSING and task_id() != -1,
-            wants=self._agent.wants_outermost,
-            skips=_skipped_by_rule,
+            in_backward=compat.in_backward,
+            wants=self.agent.wants_outermost,
+            skips=compat.skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
-            caller=torch.nn.Module._wrapped_call_impl.__code__,
+            caller=compat.module_call_code(),
         )
-        self._outermost_seen: set[str] = set()
-        original = torch.nn.Module.__dict__["_compiled_call_impl"]
-        torch.nn.Module._compiled_call_impl = outermost  # type: ignore[assignment]
-
-        def undo() -> None:
-            torch.nn.Module._compiled_call_impl = original
-
-        self._undo.append(undo)
+        self._undo.append(compat.answer_module_calls(outermost))
 
     def _compile_outermost(self, call_impl: Any) -> Any:
-        self._agent.by_us = True
-        self._quiet_name = True
+        self.agent.by_us = True
+        self.quiet = True
         try:
-            return torch.compile(call_impl, dynamic=self._agent.dynamic)
+            return torch.compile(call_impl, dynamic=self.agent.dynamic)
         finally:
-            self._agent.by_us = False
-            self._quiet_name = False
-
-    _quiet_name = False
+            self.agent.by_us = False
+            self.quiet = False
 
     def _saw_outermost(self, module: Any) -> None:
         name = type(module).__name__
         if name not in self._outermost_seen:
             self._outermost_seen.add(name)
-            self._agent.emit(events.COMPILED, name=name, by="breakscope")
+            self.agent.emit(events.COMPILED, name=name, by="breakscope")
 
     def install_dynamo(self) -> None:
         """Hook Dynamo, which has just been loaded."""
@@ -170,10 +162,10 @@ class TorchHooks:
             return
         self._dynamo_ready = True
         for sentence in compat.missing():
-            self._agent.note(sentence)
+            self.agent.note(sentence)
         version = compat.torch_version()
         if version > compat.NEWEST_TRIED:
-            self._agent.note(f"torch {torch.__version__} is newer than any that breakscope was tried on")
+            self.agent.note(f"torch {torch.__version__} is newer than any that breakscope was tried on")
         for what, hook in (
             ("what is compiled is not known", self._hook_optimize),
             ("skipped frames are not counted", self._hook_callback),
@@ -181,10 +173,10 @@ class TorchHooks:
             ("some skipped frames are not reported", self._open_break_log),
             ("our own frames may be compiled", self._hide_our_frames),
         ):
-            self._agent.guarded(what, hook)
+            self.agent.guarded(what, hook)
 
     def _hide_our_frames(self) -> None:
-        _never_compile(OutermostCall.__get__.__code__)
+        compat.never_compile(OutermostCall.__get__.__code__)
 
     def _open_break_log(self) -> None:
         """Have whole-frame skips reported without having them printed."""
@@ -202,8 +194,6 @@ class TorchHooks:
         self._undo.append(undo)
 
     def _hook_optimize(self) -> None:
-        import torch._dynamo as dynamo
-
         real, real_reset = compat.get("optimize"), compat.get("reset")
 
         def optimize(*args: Any, **kwargs: Any) -> Any:
@@ -214,36 +204,23 @@ class TorchHooks:
             real_reset()
 
         optimize.__wrapped__ = real  # type: ignore[attr-defined]
-        dynamo.optimize = optimize
-        dynamo.reset = reset
-
-        def undo() -> None:
-            dynamo.optimize, dynamo.reset = real, real_reset
-
-        self._undo.append(undo)
+        self._undo.append(compat.replace_entry_points(optimize, reset))
 
     def _hook_callback(self) -> None:
         real = compat.get("frame_callback")
         if real is compat.MISSING:
             return
-        from torch._dynamo.convert_frame import CatchErrorsWrapper
-
         hooks = self
 
         def callback(wrapper: Any, frame: Any, cache_entry: Any, frame_state: Any) -> Any:
             skipped = hooks._skipped.get(id(frame.f_code))
             if skipped is not None:
-                hooks._agent.counters.slots[skipped.slot] += 1
+                hooks.agent.counters.slots[skipped.slot] += 1
                 skipped.tick()
                 return skipped.answer
             return hooks._convert(real, wrapper, frame, cache_entry, frame_state)
 
-        CatchErrorsWrapper.__call__ = callback
-
-        def undo() -> None:
-            CatchErrorsWrapper.__call__ = real
-
-        self._undo.append(undo)
+        self._undo.append(compat.replace_frame_callback(callback))
 
     def _hook_bytecode(self) -> None:
         register = compat.get("bytecode_hook")
@@ -259,24 +236,24 @@ class TorchHooks:
 
     def _optimize(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``torch._dynamo.optimize`` with our backend around the chosen one."""
-        settings = self._agent.settings
+        settings = self.agent.settings
         backend = args[0] if args else kwargs.pop("backend", "inductor")
         fullgraph = bool(kwargs.get("nopython", False))
         lifted = fullgraph and not settings.keep_fullgraph
         if lifted:
             kwargs["nopython"] = False
         if settings.dynamic != "auto":
-            kwargs["dynamic"] = self._agent.dynamic
+            kwargs["dynamic"] = self.agent.dynamic
         wrapped = RegionBackend(
             self._choose_backend(backend), backend, lifted, self._on_region, self._on_call
         )
         context = real(wrapped, *args[1:], **kwargs)
-        return _Context(context, self._agent, self, _backend_name(backend), fullgraph, lifted)
+        return _Context(context, self.agent, self, _backend_name(backend), fullgraph, lifted)
 
     def _choose_backend(self, script_backend: Any) -> Callable[..., Any]:
-        settings = self._agent.settings
+        settings = self.agent.settings
         if settings.backend == "inductor" and settings.mode is not None:
-            return compat.get("inductor_wrapper")(settings.mode, None, self._agent.dynamic)  # type: ignore[no-any-return]
+            return compat.get("inductor_wrapper")(settings.mode, None, self.agent.dynamic)  # type: ignore[no-any-return]
         if settings.backend == "inductor" and _backend_name(script_backend) == "inductor":
             return script_backend  # type: ignore[no-any-return]  # keeps the script's mode and options
         name = script_backend if settings.backend == "as-script" else settings.backend
@@ -294,9 +271,9 @@ class TorchHooks:
         finally:
             self._local.compile = outer
         if getattr(answer, "guarded_code", None) is None:
-            kept = self._agent.guarded(
+            kept = self.agent.guarded(
                 "calls of a skipped frame are not counted",
-                lambda: self._gave_up(compile_, cache_entry, answer),
+                lambda: self._gave_up(compile_, answer),
             )
             return kept or answer
         return answer
@@ -308,20 +285,20 @@ class TorchHooks:
         flags = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
         return compat.get("config_patch")(flags)  # type: ignore[no-any-return]
 
-    def _gave_up(self, compile_: _Compile, cache_entry: Any, answer: Any) -> Any:
+    def _gave_up(self, compile_: _Compile, answer: Any) -> Any:
         """Dynamo returned no code for a frame: because of a break, of the limit, or by design."""
         at_limit = is_limit(compile_.metrics)
         if compile_.broke_at is None and not at_limit:
             return None
         code = compile_.frame.f_code
-        slot = self._agent.counters.new()
+        slot = self.agent.counters.new()
         if compile_.broke_at is not None and not at_limit:
             site, inlined = compile_.broke_at
             resumed = records.is_resume(code.co_name)
             tick = self._crossings.ticker(site, RESUMED if resumed and not inlined else inlined)
         else:
             tick = _nothing
-        self._agent.emit(
+        self.agent.emit(
             events.SKIP,
             limit=at_limit,
             slot=slot,
@@ -332,7 +309,7 @@ class TorchHooks:
         # Not applied to the code object: Dynamo then asks again at each call, and we can count.
         kept = dataclasses.replace(answer, apply_to_code=False)
         self._skipped[id(code)] = _Skipped(code, kept, slot, tick)
-        self._agent.counters.slots[slot] += 1
+        self.agent.counters.slots[slot] += 1
         tick()
         return kept
 
@@ -341,24 +318,24 @@ class TorchHooks:
         if compile_ is None or compile_.broke_at is None:
             return None
         tick = self._crossings.ticker(*compile_.broke_at)
-        counted: types.CodeType | None = self._agent.guarded(
+        counted: types.CodeType | None = self.agent.guarded(
             f"crossings in {original.co_name} are not counted",
             lambda: compat.count_runs(generated, tick),
         )
         return counted
 
     def _on_region(self, graph_module: Any, example_inputs: Any, ops: int) -> Callable[[], None]:
-        slot = self._agent.counters.new()
-        counters = self._agent.counters
+        slot = self.agent.counters.new()
+        counters = self.agent.counters
         compile_ = getattr(self._local, "compile", None)
         reason = getattr(graph_module, "compile_subgraph_reason", None)
         cid = compat.compile_id()
         if compile_ is not None and compile_.broke_at is None and getattr(reason, "graph_break", False):
             # torch 2.9 keeps some breaks to itself; the graph knows why it ends.
-            self._agent.guarded(
+            self.agent.guarded(
                 "a break without a record was lost", lambda: self._break_from_graph(reason, cid, compile_)
             )
-        self._agent.emit(
+        self.agent.emit(
             events.REGION,
             cid=cid,
             slot=slot,
@@ -391,14 +368,14 @@ class TorchHooks:
             kind = getattr(getattr(value, "device", None), "type", None)
             if kind is not None and kind not in self._devices:
                 self._devices.add(kind)
-                module = getattr(torch, kind, None)
+                module: Any = getattr(torch, kind, None)
                 count = module.device_count() if hasattr(module, "device_count") and kind != "cpu" else 1
                 named = hasattr(module, "get_device_name") and kind != "cpu"
                 name = module.get_device_name() if module is not None and named else kind
-                self._agent.emit(events.DEVICE, type=kind, name=name, count=count)
+                self.agent.emit(events.DEVICE, type=kind, name=name, count=count)
 
     def _on_call(self) -> AbstractContextManager[Any]:
-        return _Call(self._agent, self._local)
+        return _Call(self.agent, self._local)
 
     # -- what Dynamo reports ---------------------------------------------------------------------
 
@@ -414,14 +391,19 @@ class TorchHooks:
         elif name == "recompile_reasons":
             self._on_recompile(metadata, record.payload)  # type: ignore[attr-defined]
         elif name == "dynamo_error":
-            self._agent.emit(events.ERROR, cid=_cid(metadata), payload=str(record.payload))  # type: ignore[attr-defined]
+            self.agent.emit(events.ERROR, cid=_cid(metadata), payload=str(record.payload))  # type: ignore[attr-defined]
 
     def _on_break(self, metadata: dict[str, Any], payload: str) -> None:
         compile_ = getattr(self._local, "compile", None)
         self._report_break(payload, _cid(metadata), metadata.get("attempt"), compile_)
 
     def _report_break(
-        self, payload: str, cid: str | None, attempt: int | None, compile_: _Compile | None, inlined: int | None = None
+        self,
+        payload: str,
+        cid: str | None,
+        attempt: int | None,
+        compile_: _Compile | None,
+        inlined: int | None = None,
     ) -> None:
         location = records.parse_break(payload).location
         fields: dict[str, Any] = {}
@@ -433,9 +415,7 @@ class TorchHooks:
             if compile_ is not None:
                 compile_.broke_at = (slot, depth or 0)
         frame = None if compile_ is None else _frame_fields(compile_.frame.f_code)
-        self._agent.emit(
-            events.GRAPH_BREAK, cid=cid, attempt=attempt, payload=payload, frame=frame, **fields
-        )
+        self.agent.emit(events.GRAPH_BREAK, cid=cid, attempt=attempt, payload=payload, frame=frame, **fields)
 
     def _on_recompile(self, metadata: dict[str, Any], payload: Any) -> None:
         compile_ = getattr(self._local, "compile", None)
@@ -445,9 +425,7 @@ class TorchHooks:
             frame = _frame_fields(compile_.frame.f_code)
             for failure in guards.parse_reasons(payload):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
-        self._agent.emit(
-            events.RECOMPILE, cid=_cid(metadata), payload=payload, frame=frame, values=values
-        )
+        self.agent.emit(events.RECOMPILE, cid=_cid(metadata), payload=payload, frame=frame, values=values)
 
     def _on_metrics(self, metadata: dict[str, Any]) -> None:
         metrics = metadata["compilation_metrics"]
@@ -458,14 +436,14 @@ class TorchHooks:
         if isinstance(fields.get("restart_reasons"), set | frozenset):
             fields["restart_reasons"] = sorted(fields["restart_reasons"])
         frame = None if compile_ is None else _frame_fields(compile_.frame.f_code)
-        self._agent.emit(
-            events.METRICS, cid=_cid(metadata), metrics=fields, frame=frame, counters=_counters()
+        self.agent.emit(
+            events.METRICS, cid=_cid(metadata), metrics=fields, frame=frame, counters=compat.counted()
         )
 
     def finish(self) -> None:
         """The script is over: Dynamo's numbers as they ended."""
         if self._dynamo_ready:
-            self._agent.emit(events.COUNTERS, counters=_counters())
+            self.agent.emit(events.COUNTERS, counters=compat.counted())
 
 
 class _Handler(logging.Handler):
@@ -478,7 +456,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         hooks = self._hooks
         if hasattr(record, "metadata"):
-            hooks._agent.guarded("a record of Dynamo's was lost", lambda: hooks.on_record(record))
+            hooks.agent.guarded("a record of Dynamo's was lost", lambda: hooks.on_record(record))
 
 
 class _Context:
@@ -493,7 +471,7 @@ class _Context:
         self._fields = {"backend": backend, "fullgraph": fullgraph, "lifted": lifted}
 
     def __call__(self, function: Any) -> Any:
-        if not self._hooks._quiet_name:
+        if not self._hooks.quiet:
             owner = getattr(function, "__self__", None)
             module = function if isinstance(function, torch.nn.Module) else owner
             is_module = isinstance(module, torch.nn.Module)
@@ -507,7 +485,7 @@ class _Context:
     def __enter__(self) -> Any:
         return self._real.__enter__()
 
-    def __exit__(self, *error: Any) -> Any:
+    def __exit__(self, *error: object) -> Any:
         return self._real.__exit__(*error)
 
     def __getattr__(self, name: str) -> Any:
@@ -532,23 +510,12 @@ class _Call(AbstractContextManager[None]):
             self._agent.outermost_call_ended()
 
 
-def _skipped_by_rule(function: Any) -> bool:
-    check = compat.get("skipped_by_rule")
-    return check is not compat.MISSING and bool(check(function))
-
-
-def _drop(record: logging.LogRecord) -> bool:
+def _drop(_record: logging.LogRecord) -> bool:
     return False
 
 
 def _nothing() -> None:
     return None
-
-
-def _never_compile(code: types.CodeType) -> None:
-    skip_code = compat.get("skip_code")
-    if skip_code is not compat.MISSING:
-        skip_code(code)
 
 
 def _cid(metadata: dict[str, Any]) -> str | None:
@@ -577,16 +544,3 @@ def _version_of(distribution: str) -> str | None:
         return version(distribution)
     except PackageNotFoundError:
         return None
-
-
-def _counters() -> dict[str, int]:
-    """Dynamo's counters that ours can be held against."""
-    counters = compat.get("counters")
-    if counters is compat.MISSING:
-        return {}
-    return {
-        "counters.graph_break": sum(counters["graph_break"].values()),
-        "counters.unique_graphs": counters["stats"]["unique_graphs"],
-        "counters.frames_total": counters["frames"]["total"],
-        "counters.frames_ok": counters["frames"]["ok"],
-    }

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch._dynamo
+import torch
 
-from breakscope.capture import dynamo
+from breakscope.capture import compat, dynamo
 from breakscope.capture.agent import Agent
 from breakscope.capture.events import Counters, Event, EventList
 from breakscope.capture.settings import Settings
@@ -28,8 +28,7 @@ def capture(
     The hooks are out again afterwards, also if the function raises, and Dynamo's caches are reset
     before and after: compiled code that counts must not stay behind.
     """
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
+    compat.forget_everything()
     sink, counters = EventList(), Counters.in_memory()
     settings = Settings(compile="script", backend="as-script", keep_fullgraph=True, roots=(str(Path.cwd()),))
     agent = Agent(settings, sink, counters)
@@ -43,5 +42,5 @@ def capture(
         hooks.finish()
     finally:
         hooks.uninstall()
-        torch._dynamo.reset()
+        compat.forget_everything()
     return sink.events, counters.slots

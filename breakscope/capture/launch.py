@@ -94,7 +94,7 @@ def run(program: Program, settings: Settings, folder: Path, timeout_s: float | N
     child = subprocess.Popen([sys.executable, *program.command], env=_environment(settings))
     interrupted = False
 
-    def forward(number: int, frame: FrameType | None) -> None:
+    def forward(number: int, _frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
         # Ctrl-C at a terminal reaches the child by itself, being in the same process group.

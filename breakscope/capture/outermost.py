@@ -86,7 +86,8 @@ class OutermostCall:
         return self._compiled[function]
 
 
-def _call(self: Any, *args: Any, **kwargs: Any) -> Any: return self._call_impl(*args, **kwargs)  # noqa: E704
+def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return self._call_impl(*args, **kwargs)
 
 
 def _wrapper_at_call_site(name: str) -> Callable[..., Any]:

@@ -89,7 +89,7 @@ class _DecoratingLoader(importlib.machinery.SourceFileLoader):
     """Loads a module from source (never from a .pyc) with one function decorated."""
 
     qualname = ""
-    on_names: Callable[[list[str]], None] = staticmethod(lambda names: None)
+    on_names: Callable[[list[str]], None] = staticmethod(lambda _names: None)
 
     def get_code(self, fullname: str) -> types.CodeType | None:
         path = self.get_filename(fullname)
@@ -116,7 +116,7 @@ class TargetFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         """As import asks; None for every module but the target's."""
         name = fullname.rpartition(".")[2]
-        if name != self._stem and self._stem != "__init__":
+        if self._stem not in (name, "__init__"):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
         if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
@@ -150,7 +150,7 @@ def decorate_main(target: Target, script: str) -> None:
         tree = ast.parse(Path(script).read_bytes(), filename=code.co_filename)
         decorate(tree, target.qualname)
         namespace = sys.modules["__main__"].__dict__
-        exec(compile(tree, code.co_filename, "exec", dont_inherit=True), namespace)
+        exec(compile(tree, code.co_filename, "exec", dont_inherit=True), namespace)  # noqa: S102 -- the script
         raise SystemExit
 
     sys.addaudithook(hook)

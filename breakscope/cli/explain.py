@@ -15,7 +15,8 @@ def add(app: typer.Typer) -> None:
     @app.command("explain")
     def explain(
         code: Annotated[
-            str | None, typer.Argument(metavar="[CODE]", help="A code of ours (BS101) or of torch's (GB0170).")
+            str | None,
+            typer.Argument(metavar="[CODE]", help="A code of ours (BS101) or of torch's (GB0170)."),
         ] = None,
         list_: Annotated[bool, typer.Option("--list", help="List every code.")] = False,
     ) -> int:

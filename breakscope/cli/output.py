@@ -39,9 +39,7 @@ def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
     return steps
 
 
-def terminal(
-    report: Report, *, limit: int, everything: bool, next_steps: Sequence[tuple[str, str]]
-) -> None:
+def terminal(report: Report, *, limit: int, everything: bool, next_steps: Sequence[tuple[str, str]]) -> None:
     """Print a report to stdout, as wide as the terminal; plain text where stdout is none."""
     from breakscope.render import terminal as renderer
 

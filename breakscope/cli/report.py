@@ -18,7 +18,7 @@ def add(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command("report")
-    def report(  # noqa: PLR0917 - each is an option of the command line
+    def report(
         path: Annotated[
             Path | None,
             typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
@@ -53,7 +53,7 @@ def add(app: typer.Typer) -> None:
         if html or open_:
             from breakscope.cli import report_html
 
-            report_html.write(loaded, place, output, open_)
+            print(report_html.write(loaded, place, output, open_))
             return 0
         options = Options(
             root=repository(loaded),

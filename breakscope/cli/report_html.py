@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from breakscope import schema
 from breakscope.errors import OutputError
 from breakscope.model import Report
 
@@ -30,11 +31,7 @@ def write(report: Report, report_path: Path, output: Path | None, open_: bool) -
             f"cannot write the page to {target}: that is the report itself; name another file with -o"
         )
     text = html.render(report, sources=html.OnDisk())
-    try:
-        target.write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OutputError(f"cannot write the page to {target}: {reason}") from None
+    schema.write(text.encode("utf-8", errors="backslashreplace"), target)
     if open_:
         import webbrowser
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -86,16 +86,21 @@ def add(app: typer.Typer) -> None:
         mode: Annotated[str | None, typer.Option(help="Inductor's mode, with --backend inductor.")] = None,
         dynamic: Annotated[Dynamic, typer.Option(help="dynamic= of torch.compile.")] = Dynamic.AUTO,
         keep_fullgraph: Annotated[
-            bool, typer.Option("--keep-fullgraph", help="Leave fullgraph=True in force: the first break raises.")
+            bool,
+            typer.Option("--keep-fullgraph", help="Leave fullgraph=True in force: the first break raises."),
         ] = False,
         steps: Annotated[
             int | None,
-            typer.Option(min=1, help="Stop after this many optimizer steps, or compiled calls if there are none."),
+            typer.Option(
+                min=1, help="Stop after this many optimizer steps, or compiled calls if there are none."
+            ),
         ] = None,
         timeout: Annotated[float | None, typer.Option(min=0.1, help="Stop after this many seconds.")] = None,
         output: Annotated[
             Path | None,
-            typer.Option("--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."),
+            typer.Option(
+                "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
+            ),
         ] = None,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
@@ -118,7 +123,7 @@ def add(app: typer.Typer) -> None:
             raise UsageError("name a module after -m" if module else "name a script to scan")
         if mode is not None and backend is not Backend.INDUCTOR:
             raise UsageError("--mode needs --backend inductor")
-        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)  # type: ignore[arg-type]
+        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)
         what = engine.program(words[0], words[1:], module=module)
         result = engine.scan(what, settings, output=output, timeout_s=timeout)
         if not quiet:

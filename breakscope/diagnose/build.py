@@ -45,9 +45,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     places = Places(outcome.roots, OWN)
     folded, lost = sites.fold(found.breaks)
     site_findings = sites.findings(found, folded, places)
-    by_slot = {
-        slot: index for index, site in enumerate(folded) for slot in site.slots
-    }
+    by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
     causes, lost_recompiles = recompiles.causes(found)
     failures, unplaced_errors = _failures(found, places)
     made = distinct(
@@ -61,7 +59,10 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     regions = _regions(found, places, made, by_slot)
     unattributed = (
         *(Unattributed("graph_break", b.compile_id, b.record.text) for b in lost),
-        *(Unattributed("recompile", r.compile_id, "; ".join(f.raw for f in r.failures)) for r in lost_recompiles),
+        *(
+            Unattributed("recompile", r.compile_id, "; ".join(f.raw for f in r.failures))
+            for r in lost_recompiles
+        ),
         *unplaced_errors,
     )
     return Report(
@@ -97,7 +98,9 @@ def _regions(
         name = "<unknown>"
         if event.frame is not None:
             frame = event.frame
-            name = places.definition(frame.file, frame.line, frame.name, frame.qualname).function or frame.name
+            name = (
+                places.definition(frame.file, frame.line, frame.name, frame.qualname).function or frame.name
+            )
         # distinct() keeps the order: the site findings come first, in the order of the sites.
         ended_by = None
         if event.breaks and event.site in by_slot:
@@ -188,9 +191,7 @@ def _run(found: Collected, outcome: Outcome) -> Run:
     if outcome.backend in ("eager", "aot_eager") and found.regions:
         notes.append(_BLIND.format(backend=outcome.backend))
     device = found.devices[-1] if found.devices else None
-    targets = tuple(
-        Compiled(e["name"], e["by"], e.get("file"), e.get("line")) for e in found.compiled
-    )
+    targets = tuple(Compiled(e["name"], e["by"], e.get("file"), e.get("line")) for e in found.compiled)
     return Run(
         script=outcome.script,
         argv=outcome.argv,
@@ -216,4 +217,6 @@ def _lifted(found: Collected) -> list[str]:
     names = sorted({e["name"] for e in found.compiled if e.get("lifted")})
     if not names:
         return []
-    return [f"fullgraph=True was lifted for {', '.join(names)}, to see every break (--keep-fullgraph leaves it)"]
+    return [
+        f"fullgraph=True was lifted for {', '.join(names)}, to see every break (--keep-fullgraph leaves it)"
+    ]

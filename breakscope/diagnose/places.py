@@ -14,7 +14,9 @@ from breakscope.diagnose.sources import Sources
 from breakscope.model import Finding, Frame, Location
 
 # How a call reaches a user's forward(): never what a user looks for in a call path.
-_PLUMBING = re.compile(r"/torch/(?:_dynamo/|_compile\.py$|fx/_symbolic_trace\.py$|nn/modules/module\.py$)|^<frozen ")
+_PLUMBING = re.compile(
+    r"/torch/(?:_dynamo/|_compile\.py$|fx/_symbolic_trace\.py$|nn/modules/module\.py$)|^<frozen "
+)
 
 
 class Places:

@@ -40,7 +40,11 @@ def causes(found: Collected) -> tuple[list[Cause], list[Recompile]]:
             continue
         failure = item.failures[0]
         # The name with its resume prefix tells a value that entered a resumed function from others.
-        name = f"torch_dynamo_resume_in_{item.frame.name}_at_{item.frame.line}" if item.frame.resumed else item.frame.name
+        name = (
+            f"torch_dynamo_resume_in_{item.frame.name}_at_{item.frame.line}"
+            if item.frame.resumed
+            else item.frame.name
+        )
         guard = guards.classify(failure, function=name, actuals=item.values)
         key = (item.frame.file, *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
@@ -96,7 +100,9 @@ def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[
             continue
         frame = skip.frame
         used = [
-            cause for cause in causes_found if (cause.frame.file, cause.frame.name) == (frame.file, frame.name)
+            cause
+            for cause in causes_found
+            if (cause.frame.file, cause.frame.name) == (frame.file, frame.name)
         ]
         location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
         entry = catalog.entry("BS303")

@@ -22,7 +22,9 @@ _GB_LINK = re.compile(r"/gb/gb(\d+)\.html")
 _RESUME = re.compile(r"^torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
 _UNSUPPORTED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: ", re.MULTILINE)
 _WONT_CONVERT = re.compile(r"^WON'T CONVERT (?P<name>.+?) (?P<file>\S.*) line (?P<line>\d+)")
-_EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Limit\w*|Hit)): (?P<text>.*)", re.M)
+_EXCEPTION = re.compile(
+    r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Limit\w*|Hit)): (?P<text>.*)", re.MULTILINE
+)
 _PREFIXES = (
     re.compile(r"^Encountered graph break (?:when|that we cannot)[^\n]*\n+"),
     re.compile(r"^Failed to handle graph break gracefully\.[^\n]*\n+"),
@@ -107,7 +109,9 @@ def _parse_failure(payload: str) -> BreakRecord:
     found = list(_EXCEPTION.finditer(trace))
     title = f"{found[-1]['type'].rpartition('.')[2]}: {found[-1]['text']}" if found else "failure"
     rest = trace[found[-1].start() :].strip().strip("=").strip() if found else trace
-    reason = Reason(None, "backend or Dynamo failure", f"{title}\n{rest}" if rest != title else title, (), None)
+    reason = Reason(
+        None, "backend or Dynamo failure", f"{title}\n{rest}" if rest != title else title, (), None
+    )
     return BreakRecord(frames, (reason,), True, True, payload)
 
 
@@ -153,7 +157,7 @@ def is_polyfill(file: str) -> bool:
 
 
 def unresumed(name: str) -> str:
-    """The function that a resume function continues: ``forward`` for ``torch_dynamo_resume_in_forward_at_41``."""
+    """The function that a resume function (``torch_dynamo_resume_in_NAME_at_LINE``) continues: ``NAME``."""
     while (match := _RESUME.match(name)) is not None:
         name = match["name"]
     return name
@@ -184,7 +188,7 @@ def _parse_block(block: str) -> Reason:
         elif sections and sections[-1][0] == "Developer debug context" and not line.startswith("    "):
             break  # Dynamo's message ends with the context; what follows is a quoted traceback
         elif sections:
-            sections[-1][1].append(line[4:] if line.startswith("    ") else line)
+            sections[-1][1].append(line.removeprefix("    "))
         else:
             gb_type.append(line)
 

@@ -77,7 +77,9 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     record = _most_telling(site)
     cause = record.reasons[0]
     code = site_code(site, places)
-    qualname = next((b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None)
+    qualname = next(
+        (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
+    )
     location = places.location(site.frame, site.position, qualname)
     stack = places.stack(record.frames)
     skipped = _skipped(found, site, places)
@@ -163,7 +165,9 @@ def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame
         entry = skipped_frame(found, skip, places, whys.get((skip.frame.file, skip.frame.name), ""))
         before = merged.get((entry.file, entry.function))
         calls = (entry.calls or 0) + (before.calls or 0) if before else entry.calls
-        merged[entry.file, entry.function] = SkippedFrame(entry.function, entry.file, entry.line, entry.why, calls)
+        merged[entry.file, entry.function] = SkippedFrame(
+            entry.function, entry.file, entry.line, entry.why, calls
+        )
     return tuple(merged.values())
 
 

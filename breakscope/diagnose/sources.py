@@ -100,13 +100,21 @@ class Sources:
                 if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
                     first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
                     qualname = prefix + child.name
-                    spans.append(Span(qualname, child.name, first, child.lineno, child.end_lineno or child.lineno))
+                    spans.append(
+                        Span(qualname, child.name, first, child.lineno, child.end_lineno or child.lineno)
+                    )
                     visit(child, f"{qualname}.<locals>.")
                 elif isinstance(child, ast.ClassDef):
                     visit(child, f"{prefix}{child.name}.")
                 elif isinstance(child, ast.Lambda):
                     spans.append(
-                        Span(f"{prefix}<lambda>", "<lambda>", child.lineno, child.lineno, child.end_lineno or child.lineno)
+                        Span(
+                            f"{prefix}<lambda>",
+                            "<lambda>",
+                            child.lineno,
+                            child.lineno,
+                            child.end_lineno or child.lineno,
+                        )
                     )
                     visit(child, prefix)
                 else:

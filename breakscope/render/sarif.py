@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from breakscope.catalog import Severity
+from breakscope.catalog_entry import Severity
 from breakscope.diagnose.build import worst_first
 from breakscope.model import Finding, Report
 from breakscope.render import sarif_places
@@ -82,7 +82,7 @@ def _rule(finding: Finding) -> dict[str, Any]:
 # ---- results ----
 
 
-def _result(  # noqa: PLR0917
+def _result(
     report: Report,
     finding: Finding,
     codes: list[str],

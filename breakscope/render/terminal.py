@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 _LABEL = len("do this") + len(_GAP)
 
 
-def render(  # noqa: PLR0913 - each is a flag of the command line
+def render(
     report: Report,
     *,
     width: int | None,

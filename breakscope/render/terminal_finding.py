@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from breakscope import catalog
+from breakscope.catalog_entry import Entry
 from breakscope.diagnose import guards
 from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
@@ -217,7 +218,7 @@ def _folded(frames: int) -> list[str]:
     return [f"… {count(frames, 'library frame')}"] if frames else []
 
 
-def _entry(code: str) -> catalog.Entry | None:
+def _entry(code: str) -> Entry | None:
     try:
         return catalog.entry(code)
     except UnknownCodeError:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from breakscope import catalog
+from breakscope.catalog_entry import Entry, Severity
 from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Frame, Location, Report
 from breakscope.render import terminal_view
@@ -54,7 +55,7 @@ def about_run(report: Report, root: str | None) -> View:
     return terminal_view.build(report, limit=0, all=False, root=root)
 
 
-def entry_of(code: str) -> catalog.Entry | None:
+def entry_of(code: str) -> Entry | None:
     """The catalog's entry; None for a code that only a newer breakscope knows."""
     try:
         return catalog.entry(code)
@@ -62,7 +63,7 @@ def entry_of(code: str) -> catalog.Entry | None:
         return None
 
 
-def severity(finding: Finding) -> catalog.Severity:
+def severity(finding: Finding) -> Severity:
     """How bad a finding is; ``warning`` for a code that only a newer breakscope knows."""
     entry = entry_of(finding.code)
     return entry.severity if entry else "warning"
