@@ -14,6 +14,7 @@ from typing import Any, get_args
 import pytest
 
 from breakscope import catalog, catalog_data
+from breakscope.catalog_entry import Entry, Remedy, Severity
 from breakscope.errors import UnknownCodeError
 from breakscope.model import GuardCause
 
@@ -59,7 +60,7 @@ def test_table_is_sorted_and_names_only_codes_and_remedies_that_exist() -> None:
     assert set(TABLE["codes"].values()) <= known
     assert set(TABLE["skips"]) <= set(TABLE["codes"])
     for name, remedy in TABLE["remedies"].items():
-        assert remedy in get_args(catalog.Remedy)
+        assert remedy in get_args(Remedy)
         assert remedy != catalog.entry(TABLE["codes"][name]).remedy, f"{name} repeats the remedy of its code"
 
 
@@ -71,7 +72,7 @@ def test_refinements_lead_to_codes_that_exist() -> None:
 
 
 @pytest.mark.parametrize("item", catalog.codes(), ids=lambda item: item.code)
-def test_entry_fits_the_terminal_and_reads_well(item: catalog.Entry) -> None:
+def test_entry_fits_the_terminal_and_reads_well(item: Entry) -> None:
     assert item.code.startswith(("BS1", "BS2", "BS3"))
     assert len(item.code) == 5
     assert 0 < len(item.title) <= 60
@@ -84,12 +85,12 @@ def test_entry_fits_the_terminal_and_reads_well(item: catalog.Entry) -> None:
     assert item.fix[0].isupper()
     assert item.fix.endswith(".")
     assert ". " not in item.fix, "one sentence"
-    assert item.severity in get_args(catalog.Severity)
-    assert item.remedy in get_args(catalog.Remedy)
+    assert item.severity in get_args(Severity)
+    assert item.remedy in get_args(Remedy)
 
 
 @pytest.mark.parametrize("item", catalog.codes(), ids=lambda item: item.code)
-def test_example_is_python_with_something_said_about_it(item: catalog.Entry) -> None:
+def test_example_is_python_with_something_said_about_it(item: Entry) -> None:
     lines = item.more.splitlines()
     assert 2 <= len(lines) <= 6
     assert max(map(len, lines)) <= 92

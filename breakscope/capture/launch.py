@@ -10,13 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
 from breakscope.capture import events
+from breakscope.capture.relay import Relay, relayed
 from breakscope.capture.settings import Settings
 from breakscope.errors import OutputError
 from breakscope.model import Status
@@ -81,28 +82,41 @@ def workspace(beside: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(program: Program, settings: Settings, folder: Path, timeout_s: float | None) -> Ended:
+def run(
+    program: Program, settings: Settings, folder: Path, timeout_s: float | None, *, live: bool = False
+) -> Ended:
     """Run the program to its end, whatever the end is.
 
     Args:
         settings: what the agent is to do; its file names are filled in here.
         folder: where the agent writes ``events`` and counts in ``counters``.
+        live: draw a live line while the script is silent, where there is a terminal for it.
     """
     settings = replace(settings, events=str(folder / "events"), counters=str(folder / "counters"))
     started = datetime.now(UTC).isoformat(timespec="seconds")
     began = time.monotonic()
-    child = subprocess.Popen([sys.executable, *program.command], env=_environment(settings))
+    child: subprocess.Popen[bytes] | None = None
     interrupted = False
 
     def forward(number: int, _frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
         # Ctrl-C at a terminal reaches the child by itself, being in the same process group.
-        if not (number == signal.SIGINT and _terminal_is_ours()):
+        if child is not None and not (number == signal.SIGINT and _terminal_is_ours()):
             child.send_signal(number)
 
-    with _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), forward):
-        timed_out = _wait(child, timeout_s)
+    progress = Progress(folder, began)
+    with (
+        _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), forward),
+        relayed(live, progress.line) as relay,
+    ):
+        child = subprocess.Popen(
+            [sys.executable, *program.command],
+            env=_environment(settings),
+            stdout=relay.stdout if relay else None,
+            stderr=relay.stderr if relay else None,
+        )
+        timed_out = _wait(child, timeout_s, relay)
     code = child.returncode
     status: Status = "ok"
     if timed_out:
@@ -133,19 +147,61 @@ def _environment(settings: Settings) -> dict[str, str]:
     return environment
 
 
-def _wait(child: subprocess.Popen[bytes], timeout_s: float | None) -> bool:
+def _wait(child: subprocess.Popen[bytes], timeout_s: float | None, relay: Relay | None) -> bool:
     """Wait for the child; True if it had to be ended because its time was up."""
-    try:
-        child.wait(timeout_s)
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+
+    def expired() -> bool:
+        return deadline is not None and time.monotonic() >= deadline
+
+    if relay is not None:
+        relay.child_started()
+        relay.copy_until(lambda: child.poll() is not None or expired())
+    else:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout_s)
+    if child.poll() is not None:
         return False
-    except subprocess.TimeoutExpired:
-        child.terminate()
+    child.terminate()
     try:
         child.wait(_GRACE_S)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
     return True
+
+
+class Progress:
+    """What a run has come to so far, read from its own files.
+
+    Args:
+        began: ``time.monotonic()`` at the start.
+    """
+
+    def __init__(self, folder: Path, began: float) -> None:
+        self._folder = folder
+        self._began = began
+        self._read = 0
+        self._counts = {events.METRICS: 0, events.GRAPH_BREAK: 0}
+
+    def line(self) -> str:
+        """One line: seconds, compiled frames, reported breaks, steps."""
+        with suppress(OSError), (self._folder / "events").open("rb") as stream:
+            stream.seek(self._read)
+            new = stream.read()
+            self._read += len(new)
+            for kind in self._counts:
+                self._counts[kind] += new.count(b'{"t":"%s"' % kind.encode())
+        with suppress(OSError):
+            slots = events.Counters.read(self._folder / "counters")
+            steps = slots[events.SLOT_STEPS] or slots[events.SLOT_CALLS]
+            frames, breaks = self._counts.values()
+            elapsed = time.monotonic() - self._began
+            return (
+                f"breakscope: {elapsed:.0f} s, {frames} frames compiled, "
+                f"{breaks} breaks reported, {steps} steps"
+            )
+        return "breakscope"
 
 
 def _terminal_is_ours() -> bool:

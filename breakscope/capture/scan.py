@@ -129,11 +129,17 @@ def check_target(what: Program, settings: Settings) -> None:
 
 
 def scan(
-    what: Program, settings: Settings, *, output: Path | None = None, timeout_s: float | None = None
+    what: Program,
+    settings: Settings,
+    *,
+    output: Path | None = None,
+    timeout_s: float | None = None,
+    live: bool = False,
 ) -> Scan:
     """Run the program and leave a report, whatever becomes of it.
 
     Args:
+        live: draw a live line on the terminal while the script is silent.
         output: file for the report; None for ``.breakscope/latest.json`` with earlier ones kept.
 
     Raises:
@@ -150,7 +156,7 @@ def scan(
         **{**_fields(settings), "script": what.path, "roots": roots}  # type: ignore[arg-type]
     )
     with launch.workspace(place.parent) as folder:
-        ended = launch.run(what, settings, folder, timeout_s)
+        ended = launch.run(what, settings, folder, timeout_s, live=live)
         recorded = list(events.read_events(folder / "events")) if (folder / "events").exists() else []
         slots = events.Counters.read(folder / "counters")
         outcome = Outcome(

@@ -125,7 +125,7 @@ def add(app: typer.Typer) -> None:
             raise UsageError("--mode needs --backend inductor")
         settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)
         what = engine.program(words[0], words[1:], module=module)
-        result = engine.scan(what, settings, output=output, timeout_s=timeout)
+        result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
         if not quiet:
             show(result, limit=limit, everything=all_)
         if result.problem is not None:
