@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint unit clean
 
 demo: $(VENV)/.demo
-	$(BIN)/breakscope scan fixtures/plain_training_loop.py
+	$(BIN)/breakscope scan fixtures/plain_training.py
 
 test: lint unit
 

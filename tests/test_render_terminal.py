@@ -252,7 +252,7 @@ def test_a_library_site_names_the_package_and_the_way_from_the_project() -> None
     assert "    transformers/modeling_t5.py:1031:17 (library)  T5Stack.forward" in text
     assert "logger.warning_once( …" in text
     assert "    via      train.py:88 main\n" in text
-    assert "at step 0 only" in text
+    assert "since step 0" in text
     without_stack = replace(LOGGER, stack=())
     assert "    via      train.py:88 main\n" in "\n".join(lines_of(only(without_stack)))
 

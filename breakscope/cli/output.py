@@ -34,8 +34,8 @@ def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
     if report.findings:
         code = report.findings[0].code
         steps.append((f"breakscope explain {code}", "why it breaks there, with an example of what to do"))
+    steps.append((f"breakscope report{report_argument} --html", "the same as a page, with the source"))
     steps.append((f"breakscope report{report_argument} --all", "this report again, every finding"))
-    steps.append((f"breakscope report{report_argument} --format json", "the same for a program"))
     return steps
 
 

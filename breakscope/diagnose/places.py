@@ -36,6 +36,8 @@ class Places:
         self, frame: RawFrame, position: tuple[int, int, int, int] | None, qualname: str | None = None
     ) -> Location:
         """Where a frame is, to the column where that is known."""
+        if position is not None:
+            position = self.sources.narrow(frame.file, position)
         line = position[0] if position else frame.line
         source = self.sources.line(frame.file, line)
         column = end_line = end_column = None

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 
+# (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
+Position = tuple[int, int, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A function in a file.
@@ -55,6 +59,33 @@ class Sources:
         """The innermost function called ``name`` that contains a line."""
         around = [s for s in self._spans(file) if s.name == name and s.first <= number <= s.last]
         return min(around, key=lambda s: s.last - s.first, default=None)
+
+    def narrow(self, file: str, position: Position) -> Position:
+        """The part of a whole statement that is evaluated where it begins.
+
+        Some Pythons give a jump the extent of its ``if``, body included; what broke is its condition.
+        """
+        tree = self._tree(file)
+        if tree is None:
+            return position
+        for node in ast.walk(tree):
+            if (
+                not isinstance(node, ast.If | ast.While | ast.For | ast.With)
+                or (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) != position
+            ):
+                continue
+            part: ast.expr
+            if isinstance(node, ast.If | ast.While):
+                part = node.test
+            else:
+                part = node.iter if isinstance(node, ast.For) else node.items[0].context_expr
+            return (
+                part.lineno,
+                part.col_offset,
+                part.end_lineno or part.lineno,
+                part.end_col_offset or part.col_offset,
+            )
+        return position
 
     def in_block(self, file: str, number: int) -> bool:
         """Whether a line is in the body of a loop, a ``try`` or a ``with`` of its own function.

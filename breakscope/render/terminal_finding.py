@@ -142,7 +142,8 @@ class Maker:
         first, last, steps = finding.first_step, finding.last_step, self.report.totals.steps
         if first is None:
             return ""
-        if last is None or steps is None or last >= steps - 1:
+        # A break is reported while compiling, but it is crossed as long as its function is called.
+        if finding.kind != "recompile" or last is None or steps is None or last >= steps - 1:
             return f"since step {first}"
         return f"at step {first} only" if last == first else f"steps {first} to {last}"
 

@@ -107,7 +107,7 @@ def test_open_shows_the_file_that_was_written(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_page_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"cannot write the page to .*: No such file or directory"):
+    with pytest.raises(OutputError, match=r"cannot write .*: No such file or directory"):
         report_html.write(COSTS, tmp_path / "r.json", tmp_path / "no" / "page.html", open_=False)
     report_path = tmp_path / "r.json"
     report_path.write_text("{}")

@@ -256,6 +256,8 @@ def _when(finding: Finding) -> str:
     first, last = finding.first_step, finding.last_step
     if first is None:
         return ""
+    if finding.kind != "recompile":
+        return f"since step {first:,}"  # reported while compiling, crossed whenever its function is called
     return f"step {first:,}" if last is None or last == first else f"steps {first:,} to {last:,}"
 
 
