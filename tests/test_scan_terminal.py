@@ -88,7 +88,12 @@ def test_ctrl_c_interrupts_the_script_once(tmp_path: Path) -> None:
     )
     program, *words = command("scan", "script.py")
     child = pexpect.spawn(
-        program, words, cwd=str(tmp_path), env=clean_environment(TERM="xterm"), timeout=60, encoding="utf-8"  # type: ignore[arg-type]
+        program,
+        words,
+        cwd=str(tmp_path),
+        env=clean_environment(TERM="xterm"),
+        timeout=60,
+        encoding="utf-8",  # type: ignore[arg-type]
     )
     child.expect("ready")
     child.sendintr()
@@ -105,7 +110,12 @@ def test_output_in_pieces_and_in_bulk_arrives_whole(tmp_path: Path) -> None:
     )
     program, *words = command("scan", "script.py")
     child = pexpect.spawn(
-        program, words, cwd=str(tmp_path), env=clean_environment(TERM="xterm"), timeout=60, encoding="utf-8"  # type: ignore[arg-type]
+        program,
+        words,
+        cwd=str(tmp_path),
+        env=clean_environment(TERM="xterm"),
+        timeout=60,
+        encoding="utf-8",  # type: ignore[arg-type]
     )
     child.expect("end of output")
     numbers = re.findall(r"^(\d+) x{50}\r?$", child.before or "", re.MULTILINE)

@@ -1,11 +1,13 @@
 """Counting crossings: how often execution left compiled code at a site.
 
 Compiled code that ends at a break is made to call a ticker each time it runs, and Dynamo's callback
-ticks for each call of a frame that it gave up on. One break may tick more than once for one
-crossing: when ``f`` inlines ``helper`` and the break is in ``helper``, ``f``'s compiled code ends at
-the call, and then ``helper``, now called for real, is compiled on its own and ends at the same
-place. Those ticks are told apart by how many inlined calls deep the site was: the nearer one to the
-site continues the crossing that the farther one began.
+ticks for each call of a frame that it gave up on.
+
+One break ticks in several frames: when ``f`` inlines ``helper`` and the break is in ``helper``, ``f``'s
+compiled code ends at the call, and then ``helper``, now called for real, is compiled on its own and ends
+at the same place. The site's own frame is the one to count. Its callers have counters of their own, for
+sites whose frame Dynamo never compiles (a callee in torch's own files); they cannot simply be added: a
+decorator's wrapper is one code object, given up for the break in one function and called for many.
 """
 
 from __future__ import annotations
@@ -34,28 +36,27 @@ class Crossings:
         self._never_compile = never_compile
         self._slots: dict[SiteKey, int] = {}
 
-    def slot(self, site: SiteKey) -> int:
-        """The counting slot of a site."""
-        if site not in self._slots:
-            self._slots[site] = self._counters.new()
-        return self._slots[site]
+    def slot(self, site: SiteKey, depth: int) -> int:
+        """The counting slot of a site, or of its callers from ``depth`` inlined calls away."""
+        key = (*site, max(depth, 0))
+        if key not in self._slots:
+            self._slots[key] = self._counters.new()
+        return self._slots[key]
 
     def ticker(self, slot: int, depth: int) -> Callable[[], None]:
         """What the compiled code of one frame calls when it runs into the site.
 
         Args:
-            slot: the site's counter.
+            slot: the counter for that depth.
             depth: how many inlined calls lie between that frame and the site: 0 if the site is in the
-                frame itself, :data:`RESUMED` if the frame is a resume function that Dynamo gave up on,
-                which is only reached from a crossing.
+                frame itself, :data:`RESUMED` if the frame is a resume function that Dynamo gave up on.
         """
         counters, local = self._counters, self._local
 
         def tick() -> None:
             latest: dict[Any, int] = local.__dict__
-            before = latest.get(slot)
-            # Nearer to the site than the tick before: the same crossing goes on. Else a new one begins.
-            if before is None or depth >= before:
+            # What is given up at the site where the function was just left is no second crossing.
+            if depth != RESUMED or latest.get(slot) != 0:
                 counters.slots[slot] += 1
             latest[slot] = depth
 

@@ -10,7 +10,7 @@ import logging
 import threading
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +55,13 @@ class _Compile:
     """One frame in Dynamo's hands.
 
     Attributes:
-        broke_at: slot of the site at which the latest attempt ended, and how deep inlined it is.
+        broke_at: the site at which the latest attempt ended: its slot, the slot to count in, and how
+            many inlined calls away it is.
         metrics: Dynamo's metrics of this compile, once it is over.
     """
 
     frame: Any
-    broke_at: tuple[int, int] | None = None
+    broke_at: tuple[int, int, int] | None = None
     metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -293,9 +294,9 @@ class TorchHooks:
         code = compile_.frame.f_code
         slot = self.agent.counters.new()
         if compile_.broke_at is not None and not at_limit:
-            site, inlined = compile_.broke_at
-            resumed = records.is_resume(code.co_name)
-            tick = self._crossings.ticker(site, RESUMED if resumed and not inlined else inlined)
+            _, counting, depth = compile_.broke_at
+            resumed = records.is_resume(code.co_name) and depth == 0
+            tick = self._crossings.ticker(counting, RESUMED if resumed else depth)
         else:
             tick = _nothing
         self.agent.emit(
@@ -317,7 +318,7 @@ class TorchHooks:
         compile_ = getattr(self._local, "compile", None)
         if compile_ is None or compile_.broke_at is None:
             return None
-        tick = self._crossings.ticker(*compile_.broke_at)
+        tick = self._crossings.ticker(*compile_.broke_at[1:])
         counted: types.CodeType | None = self.agent.guarded(
             f"crossings in {original.co_name} are not counted",
             lambda: compat.count_runs(generated, tick),
@@ -405,15 +406,19 @@ class TorchHooks:
         compile_: _Compile | None,
         inlined: int | None = None,
     ) -> None:
-        location = records.parse_break(payload).location
+        record = records.parse_break(payload)
+        location = record.location
         fields: dict[str, Any] = {}
         if location is not None:
             details = compat.break_details(location.file, location.line)
-            slot = self._crossings.slot((location.file, *(details.position or (location.line,))))
+            key = (location.file, *(details.position or (location.line,)))
             depth = details.inlined if inlined is None else inlined
-            fields = {"position": details.position, "inlined": depth, "site": slot}
             if compile_ is not None:
-                compile_.broke_at = (slot, depth or 0)
+                depth = _depth(record.frames, compile_.frame.f_code, depth)
+            own, counting = self._crossings.slot(key, 0), self._crossings.slot(key, depth or 0)
+            fields = {"position": details.position, "inlined": depth, "site": own, "counting": counting}
+            if compile_ is not None:
+                compile_.broke_at = (own, counting, depth or 0)
         frame = None if compile_ is None else _frame_fields(compile_.frame.f_code)
         self.agent.emit(events.GRAPH_BREAK, cid=cid, attempt=attempt, payload=payload, frame=frame, **fields)
 
@@ -516,6 +521,19 @@ def _drop(_record: logging.LogRecord) -> bool:
 
 def _nothing() -> None:
     return None
+
+
+def _depth(frames: Sequence[records.RawFrame], code: types.CodeType, said: int | None) -> int:
+    """How many inlined calls lie between a frame and the innermost of a call path.
+
+    Args:
+        said: what Dynamo's exception says; some lose their inner frames on the way out.
+    """
+    name = records.unresumed(code.co_name)
+    for away, frame in enumerate(reversed(frames)):
+        if (frame.file, frame.name) == (code.co_filename, name):
+            return max(away, said or 0)
+    return said or 0
 
 
 def _cid(metadata: dict[str, Any]) -> str | None:

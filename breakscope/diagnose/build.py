@@ -114,6 +114,7 @@ def _regions(
 def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
     """Compiles that failed with an error and no graph break of their own (fullgraph=True, a crash)."""
     explained = {b.compile_id for b in found.breaks}
+    fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
     made: list[Finding] = []
     lost: list[Unattributed] = []
     for event in found.metrics:
@@ -122,7 +123,7 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(event, places)
+        finding = _failure(event, places, fullgraph=fullgraph)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -131,13 +132,14 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
     return made, lost
 
 
-def _failure(event: Event, places: Places) -> Finding | None:
+def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None:
     metrics = event["metrics"]
     file = metrics.get("fail_user_frame_filename") or metrics.get("co_filename")
     line = metrics.get("fail_user_frame_lineno") or metrics.get("co_firstlineno")
     if file is None or line is None:
         return None
-    code = "BS305" if metrics["fail_type"] in ("Unsupported", "UserError") else "BS306"
+    said_no = metrics["fail_type"] in ("Unsupported", "UserError")
+    code = "BS306" if not said_no else "BS305" if fullgraph else "BS302"
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")

@@ -53,6 +53,7 @@ class Break:
         position: (line, byte column, end line, end byte column), or None.
         inlined: how many inlined calls deep it is in ``frame``; None if not known.
         site: counting slot of its crossings; None in an imported trace.
+        counting: the slot in which this frame counts: ``site``, or one for callers that inlined it.
         skips: whether the frame that was being compiled is given up as a whole.
     """
 
@@ -62,6 +63,7 @@ class Break:
     position: tuple[int, int, int, int] | None
     inlined: int | None
     site: int | None
+    counting: int | None
     step: int
     skips: bool
 
@@ -173,6 +175,7 @@ def _take(found: Collected, event: Event) -> None:
                 position,
                 event.get("inlined"),
                 event.get("site"),
+                event.get("counting"),
                 step,
                 record.skips_frame,
             )

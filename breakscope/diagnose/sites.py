@@ -145,12 +145,16 @@ def _explanation(record: BreakRecord) -> str:
 
 
 def _crossings(found: Collected, site: Site) -> int | None:
-    counts = [found.count(slot) for slot in site.slots]
-    known = [count for count in counts if count is not None]
-    if not known:
+    """Runs into the site's own frame; of its nearest callers where Dynamo never took that frame."""
+    counts: dict[int, int] = {}
+    for item in site.breaks:
+        count = found.count(item.counting)
+        if count is not None:
+            # Two slots of one depth only where an occurrence without a column was joined: the same runs.
+            counts[item.inlined or 0] = max(count, counts.get(item.inlined or 0, 0))
+    if not counts:
         return None
-    # More than one slot only where an occurrence without a column was joined: the same crossings.
-    return max(known)
+    return next((count for _, count in sorted(counts.items()) if count), 0)
 
 
 def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame, ...]:

@@ -7,7 +7,6 @@ import tokenize
 from dataclasses import dataclass
 from functools import cache
 
-
 # (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
 Position = tuple[int, int, int, int]
 
