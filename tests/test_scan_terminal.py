@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from conftest import clean_environment, command
+from scanning import clean_environment, command
 
 SOURCE = """
     import os, sys, time

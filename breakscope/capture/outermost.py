@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch.compiler
+import torch.jit
 
 from breakscope.diagnose.owners import owner_of
 
@@ -58,6 +59,9 @@ class OutermostCall:
         if module is None or torch.compiler.is_compiling() or getattr(self._inside, "yes", False):
             return None
         if sys._getframe(1).f_code is not self._caller:
+            return None
+        # TorchScript has compiled its modules already, and keeps no Python behind their calls.
+        if isinstance(module, torch.jit.ScriptModule):
             return None
         if not self._wants() or not _holds_something(module) or self._in_backward():
             return None

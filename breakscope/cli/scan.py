@@ -67,7 +67,7 @@ def add(app: typer.Typer) -> None:
     @app.command(
         "scan",
         cls=ScanCommand,
-        options_metavar="[OPTIONS]",
+        options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )
     def scan(
@@ -107,9 +107,6 @@ def add(app: typer.Typer) -> None:
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
     ) -> int:
         """Run a script under torch.compile and report where it breaks.
-
-        breakscope scan [OPTIONS] SCRIPT [ARGS]...
-        breakscope scan [OPTIONS] -m MODULE [ARGS]...
 
         The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
         """
