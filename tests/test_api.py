@@ -189,6 +189,10 @@ def test_importing_breakscope_costs_nothing(tmp_path: Path) -> None:
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", source], cwd=tmp_path, env=clean_environment(), capture_output=True, check=False
+        [sys.executable, "-c", source],
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr.decode()

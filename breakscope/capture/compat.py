@@ -447,11 +447,27 @@ def _push_null_and(load: Any, create_call_function: Callable[..., list[Any]]) ->
 
 
 def _transform(code: types.CodeType, insert: Callable[..., None], constant: object) -> types.CodeType:
-    transformed = get("transform_code")(code, insert)
+    # torch keeps transformed code by its hash, which covers its constants; Dynamo puts dicts among them.
+    stand_ins: dict[int, object] = {}
+    constants = []
+    for item in code.co_consts:
+        hashable = item if _is_hashable(item) else object()
+        if hashable is not item:
+            stand_ins[id(hashable)] = item
+        constants.append(hashable)
+    transformed = get("transform_code")(code.replace(co_consts=tuple(constants)), insert)
     # torch returns (code, tracer output) since 2.9; earlier builds returned the code alone.
     new_code = transformed[0] if isinstance(transformed, tuple) else transformed
     if not isinstance(new_code, types.CodeType):
         raise TypeError("transform_code_object returned no code object")
     if not any(item is constant for item in new_code.co_consts):
         raise TypeError("the counting call did not reach the compiled code")
-    return new_code
+    return new_code.replace(co_consts=tuple(stand_ins.get(id(item), item) for item in new_code.co_consts))
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -5,9 +5,10 @@ ticks for each call of a frame that it gave up on.
 
 One break ticks in several frames: when ``f`` inlines ``helper`` and the break is in ``helper``, ``f``'s
 compiled code ends at the call, and then ``helper``, now called for real, is compiled on its own and ends
-at the same place. The site's own frame is the one to count. Its callers have counters of their own, for
-sites whose frame Dynamo never compiles (a callee in torch's own files); they cannot simply be added: a
-decorator's wrapper is one code object, given up for the break in one function and called for many.
+at the same place. So each depth has a counter of its own, and the largest counts: a frame between may
+not tick (a callee in torch's own files, which Dynamo never takes), but none ticks twice for one crossing.
+Callers that Dynamo gave up on are counted apart and asked last: a decorator's wrapper is one code object,
+given up for the break in one function and called for many.
 """
 
 from __future__ import annotations
@@ -36,9 +37,13 @@ class Crossings:
         self._never_compile = never_compile
         self._slots: dict[SiteKey, int] = {}
 
-    def slot(self, site: SiteKey, depth: int) -> int:
-        """The counting slot of a site, or of its callers from ``depth`` inlined calls away."""
-        key = (*site, max(depth, 0))
+    def slot(self, site: SiteKey, depth: int, *, given_up: bool = False) -> int:
+        """The counting slot of a site, or of its callers from ``depth`` inlined calls away.
+
+        Args:
+            given_up: whether it is for callers that Dynamo gave up on.
+        """
+        key = (*site, max(depth, 0), given_up and depth > 0)
         if key not in self._slots:
             self._slots[key] = self._counters.new()
         return self._slots[key]

@@ -18,7 +18,7 @@ import torch
 
 from breakscope.capture import compat, events, live_values
 from breakscope.capture.backend import RegionBackend
-from breakscope.capture.crossings import RESUMED, Crossings
+from breakscope.capture.crossings import RESUMED, Crossings, SiteKey
 from breakscope.capture.outermost import OutermostCall
 from breakscope.diagnose import guards, records
 from breakscope.diagnose.collect import is_limit
@@ -55,13 +55,12 @@ class _Compile:
     """One frame in Dynamo's hands.
 
     Attributes:
-        broke_at: the site at which the latest attempt ended: its slot, the slot to count in, and how
-            many inlined calls away it is.
+        broke_at: the site at which the latest attempt ended, and how many inlined calls away it is.
         metrics: Dynamo's metrics of this compile, once it is over.
     """
 
     frame: Any
-    broke_at: tuple[int, int, int] | None = None
+    broke_at: tuple[SiteKey, int] | None = None
     metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -249,6 +248,8 @@ class TorchHooks:
             self._choose_backend(backend), backend, lifted, self._on_region, self._on_call
         )
         context = real(wrapped, *args[1:], **kwargs)
+        if kwargs.get("disable"):
+            return context  # torch.compile(disable=True) compiles nothing
         return _Context(context, self.agent, self, _backend_name(backend), fullgraph, lifted)
 
     def _choose_backend(self, script_backend: Any) -> Callable[..., Any]:
@@ -293,17 +294,20 @@ class TorchHooks:
             return None
         code = compile_.frame.f_code
         slot = self.agent.counters.new()
+        site = counting = depth = None
+        tick: Callable[[], None] = _nothing
         if compile_.broke_at is not None and not at_limit:
-            _, counting, depth = compile_.broke_at
+            key, depth = compile_.broke_at
+            site, counting = self._crossings.slot(key, 0), self._crossings.slot(key, depth, given_up=True)
             resumed = records.is_resume(code.co_name) and depth == 0
             tick = self._crossings.ticker(counting, RESUMED if resumed else depth)
-        else:
-            tick = _nothing
         self.agent.emit(
             events.SKIP,
             limit=at_limit,
             slot=slot,
-            site=None if compile_.broke_at is None else compile_.broke_at[0],
+            site=site,
+            counting=counting,
+            depth=depth,
             frame=_frame_fields(code),
             why=compile_.metrics.get("fail_reason") if at_limit else None,
         )
@@ -318,7 +322,8 @@ class TorchHooks:
         compile_ = getattr(self._local, "compile", None)
         if compile_ is None or compile_.broke_at is None:
             return None
-        tick = self._crossings.ticker(*compile_.broke_at[1:])
+        key, depth = compile_.broke_at
+        tick = self._crossings.ticker(self._crossings.slot(key, depth), depth)
         counted: types.CodeType | None = self.agent.guarded(
             f"crossings in {original.co_name} are not counted",
             lambda: compat.count_runs(generated, tick),
@@ -342,7 +347,7 @@ class TorchHooks:
             slot=slot,
             ops=ops,
             breaks=bool(getattr(reason, "graph_break", False)),
-            site=None if compile_ is None or compile_.broke_at is None else compile_.broke_at[0],
+            site=self._site(compile_),
             frame=None if compile_ is None else _frame_fields(compile_.frame.f_code),
         )
         self._note_device(example_inputs)
@@ -351,6 +356,12 @@ class TorchHooks:
             counters.slots[slot] += 1
 
         return ran
+
+    def _site(self, compile_: _Compile | None) -> int | None:
+        """The slot of the site at which a compile ended."""
+        if compile_ is None or compile_.broke_at is None:
+            return None
+        return self._crossings.slot(compile_.broke_at[0], 0)
 
     def _break_from_graph(self, reason: Any, cid: str | None, compile_: _Compile) -> None:
         """Report a break by what ``torch._dynamo.explain`` reads: the reason that a graph carries."""
@@ -418,7 +429,7 @@ class TorchHooks:
             own, counting = self._crossings.slot(key, 0), self._crossings.slot(key, depth or 0)
             fields = {"position": details.position, "inlined": depth, "site": own, "counting": counting}
             if compile_ is not None:
-                compile_.broke_at = (own, counting, depth or 0)
+                compile_.broke_at = (key, depth or 0)
         frame = None if compile_ is None else _frame_fields(compile_.frame.f_code)
         self.agent.emit(events.GRAPH_BREAK, cid=cid, attempt=attempt, payload=payload, frame=frame, **fields)
 

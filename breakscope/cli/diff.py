@@ -33,6 +33,12 @@ def add(app: typer.Typer) -> None:
         all_: Annotated[
             bool, typer.Option("--all", help="List what only moved or did not change, too.")
         ] = False,
+        html: Annotated[
+            bool, typer.Option("--html", help="Write a page (default diff.html beside NEW).")
+        ] = False,
+        open_: Annotated[
+            bool, typer.Option("--open", help="Write the page and show it in a browser.")
+        ] = False,
     ) -> int:
         """Say what is new, fixed, changed and moved between two reports. Exits with 0 whatever it finds."""
         from breakscope import schema
@@ -42,6 +48,11 @@ def add(app: typer.Typer) -> None:
 
         comparison = compare(schema.load(old), schema.load(new))
         root = report_command.repository(comparison.after)
+        if html or open_:
+            from breakscope.cli import report_html
+
+            print(report_html.write_diff(comparison, (old, new), output, open_, root))
+            return 0
         if format_ is Format.JSON:
             from breakscope.render import diff_json
 

@@ -50,16 +50,15 @@ def add(app: typer.Typer) -> None:
             raise UsageError(f"no format {format_!r}: there are {', '.join(FORMATS)}")
         place = path or Path(FOLDER) / LATEST
         loaded = schema.load(place)
+        earlier = None if known is None else frozenset(one.fingerprint for one in schema.load(known).findings)
         if html or open_:
             from breakscope.cli import report_html
 
-            print(report_html.write(loaded, place, output, open_))
+            print(report_html.write(loaded, place, output, open_, earlier))
             return 0
         options = Options(
             root=repository(loaded),
-            known=None
-            if known is None
-            else frozenset(one.fingerprint for one in schema.load(known).findings),
+            known=earlier,
             limit=limit,
             everything=all_,
         )

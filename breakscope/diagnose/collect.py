@@ -86,7 +86,12 @@ class Recompile:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A frame that Dynamo gave up on. ``slot`` counts its calls, ``site`` is the slot of its break."""
+    """A frame that Dynamo gave up on.
+
+    Attributes:
+        slot: counts its calls; site: slot of its break.
+        counting: the slot in which it counts crossings, being ``depth`` inlined calls from the break.
+    """
 
     frame: FrameRef
     slot: int
@@ -94,6 +99,8 @@ class Skip:
     limit: bool
     why: str | None
     step: int
+    counting: int | None = None
+    depth: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +191,18 @@ def _take(found: Collected, event: Event) -> None:
         failures = parse_reasons(event["payload"])
         found.recompiles.append(Recompile(failures, event["cid"], frame, event.get("values") or {}, step))
     elif kind == "skip" and frame is not None:
-        found.skips.append(Skip(frame, event["slot"], event["site"], event["limit"], event["why"], step))
+        found.skips.append(
+            Skip(
+                frame,
+                event["slot"],
+                event["site"],
+                event["limit"],
+                event["why"],
+                step,
+                event["counting"],
+                event["depth"],
+            )
+        )
     elif kind == "region":
         found.regions.append(
             RegionEvent(event["cid"], event["slot"], event["ops"], event["breaks"], event["site"], frame)

@@ -145,16 +145,21 @@ def _explanation(record: BreakRecord) -> str:
 
 
 def _crossings(found: Collected, site: Site) -> int | None:
-    """Runs into the site's own frame; of its nearest callers where Dynamo never took that frame."""
-    counts: dict[int, int] = {}
-    for item in site.breaks:
-        count = found.count(item.counting)
-        if count is not None:
-            # Two slots of one depth only where an occurrence without a column was joined: the same runs.
-            counts[item.inlined or 0] = max(count, counts.get(item.inlined or 0, 0))
-    if not counts:
-        return None
-    return next((count for _, count in sorted(counts.items()) if count), 0)
+    """Runs into the site, by whichever frame saw most of them.
+
+    Compiled code never counts one crossing twice, but may miss some; see ``capture.crossings``. Callers
+    that Dynamo gave up on may count what is not theirs, and are asked where nothing else counted.
+    """
+    exact = [found.count(slot) for b in site.breaks for slot in (b.site, b.counting)]
+    known = [count for count in exact if count is not None]
+    if not known or max(known):
+        return max(known, default=None)
+    callers = sorted(
+        (skip.depth, found.count(skip.counting) or 0)
+        for skip in found.skips
+        if skip.site in site.slots and skip.depth
+    )
+    return next((count for _, count in callers if count), 0)
 
 
 def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame, ...]:

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs no network: safe with hostile text, printable, light and dark."""
+"""Reports and comparisons as HTML pages that need no network: safe with hostile text, printable, light and dark."""
 
 from __future__ import annotations
 
@@ -9,24 +9,43 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from breakscope.diagnose.compare import Comparison
 from breakscope.model import Report
-from breakscope.render.html import view
+from breakscope.render.html import comparison, view
 from breakscope.render.html.findings import Caller
 from breakscope.render.html.sources import OnDisk, SourceReader
 
-__all__ = ["OnDisk", "SourceReader", "render"]
+__all__ = ["OnDisk", "SourceReader", "render", "render_diff"]
 
 _FOLDER = Path(__file__).parent
 
 
-def render(report: Report, *, sources: SourceReader | None) -> str:
-    """The page as text that is always valid UTF-8.
+def render(report: Report, *, sources: SourceReader | None, known: frozenset[str] | None = None) -> str:
+    """The page of a report as text that is always valid UTF-8.
 
     Args:
         report: what to show.
         sources: reads the files that the report names, as :class:`OnDisk` does; None to show only the lines
             that the report itself holds.
+        known: fingerprints of the findings that are not new; None where nothing is known about that, and then
+            the page does not tell new from known.
     """
+    made = view.build(report, sources, known)
+    return _pour("template.html.j2", "page.js", view=made, data=_data(made))
+
+
+def render_diff(compared: Comparison, *, root: str | None) -> str:
+    """The page of a comparison as text that is always valid UTF-8.
+
+    Args:
+        compared: what to show.
+        root: folder to which paths are shown relative, besides those in which the scripts ran.
+    """
+    return _pour("diff.html.j2", "diff.js", view=comparison.build(compared, root=root))
+
+
+def _pour(template: str, script: str, **values: Any) -> str:
+    """A template with its values, and with the style and the scripts that its policy allows."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -37,14 +56,12 @@ def render(report: Report, *, sources: SourceReader | None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made = view.build(report, sources)
-    assets = {kind: Markup(_asset(file)) for kind, file in _ASSETS.items()}  # noqa: S704 - our own files
-    return environment.get_template("template.html.j2").render(
-        view=made, data=_data(made), csp=_policy(), **assets
-    )
+    files = {"style": _STYLE, "theme": _THEME, "script": script}
+    assets = {kind: Markup(_asset(file)) for kind, file in files.items()}  # noqa: S704 - our own files
+    return environment.get_template(template).render(**values, csp=_policy(script), **assets)
 
 
-_ASSETS = {"style": "style.css", "theme": "theme.js", "script": "page.js"}
+_STYLE, _THEME = "style.css", "theme.js"
 
 
 def _data(made: view.View) -> dict[str, Any]:
@@ -65,10 +82,10 @@ def _data(made: view.View) -> dict[str, Any]:
     }
 
 
-def _policy() -> str:
+def _policy(script: str) -> str:
     """The content security policy: nothing is loaded, and only the page's own style and scripts run."""
-    scripts = " ".join(f"'sha256-{_hash(file)}'" for file in (_ASSETS["theme"], _ASSETS["script"]))
-    style = f"'sha256-{_hash(_ASSETS['style'])}'"
+    scripts = " ".join(f"'sha256-{_hash(file)}'" for file in (_THEME, script))
+    style = f"'sha256-{_hash(_STYLE)}'"
     return (
         f"default-src 'none'; script-src {scripts}; style-src {style}; img-src data:; "
         "base-uri 'none'; form-action 'none'"

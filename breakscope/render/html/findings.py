@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from breakscope import catalog
 from breakscope.diagnose import guards
@@ -17,6 +18,7 @@ from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
 from breakscope.render.html.texts import block, name
 from breakscope.render.text import count, first_line, milliseconds, per_step, short_path
+from breakscope.render.words import is_new
 
 _MOST_GUARDS = 64
 _MOST_FRAMES = 60
@@ -73,6 +75,7 @@ class FindingView:
         amount: what it costs, else how often it happened; ``rate`` is the same in a step's terms.
         heat: 0 to 4, as :func:`heats` says.
         file: index into the page's files.
+        news: whether an earlier report has it too; None where none was given.
     """
 
     anchor: str
@@ -103,6 +106,7 @@ class FindingView:
     skipped: tuple[tuple[str, str, str, str], ...]
     repair: Repair | None
     excerpt: Excerpt
+    news: Literal["new", "known"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +115,12 @@ class Maker:
 
     Attributes:
         folders: paths are shown relative to these.
+        known: fingerprints that are not new; None where nothing is known about that.
     """
 
     report: Report
     folders: tuple[str, ...]
+    known: frozenset[str] | None
 
     def view(self, finding: Finding, anchor: str, heat: int, file: int, excerpt: Excerpt) -> FindingView:
         """The view of one finding."""
@@ -152,7 +158,13 @@ class Maker:
             ),
             repair=_repair(finding.suggestion) if finding.suggestion else None,
             excerpt=excerpt,
+            news=self._news(finding),
         )
+
+    def _news(self, finding: Finding) -> Literal["new", "known"] | None:
+        if self.known is None:
+            return None
+        return "new" if is_new(finding, self.known) else "known"
 
     def place(self, finding: Finding) -> str:
         """``model.py:41:12``."""

@@ -91,10 +91,11 @@ function excerptBox(finding) {
 
 function summaryOf(finding) {
   const fixed = finding.fix === "proved" ? el("span", { class: "chip good" }, "proved fix") : finding.fix === "unproved" ? el("span", { class: "chip" }, "unproved fix") : null;
+  const fresh = finding.news === "new" ? el("span", { class: "chip new" }, "new") : null;
   return el("summary", {},
     el("span", { class: "heat heat" + finding.heat, "aria-hidden": "true" }),
     el("span", { class: "code t-" + finding.tone }, finding.code),
-    el("span", { class: "what" }, el("b", {}, finding.title), fixed,
+    el("span", { class: "what" }, el("b", {}, finding.title), fresh, fixed,
       el("span", { class: "where" }, el("span", { class: "mono" }, finding.place), finding.function ? " · " + finding.function : "", finding.owner === "project" ? "" : el("span", { class: "chip" }, finding.owner))),
     el("span", { class: "amount" }, el("b", {}, finding.amount), el("small", {}, finding.rate)));
 }
@@ -240,8 +241,10 @@ function haystack(index) {
 function applyFilters() {
   const words = byId("f-text").value.toLowerCase().split(/\s+/).filter(Boolean);
   const [kind, code, owner, file] = ["f-kind", "f-code", "f-owner", "f-file"].map((id) => byId(id).value);
+  const news = byId("f-news")?.value;
   matching = [];
   data.findings.forEach((one, index) => {
+    if (news && one.news !== news) return;
     if (kind && one.kind !== kind) return;
     if (code && one.code !== code) return;
     if (owner && one.owner !== owner) return;
@@ -254,7 +257,9 @@ function applyFilters() {
   drawn = 0;
   drawMore();
   const all = data.findings.length;
-  byId("f-count").textContent = matching.length === all ? `${all.toLocaleString("en")} finding${all === 1 ? "" : "s"}` : `${matching.length.toLocaleString("en")} of ${all.toLocaleString("en")} findings`;
+  const shown = matching.length === all ? `${all.toLocaleString("en")} finding${all === 1 ? "" : "s"}` : `${matching.length.toLocaleString("en")} of ${all.toLocaleString("en")} findings`;
+  const fresh = matching.filter((index) => data.findings[index].news === "new").length;
+  byId("f-count").textContent = byId("f-news") ? `${shown}, ${fresh.toLocaleString("en")} new` : shown;
 }
 
 function drawMore(upTo) {
@@ -273,6 +278,7 @@ function startList() {
   const tally = (key) => data.findings.reduce((counts, one) => counts.set(one[key], (counts.get(one[key]) ?? 0) + 1), new Map());
   const byCount = (key, text) => [...tally(key)].sort((a, b) => b[1] - a[1]).map(([value, number]) => [value, `${text(value)} (${number})`]);
   const titles = new Map(data.findings.map((one) => [one.code, data.codes[one.code]?.title ?? one.title]));
+  if (byId("f-news")) fillSelect("f-news", "all", byCount("news", (news) => news));
   fillSelect("f-kind", "all", byCount("kind", (kind) => KINDS[kind]));
   fillSelect("f-code", "all", byCount("code", (code) => `${code} ${titles.get(code)}`));
   fillSelect("f-owner", "all", byCount("owner", (owner) => owner));
@@ -372,7 +378,7 @@ function showSource(index, number) {
   row.firstElementChild.focus({ preventScroll: true });
 }
 
-// ---- links, printing, theme ----
+// ---- links, printing ----
 
 const byAnchor = new Map(data.findings.map((one, index) => [one.anchor, index]));
 function follow() {
@@ -401,26 +407,6 @@ function closeAgain() {
   for (const row of opened) row.open = false;
   opened = [];
 }
-
-const button = byId("theme");
-const system = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-function labelTheme() {
-  button.hidden = false;
-  button.textContent = isDark() ? "Light theme" : "Dark theme";
-}
-button.addEventListener("click", () => {
-  const theme = isDark() ? "light" : "dark";
-  document.documentElement.dataset.theme = theme;
-  try {
-    localStorage.setItem(THEME_KEY, theme);
-  } catch {
-    // Not remembered, but switched.
-  }
-  labelTheme();
-});
-system.addEventListener("change", labelTheme);
-labelTheme();
 
 if (data.findings.length) {
   startList();

@@ -60,6 +60,7 @@ class View:
         dynamo: Dynamo's own counters, for reconciliation.
         events: what could not be placed, as (kind, compile id, text); ``more_events`` are not shown.
         findings: worst first.
+        compared: whether the findings are told apart into new and known ones.
     """
 
     title: str
@@ -79,12 +80,13 @@ class View:
     findings: tuple[FindingView, ...]
     files: tuple[FileView, ...]
     codes: dict[str, Code]
+    compared: bool
 
 
-def build(report: Report, reader: SourceReader | None) -> View:
-    """The view of a report, with the sources that a reader can give."""
+def build(report: Report, reader: SourceReader | None, known: frozenset[str] | None = None) -> View:
+    """The view of a report, with the sources that a reader can give; new is what is not in ``known``."""
     ordered = sorted(report.findings, key=worst_first)
-    maker = Maker(report, (report.run.cwd,))
+    maker = Maker(report, (report.run.cwd,), known)
     heat = heats(ordered)
     anchors = _anchors(ordered)
     labels = {
@@ -125,6 +127,7 @@ def build(report: Report, reader: SourceReader | None) -> View:
         findings=findings,
         files=tuple(_file(file, index, findings, found, maker) for index, file in enumerate(files)),
         codes=_codes(ordered),
+        compared=known is not None,
     )
 
 
