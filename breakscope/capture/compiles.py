@@ -1,0 +1,183 @@
+"""What is given to torch.compile, by the script or by us, and the regions that come of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from breakscope.capture import compat, events
+from breakscope.capture.backend import RegionBackend
+from breakscope.capture.frames import Frames, frame_fields
+from breakscope.capture.outermost import OutermostCall
+from breakscope.capture.trace_records import TraceHandler
+
+if TYPE_CHECKING:
+    from breakscope.capture.agent import Agent
+
+
+class Compiles:
+    """Stands between ``torch.compile`` and Dynamo."""
+
+    def __init__(self, agent: Agent, frames: Frames, handler: TraceHandler) -> None:
+        self._agent = agent
+        self._frames = frames
+        self._handler = handler
+        self._local = threading.local()
+        self._devices: set[str] = set()
+        self._outermost_seen: set[str] = set()
+        self.quiet = False  # while we compile on the script's behalf, under the module's name
+
+    def optimize(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """``torch._dynamo.optimize`` with our backend around the chosen one."""
+        settings = self._agent.settings
+        backend = args[0] if args else kwargs.pop("backend", "inductor")
+        fullgraph = bool(kwargs.get("nopython", False))
+        lifted = fullgraph and not settings.keep_fullgraph
+        if lifted:
+            kwargs["nopython"] = False
+        if settings.dynamic != "auto":
+            kwargs["dynamic"] = self._agent.dynamic
+        wrapped = RegionBackend(
+            self._choose_backend(backend), backend, lifted, self._on_region, self._on_call
+        )
+        context = real(wrapped, *args[1:], **kwargs)
+        if kwargs.get("disable"):
+            return context  # torch.compile(disable=True) compiles nothing
+        return _Context(context, self._agent, self, _backend_name(backend), fullgraph, lifted)
+
+    def _choose_backend(self, script_backend: Any) -> Callable[..., Any]:
+        settings = self._agent.settings
+        if settings.backend == "inductor" and settings.mode is not None:
+            return compat.get("inductor_wrapper")(settings.mode, None, self._agent.dynamic)  # type: ignore[no-any-return]
+        if settings.backend == "inductor" and _backend_name(script_backend) == "inductor":
+            return script_backend  # type: ignore[no-any-return]  # keeps the script's mode and options
+        name = script_backend if settings.backend == "as-script" else settings.backend
+        return compat.get("lookup_backend")(name)  # type: ignore[no-any-return]
+
+    def outermost_call(self) -> OutermostCall:
+        """What answers for every module call of a script that compiles nothing."""
+        return OutermostCall(
+            in_backward=compat.in_backward,
+            wants=self._agent.wants_outermost,
+            skips=compat.skipped_by_rule,
+            compile_call=self._compile_outermost,
+            on_call=self._saw_outermost,
+            caller=compat.module_call_code(),
+        )
+
+    def _compile_outermost(self, call_impl: Any) -> Any:
+        self._agent.by_us = True
+        self.quiet = True
+        try:
+            return torch.compile(call_impl, dynamic=self._agent.dynamic)
+        finally:
+            self._agent.by_us = False
+            self.quiet = False
+
+    def _saw_outermost(self, module: Any) -> None:
+        name = type(module).__name__
+        if name not in self._outermost_seen:
+            self._outermost_seen.add(name)
+            self._agent.emit(events.COMPILED, name=name, by="breakscope")
+
+    def _on_region(self, graph_module: Any, example_inputs: Any, ops: int) -> Callable[[], None]:
+        slot = self._agent.counters.new()
+        counters = self._agent.counters
+        compile_ = self._frames.current
+        reason = getattr(graph_module, "compile_subgraph_reason", None)
+        cid = compat.compile_id()
+        if compile_ is not None and compile_.broke_at is None and getattr(reason, "graph_break", False):
+            # torch 2.9 keeps some breaks to itself; the graph knows why it ends.
+            self._agent.guarded(
+                "a break without a record was lost",
+                lambda: self._handler.break_from_graph(reason, cid, compile_),
+            )
+        self._agent.emit(
+            events.REGION,
+            cid=cid,
+            slot=slot,
+            ops=ops,
+            breaks=bool(getattr(reason, "graph_break", False)),
+            site=self._frames.site(compile_),
+            frame=None if compile_ is None else frame_fields(compile_.frame.f_code),
+        )
+        self._note_device(example_inputs)
+
+        def ran() -> None:
+            counters.slots[slot] += 1
+
+        return ran
+
+    def _note_device(self, example_inputs: Any) -> None:
+        for value in example_inputs:
+            kind = getattr(getattr(value, "device", None), "type", None)
+            if kind is not None and kind not in self._devices:
+                self._devices.add(kind)
+                module: Any = getattr(torch, kind, None)
+                count = module.device_count() if hasattr(module, "device_count") and kind != "cpu" else 1
+                named = hasattr(module, "get_device_name") and kind != "cpu"
+                name = module.get_device_name() if module is not None and named else kind
+                self._agent.emit(events.DEVICE, type=kind, name=name, count=count)
+
+    def _on_call(self) -> AbstractContextManager[Any]:
+        return _Call(self._agent, self._local)
+
+
+class _Context:
+    """What ``torch._dynamo.optimize`` returns, told apart by what it is applied to."""
+
+    def __init__(
+        self, real: Any, agent: Agent, compiles: Compiles, backend: str, fullgraph: bool, lifted: bool
+    ) -> None:
+        self._real = real
+        self._agent = agent
+        self._compiles = compiles
+        self._fields = {"backend": backend, "fullgraph": fullgraph, "lifted": lifted}
+
+    def __call__(self, function: Any) -> Any:
+        if not self._compiles.quiet:
+            owner = getattr(function, "__self__", None)
+            module = function if isinstance(function, torch.nn.Module) else owner
+            is_module = isinstance(module, torch.nn.Module)
+            name = type(module).__name__ if is_module else getattr(function, "__qualname__", repr(function))
+            self._agent.guarded(
+                "something compiled is not listed",
+                lambda: self._agent.compiled(name, is_module, **self._fields),
+            )
+        return self._real(function)
+
+    def __enter__(self) -> Any:
+        return self._real.__enter__()
+
+    def __exit__(self, *error: object) -> Any:
+        return self._real.__exit__(*error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class _Call(AbstractContextManager[None]):
+    """Around one call of a compiled function; only the outermost counts."""
+
+    __slots__ = ("_agent", "_local")
+
+    def __init__(self, agent: Agent, local: threading.local) -> None:
+        self._agent = agent
+        self._local = local
+
+    def __enter__(self) -> None:
+        self._local.depth = getattr(self._local, "depth", 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        self._local.depth -= 1
+        if self._local.depth == 0:
+            self._agent.outermost_call_ended()
+
+
+def _backend_name(backend: Any) -> str:
+    name = getattr(backend, "compiler_name", None) or getattr(backend, "__name__", None) or backend
+    return str(name)
