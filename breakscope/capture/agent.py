@@ -23,6 +23,7 @@ from typing import Any
 
 from breakscope.capture import events, imports, targets
 from breakscope.capture.events import Counters, Event, EventList, EventWriter
+from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
 from breakscope.diagnose.owners import owner_of
 
@@ -51,6 +52,7 @@ class Agent:
         self._began = time.perf_counter()
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._local = threading.local()
+        self._redactor = Redactor()
         self._script_compiles = False
         self._stopping = False
         self.dynamo: Any = None  # breakscope.capture.dynamo, once torch is there
@@ -107,7 +109,7 @@ class Agent:
             "at": round(time.perf_counter() - self._began, 6),
             "step": slots[events.SLOT_STEPS],
             "call": slots[events.SLOT_CALLS],
-            **fields,
+            **self._redactor.clean(fields),
         }
         self._sink.write(event)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from report_samples import BRANCH, CLEAN, COSTS, FLOAT, HOSTILE_TEXT, ITEM, LIMIT, LOGGER, LOOP, SIZE, TOTALS
 
+from breakscope.diagnose.compare import Comparison, compare
 from breakscope.model import Cost, Counts, Finding, Frame, Location, Region, Report, SkippedFrame, Suggestion
 
 MODEL = '''\
@@ -141,6 +142,23 @@ def rich(folder: Path) -> Report:
             ],
             "kernels": [{"name": "triton_poi_fused_add_0", "calls": 24, "share_of_ceiling": 0.83}],
         },
+    )
+
+
+def compared(folder: Path) -> Comparison:
+    """Two runs of which one finding each is new, fixed, changed, moved and unchanged."""
+    report = rich(folder)
+    logger, item, branch, loop, size, *_ = report.findings
+    cheaper = replace(branch, cost=Cost(0.9, 0.3, "gaps"), counts=Counts(7, 30, ("0/0",)))
+    moved = replace(logger, location=replace(logger.location, line=1040, end_line=1042))
+    return compare(
+        replace(report, findings=(logger, item, branch, size)),
+        replace(
+            report,
+            run=replace(report.run, torch="2.15.0", backend="inductor"),
+            totals=replace(report.totals, sites=3),
+            findings=(moved, cheaper, loop, size),
+        ),
     )
 
 

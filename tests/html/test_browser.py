@@ -12,6 +12,7 @@ import html_samples
 import pytest
 from report_samples import BRANCH, ITEM, SAMPLES, SIZE
 
+from breakscope.diagnose.compare import Comparison, compare
 from breakscope.model import Report
 from breakscope.render import html
 
@@ -24,13 +25,27 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Opens the page of a report; fails the test on any console error and on any request but the file's."""
+    """Opens the page of a report or of a comparison.
+
+    Fails the test on any console error and on any request but the file's.
+    """
     pages: list[Page] = []
     wrong: list[str] = []
 
-    def show(report: Report, *, size: dict[str, int] = DESKTOP, anchor: str = "", dark: bool = False) -> Page:
+    def show(
+        shown: Report | Comparison,
+        *,
+        size: dict[str, int] = DESKTOP,
+        anchor: str = "",
+        dark: bool = False,
+        known: frozenset[str] | None = None,
+    ) -> Page:
         file = tmp_path / "breakscope.html"
-        file.write_text(html.render(report, sources=html.OnDisk()), encoding="utf-8")
+        if isinstance(shown, Comparison):
+            text = html.render_diff(shown, root=None)
+        else:
+            text = html.render(shown, sources=html.OnDisk(), known=known)
+        file.write_text(text, encoding="utf-8")
         context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
@@ -46,7 +61,8 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
             ),
         )
         page.goto(file.as_uri() + (f"#{quote(anchor, safe='')}" if anchor else ""))
-        page.wait_for_selector("html[data-ready]", state="attached")
+        if isinstance(shown, Report):
+            page.wait_for_selector("html[data-ready]", state="attached")
         pages.append(page)
         return page
 
@@ -59,6 +75,11 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
 @pytest.fixture
 def rich(tmp_path: Path) -> Report:
     return html_samples.rich(tmp_path)
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Comparison:
+    return html_samples.compared(tmp_path)
 
 
 def until(page: Page, condition: str) -> None:
@@ -100,6 +121,29 @@ def test_filters_narrow_the_list_and_say_how_far(opened: Open, rich: Report) -> 
     page.get_by_label("Owner").select_option("")
     page.get_by_label("File").select_option(label="model.py (6)")
     assert len(titles(page)) == 6
+
+
+def test_new_findings_have_a_badge_and_a_filter(opened: Open, rich: Report) -> None:
+    known = frozenset(one.fingerprint for one in rich.findings) - {ITEM.fingerprint, SIZE.fingerprint}
+    page = opened(rich, known=known)
+    assert page.locator("#f-count").inner_text() == "7 findings, 2 new"
+    badges = page.locator("details.finding", has=page.locator(".chip.new"))
+    assert badges.locator(".code").all_inner_texts() == ["BS102", "BS201"]
+    choice = page.get_by_label("New / known")
+    assert choice.locator("option").all_inner_texts() == ["all", "known (5)", "new (2)"]
+    choice.select_option("new")
+    assert titles(page) == ["BS102", "BS201"]
+    assert page.locator("#f-count").inner_text() == "2 of 7 findings, 2 new"
+    choice.select_option("known")
+    assert page.locator(".chip.new").count() == 0
+    assert page.locator("#f-count").inner_text() == "5 of 7 findings, 0 new"
+    assert violations(page) == []
+
+
+def test_without_an_earlier_report_nothing_is_called_new(opened: Open, rich: Report) -> None:
+    page = opened(rich)
+    assert page.locator("#f-news").count() == 0
+    assert page.locator(".chip.new").count() == 0
 
 
 def test_sorting_changes_the_order(opened: Open, rich: Report) -> None:
@@ -304,3 +348,109 @@ def test_pictures_for_the_eye(opened: Open, rich: Report, pictures: Path) -> Non
     page.emulate_media(media="print")
     page.pdf(path=pictures / "print.pdf", format="A4")
     assert (pictures / "print.pdf").stat().st_size > 20_000
+
+
+# ---- the page of a comparison ----
+
+
+def test_a_comparison_shows_every_fate_with_its_source_and_counts(opened: Open, compared: Comparison) -> None:
+    page = opened(compared)
+    headings = page.locator("#findings h2").all_inner_texts()
+    assert headings == ["New (1)", "Fixed (1)", "Changed (1)", "Moved (1)", "Unchanged (1)"]
+    assert page.locator("h1").inner_text() == "1 new, 1 fixed, 1 changed, 1 moved, 1 unchanged."
+    changed = page.locator("#changed li.compared")
+    assert changed.locator("mark").inner_text() == "y.abs().max() > 1e4"
+    assert changed.locator("tr.differs").all_inner_texts() == [
+        "occurrences\t5\t7",
+        "crossings\t24\t30",
+        "ms a step\t1.42\t0.90",
+    ]
+    assert "1.42 -> 0.90 ms a step (-37%)" in changed.inner_text()
+    assert page.locator("#new td").all_inner_texts() == ["-", "1", "-", "4", "-", "0.21"]
+    assert page.locator("#fixed td").all_inner_texts()[:2] == ["1", "-"]
+
+
+def test_what_differs_about_the_runs_comes_before_the_numbers_and_the_findings(
+    opened: Open, compared: Comparison
+) -> None:
+    page = opened(compared)
+    assert page.locator("main > section, #findings > section").evaluate_all(
+        "all => all.map(one => one.id)"
+    ) == ["", "runs", "numbers", "new", "fixed", "changed", "moved", "unchanged", "words"]
+    assert page.locator("#runs dd").all_inner_texts()[0] == "2.13.0 -> 2.15.0"
+    assert page.locator("#numbers td").all_inner_texts() == ["4", "3"]
+
+
+def test_a_comparison_is_folded_on_the_screen_and_open_on_paper(opened: Open, compared: Comparison) -> None:
+    page = opened(compared)
+    assert not page.locator("#unchanged li.compared").is_visible()
+    page.locator("#unchanged summary").press("Enter")
+    assert page.locator("#unchanged li.compared").is_visible()
+    page.emulate_media(media="print")
+    until(page, "document.querySelectorAll('details:not([open])').length === 0")
+    page.emulate_media(media="screen")
+    until(page, "document.querySelectorAll('details[open]').length === 1")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_the_theme_of_a_comparison_is_switched_and_remembered(opened: Open, compared: Comparison) -> None:
+    page = opened(compared)
+    page.get_by_role("button", name="Dark theme").click()
+    page.reload()
+    page.get_by_role("button", name="Light theme").wait_for()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_comparison_has_no_serious_barrier(
+    opened: Open, compared: Comparison, dark: bool, size: dict[str, int]
+) -> None:
+    page = opened(compared, dark=dark, size=size)
+    page.evaluate("for (const row of document.querySelectorAll('details')) row.open = true")
+    assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in violations(page)] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("clean", "clean"), ("costs", "vacuous"), ("killed", "recompiles")])
+def test_a_comparison_of_little_has_no_serious_barrier(opened: Open, old: str, new: str) -> None:
+    page = opened(compare(SAMPLES[old], SAMPLES[new]))
+    assert page.locator("h1").inner_text().endswith(".")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("evil", ["old", "new", "both"])
+def test_hostile_text_in_a_comparison_runs_nothing_and_stays_in_its_place(
+    opened: Open, tmp_path: Path, evil: str
+) -> None:
+    hostile, plain = html_samples.hostile(tmp_path), html_samples.rich(tmp_path)
+    pair = {"old": (hostile, plain), "new": (plain, hostile), "both": (hostile, hostile)}[evil]
+    for size in (DESKTOP, PHONE):
+        page = opened(compare(*pair), size=size)
+        page.evaluate("for (const row of document.querySelectorAll('details')) row.open = true")
+        assert page.evaluate("window.hacked") is None
+        assert page.evaluate("document.images.length") == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        assert "\\u202e" in page.locator("#findings").inner_text()
+        assert page.locator("mark", has_text="y.item()").count() == 1
+
+
+def test_a_comparison_of_two_thousand_findings_opens_without_lag(opened: Open, tmp_path: Path) -> None:
+    many = html_samples.many(tmp_path)
+    page = opened(compare(SAMPLES["clean"], many))
+    page.reload()  # the browser itself is warm now
+    assert page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd") < 1_000
+    assert page.locator("#new li.compared").count() == 200
+    assert (
+        "1,800 more are in the output of breakscope diff --format json." in page.locator("#new").inner_text()
+    )
+
+
+def test_pictures_of_a_comparison_for_the_eye(opened: Open, compared: Comparison, pictures: Path) -> None:
+    for name, options in {"light": {}, "dark": {"dark": True}, "phone": {"size": PHONE}}.items():
+        page = opened(compared, **options)
+        page.screenshot(path=pictures / f"diff-{name}.png", full_page=True)
+        assert (pictures / f"diff-{name}.png").stat().st_size > 20_000
+    page.emulate_media(media="print")
+    page.pdf(path=pictures / "diff-print.pdf", format="A4")
+    assert (pictures / "diff-print.pdf").stat().st_size > 20_000

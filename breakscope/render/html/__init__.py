@@ -1,4 +1,4 @@
-"""Reports and comparisons as HTML pages that need no network: safe with hostile text, printable, light and dark."""
+"""Reports and comparisons as HTML pages: no network, safe with hostile text, printable, light and dark."""
 
 from __future__ import annotations
 

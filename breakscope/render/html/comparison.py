@@ -18,7 +18,7 @@ from breakscope.render.html.pieces import Pieces, pieces
 from breakscope.render.html.texts import name
 from breakscope.render.text import NOT_MEASURED, milliseconds
 
-_MOST_ROWS = 500  # findings of one section; nobody reads more, and --format json has them all
+_MOST_ROWS = 200  # findings of one section; nobody reads more, and --format json has them all
 _FOLDED = frozenset[SectionName]({"moved", "unchanged"})
 _MEANINGS: dict[SectionName, str] = {
     "new": "Only the new report has these.",
@@ -123,9 +123,9 @@ def _tone(comparison: Comparison) -> Literal["good", "bad", "void"]:
     return "good" if comparison.fixed or changes else "void"
 
 
-def _entries(comparison: Comparison, section: SectionName) -> Sequence[Finding] | Sequence[Pair]:
+def _entries(comparison: Comparison, section: SectionName) -> Sequence[Finding | Pair]:
     """What the section's rows were made of, in their order."""
-    lists: dict[SectionName, Sequence[Finding] | Sequence[Pair]] = {
+    lists: dict[SectionName, Sequence[Finding | Pair]] = {
         "new": comparison.new,
         "fixed": comparison.fixed,
         "unseen": comparison.unseen,
@@ -136,7 +136,7 @@ def _entries(comparison: Comparison, section: SectionName) -> Sequence[Finding] 
     return lists[section]
 
 
-def _panel(section: Section, entries: Sequence[Finding] | Sequence[Pair]) -> Panel:
+def _panel(section: Section, entries: Sequence[Finding | Pair]) -> Panel:
     shown = list(zip(section.rows, entries, strict=True))[:_MOST_ROWS]
     return Panel(
         name=section.name,
@@ -190,7 +190,7 @@ def _counts(old: Finding | None, new: Finding | None) -> list[Count]:
 
 def _count(what: str, before: str | None, after: str | None) -> Count:
     """A finding that a report does not have has no number there, which is not zero."""
-    return Count(what, before or "–", after or "–", before != after and None not in (before, after))
+    return Count(what, before or "-", after or "-", before != after and None not in (before, after))
 
 
 def _crossings(finding: Finding) -> str:

@@ -1,0 +1,60 @@
+"""Keeping the environment out of reports.
+
+Dynamo prints what it guards on, and a function that reads ``os.environ`` while it is compiled is guarded
+on the environment. Values of variables whose names say that they are secret are taken out of everything;
+of guards on the environment nothing but the variable that they ask for is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH|(?:^|_)(?:API_?)?KEY(?:_|$)", re.IGNORECASE
+)
+_SHORTEST = 4  # a shorter value stands in too many texts by chance
+_LITERAL = r"b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+_COMPARED = re.compile(rf"(==|!=|is|in)\s+{_LITERAL}|{_LITERAL}\s*(?=(?:==|!=)\s)")
+HIDDEN = "<environment>"
+
+
+class Redactor:
+    """Takes secrets out of what is about to be written."""
+
+    def __init__(self) -> None:
+        self._values: set[str] = set()
+
+    def clean(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields of an event without secrets.
+
+        Every value that a secret variable has had is remembered: guards quote those of earlier calls.
+        """
+        for name, value in os.environ.items():
+            if len(value) >= _SHORTEST and _SECRET_NAME.search(name):
+                self._values.add(value)
+        return {key: self._clean(value) for key, value in fields.items()}
+
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            return {
+                key: HIDDEN if "environ" in str(key) else self._clean(item) for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._clean(item) for item in value]
+        return value
+
+    def _text(self, text: str) -> str:
+        if "environ" in text:
+            lines = text.split("\n")
+            text = "\n".join(_without_values(line) if "environ" in line else line for line in lines)
+        for secret in self._values:
+            text = text.replace(secret, HIDDEN)
+        return text
+
+
+def _without_values(line: str) -> str:
+    return _COMPARED.sub(lambda match: f"{match[1] or ''} '{HIDDEN}'".strip(), line)
