@@ -72,8 +72,8 @@ def content(kind: str, words: str, folder: Path) -> str:
         return f"```python\n{(ROOT / words).read_text(encoding='utf-8')}```\n"
     if kind == "diff":
         old, new = words.split()
-        lines = [(ROOT / name).read_text(encoding="utf-8").splitlines(keepends=True) for name in (old, new)]
-        return f"```diff\n{''.join(difflib.unified_diff(*lines, old, new, n=1))}```\n"
+        before, after = ((ROOT / name).read_text(encoding="utf-8").splitlines(True) for name in (old, new))
+        return f"```diff\n{''.join(difflib.unified_diff(before, after, old, new, n=1))}```\n"
     shown = "".join(f"$ {command}\n{run(command, folder)}" for command in words.split("; "))
     if str(folder) in shown:
         sys.exit(f"`{words}` printed the path of the temporary folder")
@@ -123,8 +123,8 @@ def main() -> int:
             new = refreshed(old, folder)
             if options.check and new != old:
                 stale = True
-                lines = (old.splitlines(keepends=True), new.splitlines(keepends=True))
-                sys.stdout.writelines(difflib.unified_diff(*lines, name, f"{name}, made again"))
+                before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+                sys.stdout.writelines(difflib.unified_diff(before, after, name, f"{name}, made again"))
             elif new != old:
                 (ROOT / name).write_text(new, encoding="utf-8")
                 print(f"{name}: written")

@@ -18,7 +18,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = torch.relu(self.linear(x))
-        y = torch.where(y.max() > 1.0, y.clamp(max=1.0), y)
+        y = torch.where(y.max() > 0.7, y.clamp(max=0.7), y)
         return x + y
 
 
@@ -52,7 +52,7 @@ def main() -> None:
             optimizer.step()
             logger.info("scored a batch of %d", len(batch))
             total += loss.item() * len(batch)
-        print(f"epoch {epoch}: loss {total / 40:.6f}")
+        print(f"epoch {epoch}: loss {total / 40:.4f}")
 
 
 if __name__ == "__main__":
