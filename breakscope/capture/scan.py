@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from breakscope import schema
@@ -152,9 +152,7 @@ def scan(
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
     roots = project_roots(what, cwd)
-    settings = Settings(
-        **{**_fields(settings), "script": what.path, "roots": roots}  # type: ignore[arg-type]
-    )
+    settings = replace(settings, script=what.path, roots=roots)
     with launch.workspace(place.parent) as folder:
         ended = launch.run(what, settings, folder, timeout_s, live=live)
         recorded = list(events.read_events(folder / "events")) if (folder / "events").exists() else []
@@ -175,10 +173,6 @@ def scan(
         report = build(recorded, slots, outcome)
         _save(report, place, keep=output is None)
     return Scan(report, place, ended.exit_code, _problem(settings, recorded, report))
-
-
-def _fields(settings: Settings) -> dict[str, object]:
-    return {name: getattr(settings, name) for name in Settings.__slots__}
 
 
 def project_roots(what: Program, cwd: Path) -> tuple[str, ...]:
