@@ -112,11 +112,22 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Time that a finding takes from a step, and how that is known."""
+    """Time that a finding takes from a step, and how that is known.
+
+    Attributes:
+        ms_per_step: milliseconds of a steady step that would be gone without it.
+        share: of the steady step, 0 to 1.
+        method: how it was measured: "measured gaps, 20 steps".
+        spread_ms: half of the distance between the quartiles over the sampled steps.
+        parts: what ``ms_per_step`` is made of, in milliseconds: "sync" (the host waits for the device),
+            "eager" (work between the regions), "overhead" (leaving and entering compiled code).
+    """
 
     ms_per_step: float
     share: float | None
     method: str
+    spread_ms: float | None = None
+    parts: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +176,7 @@ class Finding:
         stack: how one got there, outermost first, ending at ``location``.
         skipped: functions that run eagerly as a whole because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
+        not_measured: why there is no cost, as a sentence; None where there is one.
     """
 
     fingerprint: str
@@ -187,6 +199,7 @@ class Finding:
     first_step: int | None = None
     last_step: int | None = None
     suggestion: Suggestion | None = None
+    not_measured: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +218,88 @@ class Region:
     calls: int | None
     ms: float | None
     ended_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compile:
+    """One time that Dynamo compiled a frame, successful or not.
+
+    Attributes:
+        compile_id: Dynamo's ``frame/recompile`` id.
+        function: name of the frame's function; line: where it begins.
+        step: the step during which it happened; None in an imported trace.
+        at_s: seconds from the start of the run; None if not known.
+        seconds: all of it, as Dynamo measured; None if not known.
+        phases: seconds of it by phase, each without what it contains: "dynamo", "backend" (a backend
+            that is not Inductor), "aot_autograd", "inductor", "triton".
+        cache: what the compile cache of FX graphs said: "hit", "miss", "bypass"; None if not asked.
+        finding: fingerprint of the recompile or break that caused it, where one did.
+        failed: why it failed, if it did.
+    """
+
+    compile_id: str
+    function: str
+    file: str | None
+    line: int | None
+    step: int | None
+    at_s: float | None
+    seconds: float | None
+    phases: dict[str, float] = field(default_factory=dict)
+    cache: Literal["hit", "miss", "bypass"] | None = None
+    finding: str | None = None
+    failed: str | None = None
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the run: from the end of the step before it to its own end.
+
+    Attributes:
+        index: counts from 0, as ``first_step`` of a finding does.
+        at_s: when it began, in seconds from the start of the run.
+        ms: wall time; None if not measured.
+        compile_ms: the part of ``ms`` in which Dynamo and the backend compiled.
+        compiles: frames compiled in it.
+        crossings: times that execution left compiled code at a site; None if not measured.
+        launches: compiled graphs that ran; None if not measured.
+    """
+
+    index: int
+    at_s: float | None
+    ms: float | None
+    compile_ms: float | None
+    compiles: int
+    crossings: int | None = None
+    launches: int | None = None
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a steady step is made of: the base of every finding's cost.
+
+    Attributes:
+        method: how it was measured, or "not measured: " and why not.
+        steps: how many steady steps were sampled.
+        step_ms: median wall time of a sampled step; spread_ms: half of its quartile distance.
+        regions_ms: part of ``step_ms`` inside compiled graphs; breaks_ms: part between them, at breaks;
+            the rest is outside what was compiled (data, backward, optimizer). The names are the host's
+            view unless ``bound`` says "device".
+        bound: what the step waits for; None if not known.
+        device_busy_ms: time in which the device worked, per step; None if not measured.
+        guard_us: time to check the guards of what was compiled, per step, in microseconds.
+    """
+
+    method: str
+    steps: int
+    step_ms: float | None = None
+    spread_ms: float | None = None
+    regions_ms: float | None = None
+    breaks_ms: float | None = None
+    bound: Literal["host", "device"] | None = None
+    device_busy_ms: float | None = None
+    guard_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +401,9 @@ class Report:
     findings: tuple[Finding, ...]
     regions: tuple[Region, ...]
     benchmark: dict[str, Any] | None = None
+    steps: tuple[Step, ...] = ()
+    compiles: tuple[Compile, ...] = ()
+    timing: Timing | None = None
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The report as pandas tables: findings, regions, guards, skipped."""

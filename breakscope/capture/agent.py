@@ -1,6 +1,6 @@
 """The child side of a scan: hooks inside the user's process.
 
-Started by :mod:`breakscope.capture.boot` before the script, it waits until the script itself imports
+Started by ``breakscope/child/boot`` before the script, it waits until the script itself imports
 torch (so that what the script sets before that import still counts), hooks Dynamo when Dynamo is
 loaded, and writes what it is told as events. It judges nothing: reading the events is the parent's
 work. Whatever goes wrong here must not reach the script.
@@ -21,10 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from breakscope.capture import events, imports, targets
+from breakscope.capture import events, targets
 from breakscope.capture.events import Counters, Event, EventList, EventWriter
 from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
+from breakscope.child import imports
 from breakscope.diagnose.owners import owner_of
 
 PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")

@@ -36,9 +36,6 @@ NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way
 
-ENV_PREFIX = "BREAKSCOPE_AGENT_"
-ENV_SETTINGS = ENV_PREFIX + "SETTINGS"
-
 SLOTS = 65_536
 SLOT_STEPS = 0
 SLOT_CALLS = 1

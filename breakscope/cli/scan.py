@@ -112,6 +112,7 @@ def add(app: typer.Typer) -> None:
         """
         from breakscope.capture import scan as engine
         from breakscope.capture.settings import Settings
+        from breakscope.child.program import program
 
         words: list[str] = ctx.meta["breakscope.program"]
         module = words[:1] == [_MODULE_OPTION]
@@ -121,7 +122,7 @@ def add(app: typer.Typer) -> None:
         if mode is not None and backend is not Backend.INDUCTOR:
             raise UsageError("--mode needs --backend inductor")
         settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)
-        what = engine.program(words[0], words[1:], module=module)
+        what = program(words[0], words[1:], module=module)
         result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
         if not quiet:
             show(result, limit=limit, everything=all_)

@@ -1,6 +1,6 @@
-"""Starts the agent inside the user's script, then gets out of the way.
+"""Starts an agent inside the user's script, then gets out of the way.
 
-``breakscope scan`` runs ``python SCRIPT ARGS`` itself, with this folder first in PYTHONPATH, so that
+breakscope runs ``python SCRIPT ARGS`` itself, with this folder first in PYTHONPATH, so that
 Python imports this file while it starts. The script then is the real ``__main__`` of a real Python;
 nothing is emulated. Everything that made it so is undone here first: the script, and the processes
 that it starts, must see the environment and the path that the user has.
@@ -12,7 +12,8 @@ import sys
 
 def _restore():
     here = os.path.dirname(os.path.abspath(__file__))
-    settings = os.environ.pop("BREAKSCOPE_AGENT_SETTINGS", None)
+    module = os.environ.pop("BREAKSCOPE_AGENT_MODULE", None)
+    settings = os.environ.pop("BREAKSCOPE_AGENT_SETTINGS", "")
     path = os.environ.pop("BREAKSCOPE_AGENT_PYTHONPATH", None)
     if path is None:
         os.environ.pop("PYTHONPATH", None)
@@ -20,7 +21,7 @@ def _restore():
         os.environ["PYTHONPATH"] = path
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != here]
     sys.path_importer_cache.pop(here, None)
-    return here, settings
+    return here, module, settings
 
 
 def _import_the_hidden_one():
@@ -36,7 +37,8 @@ def _import_the_hidden_one():
         sys.modules.setdefault("sitecustomize", ours)
 
 
-def _start(here, settings):
+def _start(here, name, settings):
+    import importlib
     import importlib.util
 
     if "breakscope" not in sys.modules:
@@ -48,12 +50,10 @@ def _start(here, settings):
         module = importlib.util.module_from_spec(spec)
         sys.modules["breakscope"] = module
         spec.loader.exec_module(module)
-    from breakscope.capture import agent
-
-    agent.start(settings)
+    importlib.import_module(name).start(settings)
 
 
-_here, _settings = _restore()
+_here, _module, _settings = _restore()
 _import_the_hidden_one()
-if _settings is not None:
-    _start(_here, _settings)
+if _module is not None:
+    _start(_here, _module, _settings)

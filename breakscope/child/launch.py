@@ -1,4 +1,4 @@
-"""The parent side of a scan: runs the script, outlives it, and never imports torch."""
+"""The parent side: runs the script with an agent in it, outlives it, and never imports torch."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from breakscope.capture import events
-from breakscope.capture.relay import Relay, relayed
-from breakscope.capture.settings import Settings
+from breakscope.child.relay import Relay, relayed
 from breakscope.errors import OutputError
 from breakscope.model import Status
 
 BOOT = Path(__file__).resolve().parent / "boot"
+# The boot file reads these and takes them away again before the script can see them.
+ENV_MODULE = "BREAKSCOPE_AGENT_MODULE"
+ENV_SETTINGS = "BREAKSCOPE_AGENT_SETTINGS"
+ENV_PYTHONPATH = "BREAKSCOPE_AGENT_PYTHONPATH"
 TIMEOUT_EXIT = 124
 _GRACE_S = 5.0
 
@@ -44,6 +46,22 @@ class Program:
     def command(self) -> list[str]:
         """As one would type it after ``python``."""
         return [*(["-m"] if self.module else []), self.script, *self.args]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What is started inside the script's process before its first line.
+
+    Attributes:
+        module: a module of breakscope with a function ``start(settings: str)``. It must not import torch
+            by itself: it waits (``child.imports``) until the script does.
+        settings: handed to ``start``.
+        environment: variables that are set for the script too.
+    """
+
+    module: str
+    settings: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +91,6 @@ def workspace(beside: Path) -> Iterator[Path]:
     try:
         beside.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".run-", dir=beside))
-        events.Counters.create(folder / "counters")
     except OSError as error:
         raise OutputError(f"cannot write to {beside}: {error.strerror}") from error
     try:
@@ -83,16 +100,20 @@ def workspace(beside: Path) -> Iterator[Path]:
 
 
 def run(
-    program: Program, settings: Settings, folder: Path, timeout_s: float | None, *, live: bool = False
+    program: Program,
+    agent: Agent,
+    timeout_s: float | None = None,
+    *,
+    status: Callable[[], str] | None = None,
+    stdout: int | None = None,
 ) -> Ended:
     """Run the program to its end, whatever the end is.
 
     Args:
-        settings: what the agent is to do; its file names are filled in here.
-        folder: where the agent writes ``events`` and counts in ``counters``.
-        live: draw a live line while the script is silent, where there is a terminal for it.
+        status: gives the live line, drawn while the script is silent and where there is a terminal for
+            it; None for no line.
+        stdout: where the script's output and errors go, as for Popen; None for our own.
     """
-    settings = replace(settings, events=str(folder / "events"), counters=str(folder / "counters"))
     started = datetime.now(UTC).isoformat(timespec="seconds")
     began = time.monotonic()
     child: subprocess.Popen[bytes] | None = None
@@ -105,30 +126,29 @@ def run(
         if child is not None and not (number == signal.SIGINT and _terminal_is_ours()):
             child.send_signal(number)
 
-    progress = Progress(folder, began)
     with (
         _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), forward),
-        relayed(live, progress.line) as relay,
+        relayed(status if stdout is None else None) as relay,
     ):
         child = subprocess.Popen(
             [sys.executable, *program.command],
-            env=_environment(settings),
-            stdout=relay.stdout if relay else None,
-            stderr=relay.stderr if relay else None,
+            env=_environment(agent),
+            stdout=relay.stdout if relay else stdout,
+            stderr=relay.stderr if relay else stdout,
         )
         timed_out = _wait(child, timeout_s, relay)
     code = child.returncode
-    status: Status = "ok"
+    outcome: Status = "ok"
     if timed_out:
-        status = "timeout"
+        outcome = "timeout"
     elif interrupted or code == -signal.SIGINT:
-        status = "interrupted"
+        outcome = "interrupted"
     elif code < 0:
-        status = "killed"
+        outcome = "killed"
     elif code > 0:
-        status = "script_error"
+        outcome = "script_error"
     return Ended(
-        status=status,
+        status=outcome,
         exit_code=TIMEOUT_EXIT if timed_out else code if code >= 0 else 128 - code,
         signal=signal.Signals(-code) if code < 0 else None,
         started_at=started,
@@ -137,13 +157,14 @@ def run(
     )
 
 
-def _environment(settings: Settings) -> dict[str, str]:
-    environment = dict(os.environ)
+def _environment(agent: Agent) -> dict[str, str]:
+    environment = {**os.environ, **agent.environment}
     path = environment.get("PYTHONPATH")
     if path is not None:
-        environment[events.ENV_PREFIX + "PYTHONPATH"] = path
+        environment[ENV_PYTHONPATH] = path
     environment["PYTHONPATH"] = os.pathsep.join([str(BOOT), *([path] if path else [])])
-    environment[events.ENV_SETTINGS] = settings.dumps()
+    environment[ENV_MODULE] = agent.module
+    environment[ENV_SETTINGS] = agent.settings
     return environment
 
 
@@ -169,39 +190,6 @@ def _wait(child: subprocess.Popen[bytes], timeout_s: float | None, relay: Relay 
         child.kill()
         child.wait()
     return True
-
-
-class Progress:
-    """What a run has come to so far, read from its own files.
-
-    Args:
-        began: ``time.monotonic()`` at the start.
-    """
-
-    def __init__(self, folder: Path, began: float) -> None:
-        self._folder = folder
-        self._began = began
-        self._read = 0
-        self._counts = {events.METRICS: 0, events.GRAPH_BREAK: 0}
-
-    def line(self) -> str:
-        """One line: seconds, compiled frames, reported breaks, steps."""
-        with suppress(OSError), (self._folder / "events").open("rb") as stream:
-            stream.seek(self._read)
-            new = stream.read()
-            self._read += len(new)
-            for kind in self._counts:
-                self._counts[kind] += new.count(b'{"t":"%s"' % kind.encode())
-        with suppress(OSError):
-            slots = events.Counters.read(self._folder / "counters")
-            steps = slots[events.SLOT_STEPS] or slots[events.SLOT_CALLS]
-            frames, breaks = self._counts.values()
-            elapsed = time.monotonic() - self._began
-            return (
-                f"breakscope: {elapsed:.0f} s, {frames} frames compiled, "
-                f"{breaks} breaks reported, {steps} steps"
-            )
-        return "breakscope"
 
 
 def _terminal_is_ours() -> bool:

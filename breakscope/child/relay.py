@@ -26,9 +26,9 @@ _REDRAW_S = 0.5
 _WIPE = b"\r\x1b[2K"
 
 
-def possible(wanted: bool) -> bool:
-    """Whether a live line may be drawn: asked for, on a terminal that can wipe a line."""
-    return wanted and os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb"
+def possible() -> bool:
+    """Whether a live line can be drawn: on a terminal that can wipe a line."""
+    return os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 @dataclass(slots=True)
@@ -130,9 +130,9 @@ def _write_all(data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def relayed(wanted: bool, status: Callable[[], str]) -> Iterator[Relay | None]:
-    """A relay where one is possible, else None."""
-    if not possible(wanted):
+def relayed(status: Callable[[], str] | None) -> Iterator[Relay | None]:
+    """A relay where one is wanted and possible, else None."""
+    if status is None or not possible():
         yield None
         return
     with Relay(status) as relay:
