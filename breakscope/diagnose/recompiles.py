@@ -70,7 +70,7 @@ def _finding(cause: Cause, places: Places) -> Finding:
     # A value that entered a resumed function is named by its line, which a fingerprint must not have.
     about = re.sub(r"\bline \d+", "line", f"{cause.guard.source} {cause.guard.dimension}")
     return Finding(
-        fingerprint=places.fingerprint(code, location, about),
+        fingerprint=places.fingerprint(code, location, about, of_function=True),
         code=code,
         kind="recompile",
         gb_id=None,
@@ -111,7 +111,7 @@ def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[
         if before is not None and before.counts.crossings is not None:
             calls = (calls or 0) + before.counts.crossings
         made[frame.file, frame.name] = Finding(
-            fingerprint=places.fingerprint("BS303", location),
+            fingerprint=places.fingerprint("BS303", location, of_function=True),
             code="BS303",
             kind="skip",
             gb_id=None,
