@@ -62,6 +62,11 @@ class Baseline:
 
     targets: Mapping[str, Accepted] = field(default_factory=dict)
 
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """Of everything that is known."""
+        return frozenset(one.fingerprint for accepted in self.targets.values() for one in accepted.findings)
+
 
 def load(path: str | os.PathLike[str]) -> Baseline:
     """Read a baseline.

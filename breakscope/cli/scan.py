@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
 from breakscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from breakscope.capture.scan import Scan
 
 _MODULE_OPTION = "-m"
 
@@ -110,20 +113,18 @@ def add(app: typer.Typer) -> None:
 
         The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
         """
-        from breakscope.capture import scan as engine
-        from breakscope.capture.settings import Settings
-        from breakscope.child.program import program
-
-        words: list[str] = ctx.meta["breakscope.program"]
-        module = words[:1] == [_MODULE_OPTION]
-        words = words[1:] if module else words
-        if not words:
-            raise UsageError("name a module after -m" if module else "name a script to scan")
-        if mode is not None and backend is not Backend.INDUCTOR:
-            raise UsageError("--mode needs --backend inductor")
-        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)
-        what = program(words[0], words[1:], module=module)
-        result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
+        result = run(
+            ctx.meta["breakscope.program"],
+            compile_=compile_,
+            backend=backend,
+            mode=mode,
+            dynamic=dynamic,
+            keep_fullgraph=keep_fullgraph,
+            steps=steps,
+            timeout=timeout,
+            output=output,
+            live=not quiet,
+        )
         if not quiet:
             show(result, limit=limit, everything=all_)
         if result.problem is not None:
@@ -132,7 +133,36 @@ def add(app: typer.Typer) -> None:
         return result.exit_code
 
 
-def show(result: Any, *, limit: int, everything: bool) -> None:
+def run(
+    words: list[str],
+    *,
+    compile_: str,
+    backend: str,
+    mode: str | None,
+    dynamic: str,
+    keep_fullgraph: bool,
+    steps: int | None,
+    timeout: float | None,
+    output: Path | None,
+    live: bool,
+) -> Scan:
+    """Scan what stands on the command line after our options, here and for ``breakscope check``."""
+    from breakscope.capture import scan as engine
+    from breakscope.capture.settings import Settings
+    from breakscope.child.program import program
+
+    module = words[:1] == [_MODULE_OPTION]
+    words = words[1:] if module else words
+    if not words:
+        raise UsageError("name a module after -m" if module else "name a script to scan")
+    if mode is not None and backend != Backend.INDUCTOR:
+        raise UsageError("--mode needs --backend inductor")
+    settings = Settings(compile_, str(backend), mode, Dynamic(dynamic).value, keep_fullgraph, steps)
+    what = program(words[0], words[1:], module=module)
+    return engine.scan(what, settings, output=output, timeout_s=timeout, live=live)
+
+
+def show(result: Scan, *, limit: int, everything: bool) -> None:
     """Print a finished scan."""
     from breakscope.cli import output
 

@@ -18,6 +18,7 @@ from breakscope.diagnose.budgets import Spent, spend
 from breakscope.diagnose.build import worst_first
 from breakscope.diagnose.owners import stable_path
 from breakscope.diagnose.sources import without_comment
+from breakscope.diagnose.suppressed import Comment
 from breakscope.model import Finding, Owner, Report
 
 Outcome = Literal["clean", "known", "new", "strict", "budget", "not_measured", "vacuous", "died"]
@@ -34,6 +35,7 @@ _EXIT_CODES: dict[Outcome, int] = {
     "known": 0,
     "clean": 0,
 }
+_SEVERITY = tuple(_EXIT_CODES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Verdict:
         gone: what the baseline knows of this target and the run, which came to its end, did not show.
         spent: each budget that is set.
         why: sentences that say what fails; empty where nothing does.
+        strict: whether known findings fail, too.
     """
 
     target: str
@@ -89,6 +92,7 @@ class Verdict:
     gone: tuple[Known, ...]
     spent: tuple[Spent, ...]
     why: tuple[str, ...]
+    strict: bool
 
     @property
     def exit_code(self) -> int:
@@ -98,6 +102,27 @@ class Verdict:
     def of(self, *states: State) -> tuple[Finding, ...]:
         """The findings in these states, worst first."""
         return tuple(one.finding for one in self.judged if one.state in states)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The answer for all targets.
+
+    Attributes:
+        unused: comments that suppressed nothing in any of the runs; malformed: those not understood.
+        baseline: the baseline's path as a user would type it.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    unused: tuple[Comment, ...]
+    malformed: tuple[Comment, ...]
+    baseline: str
+
+    @property
+    def exit_code(self) -> int:
+        """That of the worst verdict."""
+        worst = min((_SEVERITY.index(one.outcome) for one in self.verdicts), default=len(_SEVERITY) - 1)
+        return _EXIT_CODES[_SEVERITY[worst]]
 
 
 def judge(
@@ -130,6 +155,7 @@ def judge(
         gone=() if outcome in ("died", "vacuous") else _gone(target, report, baseline, judged),
         spent=spent,
         why=why,
+        strict=policy.strict,
     )
 
 
@@ -176,7 +202,7 @@ def _counts(finding: Finding, report: Report, policy: Policy) -> bool:
 def _states(
     findings: Sequence[Finding], report: Report, baseline: Baseline, suppressed: Mapping[str, str | None]
 ) -> list[Judged]:
-    by_name = {one.fingerprint for accepted in baseline.targets.values() for one in accepted.findings}
+    by_name = baseline.fingerprints
     states: list[Judged] = []
     left: list[Finding] = []
     for finding in findings:

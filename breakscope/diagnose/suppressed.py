@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from breakscope import suppress
 from breakscope.diagnose.owners import owner_of
@@ -85,7 +86,7 @@ def locate(file: str, cwd: str, root: str) -> str | None:
     full = os.path.join(cwd, file)
     if os.path.isfile(full):
         return full
-    parts = os.path.normpath(full).split(os.sep)[1:]
+    parts = Path(os.path.normpath(full)).parts[1:]
     ends = (os.path.join(root, *parts[start:]) for start in range(len(parts)))
     return next((path for path in ends if os.path.isfile(path)), None)
 
