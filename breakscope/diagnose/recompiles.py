@@ -67,8 +67,9 @@ def _finding(cause: Cause, places: Places) -> Finding:
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
     raw = (RawFrame(f.file, f.line, f.function, f.source) for f in cause.failure.user_stack)
     stack = places.stack(raw)
-    # A value that entered a resumed function is named by its line, which a fingerprint must not have.
-    about = re.sub(r"\bline \d+", "line", f"{cause.guard.source} {cause.guard.dimension}")
+    # A value that entered a resumed function is named by its line and its place on the interpreter's stack,
+    # which change with the file and with Python.
+    about = re.sub(r"\b(line|stack) \d+", r"\1", f"{cause.guard.source} {cause.guard.dimension}")
     return Finding(
         fingerprint=places.fingerprint(code, location, about, of_function=True),
         code=code,
