@@ -436,7 +436,7 @@ def test_there_is_nothing_to_check(project: Project) -> None:
         (("-f", "xml"), "no format 'xml'"),
         (("--write", "sarif"), "--write sarif: write FORMAT=FILE"),
         (("--write", "pdf=x.pdf"), "no format 'pdf'"),
-        (("--max-sites", "-1"), "is not in the range"),
+        (("--max-sites", "-1"), "invalid value for '--max-sites'"),
         (("--max-site", "1"), "--max-sites"),
         (("--config", "none.toml"), "cannot read none.toml"),
     ],
