@@ -58,7 +58,7 @@ class Project:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             env=clean_environment(**environment),
             check=False,
         )
@@ -103,6 +103,11 @@ def _fields(record: object) -> dict[str, object]:
     return {name: getattr(record, name) for name in record.__slots__}  # type: ignore[attr-defined]
 
 
+def flat(done: subprocess.CompletedProcess[str]) -> str:
+    """Standard output without its layout."""
+    return " ".join(done.stdout.split())
+
+
 def one_sentence(done: subprocess.CompletedProcess[str], exit_code: int, said: str) -> None:
     assert done.returncode == exit_code, done.stdout + done.stderr
     assert said in done.stderr
@@ -119,7 +124,7 @@ def test_new_then_known_then_new_again(project: Project) -> None:
     done = project.check("--", "train.py")
     assert done.returncode == 1
     assert done.stdout.startswith("FAILED: 1 new finding\nbreakscope check train.py")
-    assert "train.py:6:8  first" in done.stdout
+    assert "train.py:7:8 first" in flat(done)
     assert "--update-baseline" in done.stdout
     assert not project.baseline.exists()
 
@@ -134,7 +139,7 @@ def test_new_then_known_then_new_again(project: Project) -> None:
     assert "FAILED: 1 new finding\n" in done.stdout
     assert "BS104" in done.stdout
     assert "first" not in done.stdout.partition("\nknown")[0], "only what fails is shown"
-    assert "known  1 finding in .breakscope/baseline.json: 1 BS101" in done.stdout
+    assert "known 1 finding in .breakscope/baseline.json: 1 BS101" in flat(done)
 
 
 INSERTED = "# one\n# more\nimport os\n" + textwrap.dedent(SCRIPT)
@@ -196,7 +201,7 @@ def test_what_is_gone_is_said_and_dropped_by_an_update(known: Project) -> None:
     known.write(SCRIPT.replace("if y.sum() > 0:", "if True:"))
     done = known.check("--", "train.py")
     assert done.returncode == 0
-    assert "gone   BS101 train.py first: if y.sum() > 0:" in done.stdout
+    assert "gone BS101 train.py first: if y.sum() > 0:" in flat(done)
     done = known.check("--update-baseline")
     assert "0 known, 0 of them added, 1 dropped" in done.stderr
     assert json.loads(known.baseline.read_text())["targets"]["train.py"]["findings"] == []
@@ -214,8 +219,8 @@ def test_a_comment_leaves_a_finding_out_and_an_idle_one_is_named(project: Projec
     done = project.check("--", "train.py")
     assert done.returncode == 0, done.stdout
     assert "passed: no finding" in done.stdout
-    assert "suppressed  BS101 train.py:6: once an epoch" in done.stdout
-    assert "unused      train.py:13 ignore[BS104] suppresses nothing here" in done.stdout
+    assert "suppressed BS101 train.py:7: once an epoch" in flat(done)
+    assert "unused train.py:14 ignore[BS104] suppresses nothing here" in flat(done)
     assert project.check("--no-suppress").returncode == 1
     assert project.check("--max-sites", "0").returncode == 0
 
@@ -226,7 +231,7 @@ def test_a_comment_on_the_function_and_a_misspelt_one(project: Project) -> None:
     project.write(SCRIPT.replace("def first(x):", "def first(x):  # breakscope: ignore"))
     done = project.check("--", "train.py")
     assert done.returncode == 1
-    assert "not read  train.py:5 `# breakscope: ignore`: it names no code; write ignore[BS101]" in done.stdout
+    assert "not read train.py:5 `# breakscope: ignore`: it names no code; write ignore[BS101]" in flat(done)
 
 
 def test_a_file_edited_since_the_scan_is_read_by_its_text(project: Project) -> None:
@@ -477,6 +482,7 @@ def test_a_circular_link_and_a_binary_file_as_a_report(project: Project) -> None
     one_sentence(project.check("binary.json"), 2, "it is not JSON")
 
 
+@pytest.mark.slow
 def test_a_very_long_script(project: Project) -> None:
     source = textwrap.dedent(SCRIPT).replace(
         "if y.sum() > 0:", "if y.sum() > 0:  # breakscope: ignore[BS101]"
@@ -484,7 +490,7 @@ def test_a_very_long_script(project: Project) -> None:
     project.write("x = 1\n" * 200_000 + source)
     done = project.check("--", "train.py")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "suppressed  BS101 train.py:200006" in done.stdout
+    assert "suppressed BS101 train.py:200006" in flat(done)
 
 
 def test_ten_thousand_files(saved: Project) -> None:
@@ -515,7 +521,7 @@ def test_ten_thousand_files(saved: Project) -> None:
     schema.save(report.__class__(**{**_fields(report), "findings": tuple(findings)}), path)
     done = saved.check()
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    assert "and 9,990 more … --all shows them" in done.stdout
+    assert "and 9,990 more … --all shows them" in flat(done)
 
 
 def test_a_baseline_that_git_ignores_is_said(saved: Project, wants_git: Callable[[Path], None]) -> None:

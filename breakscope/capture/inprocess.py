@@ -62,17 +62,16 @@ def _unheard() -> Iterator[None]:
     if log is compat.MISSING:
         yield
         return
-    level = log.getEffectiveLevel()
     name = log.name
 
-    def wanted_before(record: logging.LogRecord) -> bool:
-        return record.name != name or record.levelno >= level
+    def is_another(record: logging.LogRecord) -> bool:
+        return bool(record.name != name)
 
     others = [one for one in log.handlers if not type(one).__module__.startswith("torch.")]
     for handler in others:
-        handler.addFilter(wanted_before)
+        handler.addFilter(is_another)
     try:
         yield
     finally:
         for handler in others:
-            handler.removeFilter(wanted_before)
+            handler.removeFilter(is_another)

@@ -113,7 +113,7 @@ def add(app: typer.Typer) -> None:
         from breakscope import gate
         from breakscope.cli import check_answer
         from breakscope.cli import output as screen
-        from breakscope.cli.check_runs import Asked, runs
+        from breakscope.cli.check_runs import Asked, holds_one, runs
 
         if format_ not in FORMATS:
             raise UsageError(f"no format {format_!r}: there are {', '.join(FORMATS)}")
@@ -126,6 +126,8 @@ def add(app: typer.Typer) -> None:
         # Whatever is wrong with it is better said before anything runs.
         before = gate.read_baseline(place, required=baseline is not None and not update_baseline)
         asked = Asked(path, ctx.meta["breakscope.program"], tuple(target or ()), *ctx.meta["breakscope.scan"])
+        if "parquet" in (format_, *(name for name, _ in others)) and not holds_one(asked, settings):
+            raise UsageError("parquet holds one target: name one with --target")
         found = runs(asked, settings, budgets, live=format_ == "terminal" or output is not None)
 
         def judged(known: Baseline) -> Check:

@@ -44,6 +44,12 @@ class Run:
     budgets: Budgets
 
 
+def holds_one(asked: Asked, config: Config) -> bool:
+    """Whether one target is asked for, which some formats need."""
+    several = len(asked.targets or config.targets) > 1
+    return asked.report is not None or asked.program is not None or not several
+
+
 def runs(asked: Asked, config: Config, budgets: Budgets, *, live: bool) -> list[Run]:
     """Run or read what was asked for.
 

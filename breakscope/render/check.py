@@ -16,7 +16,6 @@ from xml.etree import ElementTree as ET
 
 from breakscope import schema
 from breakscope.diagnose.judge import Check, Verdict
-from breakscope.errors import UsageError
 from breakscope.render import Options, verdict
 from breakscope.render.markup import plain
 from breakscope.render.text import harmless
@@ -26,11 +25,7 @@ CHECK_VERSION = 1
 
 
 def render(check: Check, format_: str, options: Options) -> str | bytes:
-    """The answer in one format.
-
-    Raises:
-        UsageError: several targets in a format that holds one.
-    """
+    """The answer in one format. Parquet holds one target, and the caller sees to it."""
     return _FORMATS[format_](check, options)
 
 
@@ -215,9 +210,8 @@ def _csv(check: Check, options: Options) -> str:
 def _parquet(check: Check, options: Options) -> bytes:
     from breakscope.render import parquet
 
-    if len(check.verdicts) != 1:
-        raise UsageError("parquet holds one target: name one with --target")
-    return parquet.render(verdict.counting(check.verdicts[0]), root=options.root)
+    (one,) = check.verdicts
+    return parquet.render(verdict.counting(one), root=options.root)
 
 
 _FORMATS: dict[str, Callable[[Check, Options], str | bytes]] = {
