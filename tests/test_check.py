@@ -490,7 +490,7 @@ def test_a_very_long_script(project: Project) -> None:
     project.write("x = 1\n" * 200_000 + source)
     done = project.check("--", "train.py")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "suppressed BS101 train.py:200006" in flat(done)
+    assert "suppressed BS101 train.py:200007" in flat(done)
 
 
 def test_ten_thousand_files(saved: Project) -> None:

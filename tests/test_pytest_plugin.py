@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,25 @@ def test_a_suite_that_does_not_use_it_imports_nothing(pytester: pytest.Pytester)
 def test_it_is_named_as_its_module_so_that_it_is_never_loaded_twice() -> None:
     project = (Path(__file__).parent.parent / "pyproject.toml").read_text()
     assert '"breakscope.pytest_plugin" = "breakscope.pytest_plugin"' in project
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("breaks", [False, True])
+def test_three_lines_say_what_a_hundred_said_before(pytester: pytest.Pytester, breaks: bool) -> None:
+    """The example of docs/gate.md: the test by hand and the one with the fixture agree."""
+    if not version("torch").startswith("2.13"):
+        pytest.skip("the test by hand reads log texts, which are those of torch 2.13")
+    example = Path(__file__).parent.parent / "docs" / "testing"
+    for name in ("handwritten_test.py", "test_model.py", "model.py"):
+        text = (example / name).read_text()
+        if breaks and name == "model.py":
+            text = text.replace(
+                "return self.decode(code)", "return self.decode(code / 2 if code.sum() > 9 else code)"
+            )
+        (pytester.path / name).write_text(text)
+    result = pytester.runpytest_subprocess(*PLUGIN, "handwritten_test.py", "test_model.py")
+    result.assert_outcomes(**{"failed" if breaks else "passed": 2})
+    if breaks:
+        result.stdout.fnmatch_lines_random(
+            ["*model.py forward Data-dependent branching*", "*model.py:21:*Model.forward*"]
+        )
