@@ -138,7 +138,7 @@ def test_new_then_known_then_new_again(project: Project) -> None:
     assert done.returncode == 1
     assert "FAILED: 1 new finding\n" in done.stdout
     assert "BS104" in done.stdout
-    assert "first" not in done.stdout.partition("\nknown")[0], "only what fails is shown"
+    assert "BS101" not in done.stdout.partition("\nknown")[0], "only what fails is shown"
     assert "known 1 finding in .breakscope/baseline.json: 1 BS101" in flat(done)
 
 
