@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope.model import Finding, FindingKind, Report, Run
+from breakscope.render.compiling import compiled, compiled_late
 from breakscope.render.terminal_finding import Group, Maker
 from breakscope.render.text import (
     NOT_MEASURED,
@@ -207,17 +208,28 @@ def _totals(report: Report) -> tuple[str, ...]:
         f"{count(totals.skips, 'frame')} skipped",
         f"{count(totals.regions, 'region')}, {count(totals.ops, 'op')}",
         *([_lost(report)] if report.findings else []),
+        *filter(None, (compiled(report), compiled_late(report))),
     )
 
 
+def step_ms(report: Report) -> float | None:
+    """How long a steady step takes, in milliseconds; in older reports it follows from the largest cost."""
+    if report.timing is not None and report.timing.step_ms is not None:
+        return report.timing.step_ms
+    costs = [finding.cost for finding in report.findings if finding.cost and finding.cost.share]
+    worst = max(costs, key=lambda cost: cost.ms_per_step, default=None)
+    return worst.ms_per_step / worst.share if worst and worst.share else None
+
+
 def _lost(report: Report) -> str:
-    """How much of a step is lost; the whole step follows from the largest cost and its share."""
+    """How much of a step is lost."""
     costs = [finding.cost for finding in report.findings if finding.cost]
     if not costs:
-        return f"cost {NOT_MEASURED}"
+        why = next((one.not_measured for one in report.findings if one.not_measured), None)
+        return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
     lost = milliseconds(sum(cost.ms_per_step for cost in costs))
-    worst = max(costs, key=lambda cost: cost.ms_per_step)
-    of = f" of {milliseconds(worst.ms_per_step / worst.share)}" if worst.share else ""
+    step = step_ms(report)
+    of = f" of {milliseconds(step)}" if step else ""
     return f"about {lost}{of} ms a step lost at breaks"
 
 
