@@ -129,3 +129,57 @@ def test_what_cannot_be_measured_says_why(
     assert f"cost not measured: {why}" in " ".join(scanned.text.split())
     # The ranking falls back to crossings.
     assert [one.counts.crossings for one in sites] == [steps, steps]
+
+
+TRAIN_STEP = """
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer = torch.optim.AdamW(net.parameters())
+    scaler = torch.amp.GradScaler("cpu")
+
+    @torch.compile
+    def train_step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        if loss > 1e6:
+            loss = loss * 0.1
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    for _ in range(8):
+        train_step(torch.randn(3, 4))
+"""
+
+
+def test_what_torch_keeps_out_of_graphs_is_marked_and_ranks_last(scan: Callable[..., Scanned]) -> None:
+    scanned = scan(TRAIN_STEP, quiet=False)
+    findings = scanned.report.findings
+    mine = [one.location.source for one in findings if one.intended is None]
+    assert mine == ["if loss > 1e6:"]
+    assert findings[0].intended is None
+    assert len(findings) > 4
+    text = scanned.text
+    assert text.index("if loss > 1e6") < text.index("meant")
+    assert "gradient scaling reads its scale on the host by design" in text
+
+
+FALLBACK = """
+    import torch
+
+    @torch.compile
+    def f(x):
+        return torch.linalg.eigvalsh(x @ x.T).sum() + x.cos().sum()
+
+    for _ in range(2):
+        f(torch.randn(4, 4))
+"""
+
+
+@pytest.mark.slow
+def test_ops_without_a_kernel_of_inductor_are_named(scan: Callable[..., Scanned]) -> None:
+    [finding] = scan(FALLBACK, "--backend", "inductor").report.findings
+    assert (finding.code, finding.kind, finding.reason) == ("BS308", "skip", "aten._linalg_eigh")
+    assert finding.location.function == "f"

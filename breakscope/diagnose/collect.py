@@ -15,6 +15,15 @@ Event = dict[str, Any]
 
 _LIMIT = re.compile(r"(?:Recompile|Cache)Limit|(?:recompile|cache_size)_limit")
 
+# Events that are kept as they are, by where.
+_KEPT = {
+    "error": "errors",
+    "compiled": "compiled",
+    "device": "devices",
+    "cudagraphs": "cudagraphs",
+    "fallback": "fallbacks",
+}
+
 SLOT_STEPS = 0
 SLOT_CALLS = 1
 
@@ -138,6 +147,8 @@ class Collected:
     step_rows: list[Any] = field(default_factory=list)
     samples: list[Event] = field(default_factory=list)
     sampling: bool = True
+    cudagraphs: list[Event] = field(default_factory=list)
+    fallbacks: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -235,5 +246,5 @@ def _take(found: Collected, event: Event) -> None:
         found.sampling = event.get("cost", found.sampling)
     elif kind == "end":
         found.ended = True
-    elif kind in ("error", "compiled", "device"):
-        {"error": found.errors, "compiled": found.compiled, "device": found.devices}[kind].append(event)
+    elif kind in _KEPT:
+        getattr(found, _KEPT[kind]).append({**event, "step": step})

@@ -70,8 +70,12 @@ def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  
 
 
 def _weight(findings: Sequence[Finding]) -> tuple[float, ...]:
-    """Sorts the worst first: cost where known, crossings, skips before breaks, occurrences."""
+    """Sorts the worst first: cost where known, crossings, skips before breaks, occurrences.
+
+    What is meant to be so comes after all that can be repaired.
+    """
     return (
+        all(finding.intended is not None for finding in findings),
         -sum(finding.cost.ms_per_step for finding in findings if finding.cost),
         -sum(finding.counts.crossings or 0 for finding in findings),
         min(_KIND_ORDER[finding.kind] for finding in findings),
@@ -84,7 +88,8 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     for finding in findings:
         place = finding.location
         # Without a function nothing but the line says what belongs together.
-        key = (finding.code, place.file, place.function or f"line {place.line}")
+        meant = " (meant)" if finding.intended else ""
+        key = (finding.code + meant, place.file, place.function or f"line {place.line}")
         groups.setdefault(key, []).append(finding)
     ordered = [sorted(group, key=lambda one: (_weight([one]), _position(one))) for group in groups.values()]
     return sorted(ordered, key=lambda group: (_weight(group), _position(group[0])))
@@ -225,7 +230,7 @@ def _lost(report: Report) -> str:
     """How much of a step is lost."""
     costs = [finding.cost for finding in report.findings if finding.cost]
     if not costs:
-        why = next((one.not_measured for one in report.findings if one.not_measured), None)
+        why = report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
         return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
     lost = milliseconds(sum(cost.ms_per_step for cost in costs))
     step = step_ms(report)

@@ -120,7 +120,7 @@ def _crossings(report: Report, labels: Labels) -> Bar:
         each = f", {per_step(int(value), steps)}" if steps else ""
         return f"{count(int(value), 'crossing')}{each}"
 
-    why = next((one.not_measured for one in report.findings if one.not_measured), None)
+    why = report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
     missing = f"Time: {NOT_MEASURED}, {name(why) if why else 'this report has no timings'}"
     if not amounts:
         nothing = "nor has it any crossings to show instead"
