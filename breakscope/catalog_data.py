@@ -942,7 +942,7 @@ net = torch.compile(net, backend="eager")""",
     ),
     Entry(
         "BS307",
-        "CUDA graphs not used",
+        "region without CUDA graphs",
         "The mode asks for CUDA graphs, but a graph replays fixed memory: inputs that are written to, "
         "tensors on the CPU and changing shapes rule it out. Each kernel is launched on its own.",
         "Repair what the reason names: return a new value instead of writing to an input, keep tensors on"
