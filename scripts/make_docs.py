@@ -13,8 +13,9 @@ A block stands between a marker and ``<!-- end -->``. The marker says what the b
 
 Commands run without a shell in one temporary folder that holds ``docs/example`` and ``fixtures``, 100
 columns wide, without colours. What varies between runs and machines (durations, times of day, the build
-suffix of torch's version, the order of findings by cost) is not compared, nor are columns and carets: Python 3.11 counts the ``not`` of a
-condition in, later ones do not. A block in which nothing else changed stays as it is.
+suffix of torch's version, the order of findings by cost) is not compared, nor are columns and carets:
+Python 3.11 counts the ``not`` of a condition in, later ones do not. A block in which nothing else changed
+stays as it is.
 """
 
 from __future__ import annotations
