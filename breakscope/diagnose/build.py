@@ -11,6 +11,7 @@ from breakscope.diagnose import recompiles, records, sites
 from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
+from breakscope.diagnose.signatures import signatures
 from breakscope.model import (
     Compiled,
     Counts,
@@ -72,6 +73,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
+        signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
     )
 
 

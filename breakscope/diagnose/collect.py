@@ -127,6 +127,7 @@ class Collected:
     metrics: list[Event] = field(default_factory=list)
     compiled: list[Event] = field(default_factory=list)
     devices: list[Event] = field(default_factory=list)
+    signatures: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     start: Event | None = None
@@ -219,5 +220,11 @@ def _take(found: Collected, event: Event) -> None:
         setattr(found, kind, event)
     elif kind == "end":
         found.ended = True
-    elif kind in ("error", "compiled", "device"):
-        {"error": found.errors, "compiled": found.compiled, "device": found.devices}[kind].append(event)
+    elif kind in ("error", "compiled", "device", "signature"):
+        taken = {
+            "error": found.errors,
+            "compiled": found.compiled,
+            "device": found.devices,
+            "signature": found.signatures,
+        }
+        taken[kind].append(event)
