@@ -18,6 +18,10 @@ class BreakscopeError(Exception):
     slug: str = "internal"
 
 
+class InternalError(BreakscopeError):
+    """Something of breakscope's own failed in a way that it cannot work around."""
+
+
 class UsageError(BreakscopeError):
     """The command line or the configuration is wrong."""
 

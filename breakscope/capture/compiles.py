@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,7 @@ from breakscope.capture import compat, events
 from breakscope.capture.backend import RegionBackend
 from breakscope.capture.frames import Frames, frame_fields
 from breakscope.capture.outermost import OutermostCall
+from breakscope.capture.outputs import OutputRecorder
 from breakscope.capture.trace_records import TraceHandler
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ class Compiles:
         self._devices: set[str] = set()
         self._outermost_seen: set[str] = set()
         self.quiet = False  # while we compile on the script's behalf, under the module's name
+        self._recorder: OutputRecorder | None = None
+        if agent.settings.outputs is not None:
+            self._recorder = OutputRecorder(Path(agent.settings.outputs), compat.never_compile)
 
     def optimize(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``torch._dynamo.optimize`` with our backend around the chosen one."""
@@ -41,6 +46,9 @@ class Compiles:
             kwargs["nopython"] = False
         if settings.dynamic != "auto":
             kwargs["dynamic"] = self._agent.dynamic
+        if settings.backend == "none":
+            kwargs["disable"] = True
+            return _Context(real(*args, **kwargs), self._agent, self, "none", fullgraph, lifted)
         wrapped = RegionBackend(
             self._choose_backend(backend), backend, lifted, self._on_region, self._on_call
         )
@@ -57,6 +65,17 @@ class Compiles:
             return script_backend  # type: ignore[no-any-return]  # keeps the script's mode and options
         name = script_backend if settings.backend == "as-script" else settings.backend
         return compat.get("lookup_backend")(name)  # type: ignore[no-any-return]
+
+    def recorded(self, function: Any, compiled: Any) -> Any:
+        """``compiled``, the compiled form of ``function``; in a trial, with its outputs kept."""
+        if self._recorder is None:
+            return compiled
+        if not isinstance(compiled, torch.nn.Module):
+            return self._recorder.wrap(compiled) if callable(compiled) else compiled
+        # OptimizedModule calls its own forward; a module that was not compiled is called through the class.
+        name = "forward" if compiled is not function else "_call_impl"
+        object.__setattr__(compiled, name, self._recorder.wrap(getattr(compiled, name)))
+        return compiled
 
     def outermost_call(self) -> OutermostCall:
         """What answers for every module call of a script that compiles nothing."""
@@ -148,7 +167,7 @@ class _Context:
                 "something compiled is not listed",
                 lambda: self._agent.compiled(name, is_module, **self._fields),
             )
-        return self._real(function)
+        return self._compiles.recorded(function, self._real(function))
 
     def __enter__(self) -> Any:
         return self._real.__enter__()

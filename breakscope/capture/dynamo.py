@@ -7,6 +7,8 @@ Dynamo reports), ``compiles`` (what is compiled) and ``frames`` (what Dynamo doe
 from __future__ import annotations
 
 import logging
+import random
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,8 @@ class TorchHooks:
         """Hook what ``import torch`` brought. Dynamo itself may never be loaded."""
         agent = self._agent
         agent.emit(events.TORCH, version=torch.__version__, triton=_version_of("triton"))
+        if agent.settings.seed is not None:
+            agent.guarded("the generators are not seeded", lambda: _seed(agent.settings.seed))
         agent.guarded("Dynamo's records cannot be read", self._listen)
         agent.guarded("optimizer steps are not counted", self._count_optimizer_steps)
         if agent.settings.compile == "auto":
@@ -144,6 +148,13 @@ class TorchHooks:
         """The script is over: Dynamo's numbers as they ended."""
         if self._dynamo_ready:
             self._agent.emit(events.COUNTERS, counters=compat.counted())
+
+
+def _seed(seed: Any) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
 
 
 def _drop(_record: logging.LogRecord) -> bool:

@@ -5,20 +5,16 @@ from __future__ import annotations
 import ast
 import os
 import shutil
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from breakscope import schema
 from breakscope.capture import events, targets
-from breakscope.capture.progress import Progress
+from breakscope.capture.observe import Observed, observe
 from breakscope.capture.settings import Settings
 from breakscope.child import launch
-from breakscope.child.launch import Agent, Ended, Program
-from breakscope.child.program import check_torch, project_roots
-from breakscope.diagnose.build import build
-from breakscope.diagnose.outcome import Outcome
+from breakscope.child.launch import Program
+from breakscope.child.program import check_torch
 from breakscope.errors import OutputError, TargetError
 from breakscope.model import Report
 
@@ -85,54 +81,16 @@ def scan(
     place = output.absolute() if output else cwd / FOLDER / LATEST
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
-    roots = project_roots(what, cwd)
-    settings = replace(settings, script=what.path, roots=roots)
     with launch.workspace(place.parent) as folder:
-        events.Counters.create(folder / "counters")
-        settings = replace(settings, events=str(folder / "events"), counters=str(folder / "counters"))
-        agent = Agent("breakscope.capture.agent", settings.dumps())
-        progress = Progress(folder, time.monotonic())
-        ended = launch.run(what, agent, timeout_s, status=progress.line if live else None)
-        recorded = list(events.read_events(folder / "events")) if (folder / "events").exists() else []
-        slots = events.Counters.read(folder / "counters")
-        outcome = Outcome(
-            script=("-m " if what.module else "") + what.script,
-            argv=what.args,
-            cwd=str(cwd),
-            status=ended.status,
-            exit_code=ended.exit_code,
-            started_at=ended.started_at,
-            duration_s=ended.duration_s,
-            backend=settings.backend,
-            mode=settings.mode,
-            roots=roots,
-            notes=tuple(_notes(ended, recorded)),
-        )
-        report = build(recorded, slots, outcome)
-        _save(report, place, keep=output is None)
-    return Scan(report, place, ended.exit_code, _problem(settings, recorded, report))
+        seen = observe(what, settings, folder, timeout_s, live=live)
+        _save(seen.report, place, keep=output is None)
+    return Scan(seen.report, place, seen.ended.exit_code, _problem(settings, seen))
 
 
-def _notes(ended: Ended, recorded: Sequence[events.Event]) -> list[str]:
-    kinds = {event["t"] for event in recorded}
-    notes = []
-    if events.START not in kinds:
-        notes.append("the script ended before the first hook was in place: nothing was captured")
-    elif events.TORCH not in kinds:
-        notes.append("the script never imported torch")
-    if ended.status == "timeout":
-        notes.append(f"ended after {ended.timeout_s:g} s, as asked by --timeout; counts are those up to then")
-    elif ended.signal is not None:
-        hint = " (the system's out-of-memory killer does this)" if ended.signal.name == "SIGKILL" else ""
-        notes.append(f"the script was ended by {ended.signal.name}{hint}; counts are those up to then")
-    elif events.START in kinds and events.END not in kinds:
-        notes.append("the script ended without Python's shutdown, or its last events could not be written")
-    return notes
-
-
-def _problem(settings: Settings, recorded: Sequence[events.Event], report: Report) -> str | None:
+def _problem(settings: Settings, seen: Observed) -> str | None:
     """Why ``--compile FUNCTION`` came to nothing, if it did."""
-    if settings.function is None or report.run.status != "ok":
+    recorded = seen.recorded
+    if settings.function is None or seen.report.run.status != "ok":
         return None
     missing = next((event["names"] for event in recorded if event["t"] == events.SEEN), None)
     if missing is not None:

@@ -17,13 +17,17 @@ class Settings:
     Attributes:
         compile: ``auto``, ``script``, or a function: ``train_step``, ``model.py:Net.forward``,
             ``pkg.mod:fn``.
-        backend: ``eager``, ``aot_eager``, ``inductor``, or ``as-script`` for the script's own.
+        backend: ``eager``, ``aot_eager``, ``inductor``, ``as-script`` for the script's own, or ``none``:
+            nothing is compiled (for trials).
         mode: Inductor's mode, or None for the script's own.
         keep_fullgraph: leave ``fullgraph=True`` in force, so that the first break raises.
         steps: stop the script after this many steps; None for its own length.
         events: file for the agent's events; counters: file of its counting slots.
         script: what runs as ``__main__``: its absolute path, or the module's name.
         roots: directories of the user's project.
+        seed: of torch's, Python's and numpy's generators, set once when torch is imported; None to leave
+            them alone.
+        outputs: folder that gets what the outermost compiled calls return; None to keep nothing.
     """
 
     compile: str = "auto"
@@ -36,6 +40,8 @@ class Settings:
     counters: str = ""
     script: str = ""
     roots: tuple[str, ...] = ()
+    seed: int | None = None
+    outputs: str | None = None
 
     def dumps(self) -> str:
         """For the child's environment."""
