@@ -121,12 +121,16 @@ class Evidence:
         calls: how often the function ran; 0 means that nothing is known.
         expressions: by place. An expression that is missing was never evaluated.
         parameters: what the function was called with, by name.
+        entry: what names and attributes (``x``, ``self.scale``) that a statement mentions were when it
+            began, by the statement's place. Attributes are looked up without running any code of theirs:
+            what is computed on access (a property) is not there.
         grad: whether autograd was on in any call. autocast: likewise for autocast.
     """
 
     calls: int = 0
     expressions: Mapping[Span, Seen] = field(default_factory=dict)
     parameters: Mapping[str, Seen] = field(default_factory=dict)
+    entry: Mapping[Span, Mapping[str, Seen]] = field(default_factory=dict)
     grad: bool = True
     autocast: bool = False
 
@@ -138,6 +142,10 @@ class Evidence:
             "autocast": self.autocast,
             "parameters": {name: _dump(seen) for name, seen in self.parameters.items()},
             "expressions": {span.key(): _dump(seen) for span, seen in self.expressions.items()},
+            "entry": {
+                span.key(): {name: _dump(seen) for name, seen in names.items()}
+                for span, names in self.entry.items()
+            },
         }
 
     @classmethod
@@ -149,6 +157,10 @@ class Evidence:
             autocast=data["autocast"],
             parameters={name: _load(seen) for name, seen in data["parameters"].items()},
             expressions={Span.parse(key): _load(seen) for key, seen in data["expressions"].items()},
+            entry={
+                Span.parse(key): {name: _load(seen) for name, seen in names.items()}
+                for key, names in data["entry"].items()
+            },
         )
 
 

@@ -7,6 +7,7 @@ user's script before torch is there. Nothing of the values is kept but what Evid
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 import types
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from breakscope.rewrite.evidence import Evidence, Kind, Scalar, Seen, Span, Tens
 
 SEE = "__breakscope_see__"
 ENTER = "__breakscope_enter__"
+LOOK = "__breakscope_look__"
 _KEPT_VALUES = 8
 _KEPT_TENSORS = 32
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -50,17 +52,32 @@ class Recorder:
         self._tallies: dict[int, _Tally] = {}
         self._parameters: dict[str, dict[str, _Tally]] = {}
         self._calls: dict[str, int] = {}
+        self._statements: list[tuple[str, Span, tuple[str, ...]]] = []
+        self._looks: dict[int, dict[str, _Tally]] = {}
         self._grad: dict[str, bool] = {}
         self._autocast: dict[str, bool] = {}
 
     def names(self) -> dict[str, Any]:
         """What instrumented code needs among its globals (or in ``builtins``)."""
-        return {SEE: self.see, ENTER: self.enter}
+        return {SEE: self.see, ENTER: self.enter, LOOK: self.look}
 
     def slot(self, function: str, span: Span) -> int:
         """Reserve a number for an expression."""
         self._spans.append((function, span))
         return len(self._spans) - 1
+
+    def statement(self, function: str, span: Span, paths: tuple[str, ...]) -> int:
+        """Reserve a number for a statement that mentions names and attributes."""
+        self._statements.append((function, span, paths))
+        return len(self._statements) - 1
+
+    def look(self, slot: int, local: dict[str, Any], outer: dict[str, Any]) -> None:
+        """Note what a statement's names are as it begins."""
+        tallies = self._looks.setdefault(slot, {})
+        for path in self._statements[slot][2]:
+            found = _find(path, local, outer)
+            if found is not _ABSENT:
+                _note(tallies.setdefault(path, _Tally()), found)
 
     def see(self, slot: int, value: Any) -> Any:
         """Note a value and hand it back."""
@@ -89,6 +106,11 @@ class Recorder:
                 if owner == function and slot in self._tallies
             },
             parameters={name: tally.seen() for name, tally in self._parameters.get(function, {}).items()},
+            entry={
+                span: {path: tally.seen() for path, tally in self._looks[slot].items()}
+                for slot, (owner, span, _) in enumerate(self._statements)
+                if owner == function and slot in self._looks
+            },
             grad=self._grad.get(function, True),
             autocast=self._autocast.get(function, False),
         )
@@ -124,6 +146,7 @@ def instrument(tree: ast.Module, source: str, functions: Iterable[str], recorder
 
 def _instrument(function: _Function, name: str, lines: list[str], recorder: Recorder) -> None:
     wrapper = _Wrap(name, lines, recorder)
+    _look_before(function.body, name, lines, recorder)
     body = [wrapper.visit(statement) for statement in function.body]
     arguments = function.args
     names = [
@@ -146,6 +169,89 @@ def _instrument(function: _Function, name: str, lines: list[str], recorder: Reco
     function.body = [*body[:place], entry, *body[place:]]
 
 
+_LOOKED_AT = (
+    ast.If, ast.While, ast.For, ast.Assert, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr,
+)  # fmt: skip
+
+
+def _look_before(block: list[ast.stmt], function: str, lines: list[str], recorder: Recorder) -> None:
+    """Put a call of ``look`` in front of every statement of a block and of the blocks in it."""
+    result: list[ast.stmt] = []
+    for index, statement in enumerate(block):
+        if isinstance(statement, _Function | ast.ClassDef):
+            result.append(statement)
+            continue
+        is_docstring = (
+            index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        )
+        if isinstance(statement, _LOOKED_AT) and not is_docstring:
+            slot = recorder.statement(function, Span.of(statement, lines), _paths(statement))
+            text = f"{LOOK}({slot}, locals(), globals())"
+            call = ast.parse(text).body[0]
+            for node in ast.walk(call):
+                ast.copy_location(node, statement)
+            result.append(call)
+        for inner in _blocks(statement):
+            _look_before(inner, function, lines, recorder)
+        result.append(statement)
+    block[:] = result
+
+
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    found = [getattr(statement, name, None) for name in ("body", "orelse", "finalbody")]
+    found += [handler.body for handler in getattr(statement, "handlers", [])]
+    found += [case.body for case in getattr(statement, "cases", [])]
+    return [block for block in found if isinstance(block, list) and block]
+
+
+def _paths(statement: ast.stmt) -> tuple[str, ...]:
+    """``x`` and ``self.scale`` for every name and every chain of attributes in a statement."""
+    found: dict[str, None] = {}
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            found[node.id] = None
+        elif isinstance(node, ast.Attribute):
+            parts: list[str] = []
+            base: ast.expr = node
+            while isinstance(base, ast.Attribute):
+                parts.append(base.attr)
+                base = base.value
+            if isinstance(base, ast.Name):
+                found[".".join([base.id, *reversed(parts)])] = None
+    return tuple(found)
+
+
+_ABSENT = object()
+
+
+def _find(path: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
+    """The object at a path, without running a property, ``__getattr__`` or a descriptor."""
+    first, *rest = path.split(".")
+    found = local.get(first, outer.get(first, _ABSENT))
+    for name in rest:
+        if found is _ABSENT or isinstance(found, type | types.ModuleType) or _kind(found) == "tensor":
+            return _ABSENT
+        found = _stored_attribute(found, name)
+    return found
+
+
+def _stored_attribute(owner: Any, name: str) -> Any:
+    own = getattr(owner, "__dict__", None)
+    if type(own) is not dict or type(owner).__getattribute__ is not object.__getattribute__:
+        return _ABSENT
+    of_class = inspect.getattr_static(type(owner), name, _ABSENT)
+    if of_class is not _ABSENT and hasattr(type(of_class), "__set__"):
+        return _ABSENT
+    if name in own:
+        return own[name]
+    if _kind(owner) == "module":
+        for table in ("_parameters", "_buffers", "_modules"):
+            if name in own.get(table, {}):
+                return own[table][name]
+    plain = of_class is None or isinstance(of_class, int | float | bool | str)
+    return of_class if plain else _ABSENT
+
+
 class _Wrap(ast.NodeTransformer):
     """Wraps what a function's own code evaluates: not its nested functions' and not annotations."""
 
@@ -154,6 +260,8 @@ class _Wrap(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, _Function | ast.ClassDef | ast.Lambda | ast.match_case):
+            return node
+        if isinstance(node, ast.Expr) and _is_look(node):
             return node
         if isinstance(node, ast.AnnAssign):
             node.value = self.visit(node.value) if node.value else None
@@ -169,6 +277,11 @@ class _Wrap(ast.NodeTransformer):
         slot = self.recorder.slot(self.function, span)
         call = ast.Call(ast.Name(SEE, ast.Load()), [ast.Constant(slot), cast("ast.expr", node)], [])
         return ast.copy_location(call, node)
+
+
+def _is_look(node: ast.Expr) -> bool:
+    call = node.value
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == LOOK
 
 
 def _wrappable(node: ast.expr) -> bool:
