@@ -33,7 +33,8 @@ class Example:
         why: part of the refusal's reason, in a leave-alone example; empty where the rule has no say.
         calls: arguments of ``f`` as Python text, one a call: what the evidence is recorded from.
         consent: the rewrite changes behaviour, so the tests compare only what it leaves alone.
-        site: text of the expression that breaks, for code where Dynamo itself would not break.
+        site: text of the expression that breaks, for code where Dynamo itself would not break; code: what
+            is found there.
     """
 
     before: str
@@ -42,6 +43,7 @@ class Example:
     calls: tuple[str, ...] = ("torch.randn(3, 4)",)
     consent: bool = False
     site: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Rewrite:
         consent: behaviour changes: only with the user's consent.
         config: settings of ``torch._dynamo.config`` that it needs.
         branches: spans of the conditions (in the old source) that the proof has to drive both ways.
+        unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
+            hands on an equal tensor of its own: other memory, and dense strides.
     """
 
     edits: tuple[Edit, ...]
@@ -77,6 +81,7 @@ class Rewrite:
     consent: bool = False
     config: Mapping[str, bool] = field(default_factory=dict)
     branches: tuple[Span, ...] = ()
+    unaliased: bool = False
 
 
 @dataclass(frozen=True, slots=True)
