@@ -312,9 +312,10 @@ class Signature:
         entry: name of what was called: a function, or a module's class (``module``).
         parameters: names of its parameters, without ``self``.
         arguments: ``{"args": […], "kwargs": {…}}``; an argument maps its kind to what is known:
-            ``{"tensor": {"shape", "dtype", "device", "requires_grad"}}``, ``{"int": 3}``, ``{"list": […]}``.
-        origins: for what the frame holds of the caller's objects, ``x`` or ``batch['text']``: which argument it
-            is: ``args[0]``, ``kwargs['mask']``.
+            ``{"tensor": {"shape", "dtype", "device", "requires_grad"}}``, ``{"int": 3}``, ``{"list": […]}``,
+            ``{"same": "args[0]"}`` for a tensor that is passed again.
+        origins: for what the frame holds of the caller's objects, ``x`` or ``batch['text']``: which
+            argument it is, ``args[0]`` or ``kwargs['mask']``.
         call: the calling expression.
         training: the module's mode; None for a function.
         grad, inference: whether gradients, and inference mode, were on.

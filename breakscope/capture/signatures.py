@@ -40,18 +40,33 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
         module, args = args[0], args[1:]  # --compile auto compiles the class's call, and passes the module
     return {
         "entry": _entry(entry.function, module),
-        "args": [describe_argument(value) for value in args],
-        "kwargs": {name: describe_argument(value) for name, value in entry.kwargs.items()},
+        **_arguments(args, entry.kwargs),
         "origins": _origins(compile_.frame.f_locals, args, entry.kwargs),
         "caller": _caller(entry.frame),
         "modes": compile_.modes,
     }
 
 
-def describe_argument(value: Any, depth: int = 0) -> dict[str, Any]:
-    """One argument as JSON, under its kind: ``{"tensor": {…}}``, ``{"int": 3}``, ``{"list": […]}``."""
+def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    seen: dict[int, str] = {}
+    return {
+        "args": [describe_argument(value, f"args[{at}]", seen) for at, value in enumerate(args)],
+        "kwargs": {
+            name: describe_argument(value, f"kwargs[{name!r}]", seen) for name, value in kwargs.items()
+        },
+    }
+
+
+def describe_argument(value: Any, path: str, seen: dict[int, str], depth: int = 0) -> dict[str, Any]:
+    """One argument as JSON, under its kind: ``{"tensor": {…}}``, ``{"int": 3}``, ``{"list": […]}``.
+
+    Args:
+        path: which argument it is.
+        seen: tensors met so far; one that is passed again is ``{"same": "args[0]"}``.
+    """
     if isinstance(value, torch.Tensor):
-        return {"tensor": _tensor(value)}
+        first = seen.setdefault(id(value), path)
+        return {"tensor": _tensor(value)} if first == path else {"same": first}
     if value is None:
         return {"none": True}
     for kind in (bool, int, float, str):
@@ -60,9 +75,15 @@ def describe_argument(value: Any, depth: int = 0) -> dict[str, Any]:
             return {kind.__name__: repr(value) if kind is float else value}
     if depth < _DEPTH:
         if type(value) in (list, tuple) and len(value) <= _ITEMS:
-            return {type(value).__name__: [describe_argument(item, depth + 1) for item in value]}
+            items = enumerate(value)
+            return {
+                type(value).__name__: [
+                    describe_argument(v, f"{path}[{i}]", seen, depth + 1) for i, v in items
+                ]
+            }
         if type(value) is dict and len(value) <= _ITEMS and all(type(key) is str for key in value):
-            return {"dict": {key: describe_argument(item, depth + 1) for key, item in value.items()}}
+            pairs = value.items()
+            return {"dict": {k: describe_argument(v, f"{path}[{k!r}]", seen, depth + 1) for k, v in pairs}}
     if isinstance(value, torch.dtype | torch.device):
         return {type(value).__name__: str(value)}
     return {"object": describe(value)}

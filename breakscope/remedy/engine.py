@@ -1,0 +1,190 @@
+"""From a report to remedies: propose, try, say what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from breakscope.capture.settings import Settings
+from breakscope.child.launch import Program
+from breakscope.model import Finding, Report, Suggestion
+from breakscope.remedy import limits, shapes
+from breakscope.remedy.candidate import Candidate, Proposal, Refusal, Subject, subject
+from breakscope.remedy.propose import propose
+from breakscope.remedy.prove import Prover, Verdict, diff
+from breakscope.remedy.source import Files
+
+_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    candidate: Candidate
+    verdict: Verdict
+
+
+def remedies(
+    report: Report,
+    what: Program,
+    settings: Settings,
+    folder: Path,
+    *,
+    timeout_s: float | None = None,
+    select: Collection[str] = (),
+    progress: Callable[[str], None] = lambda _text: None,
+) -> dict[str, Suggestion]:
+    """A suggestion for each recompile finding and exhausted limit, by fingerprint.
+
+    The script runs once as it is and once for each remedy that is tried, in the current folder.
+
+    Args:
+        settings: as the report's scan had them.
+        folder: empty; gets the files of the runs. The caller removes it.
+        timeout_s: for one run.
+        select: codes, or beginnings of fingerprints, of the findings to treat; empty for all.
+        progress: told what is done next.
+    """
+    wanted = [finding for finding in report.findings if treats(finding) and _selected(finding, select)]
+    files = Files()
+    prover: Prover | None = None
+    found: dict[str, Suggestion] = {}
+    for finding in wanted:
+        about = subject(finding, report, what.path)
+        proposals = propose(about, files)
+        if prover is None and any(isinstance(one, Candidate) for one in proposals):
+            progress("running the script as it is")
+            prover = Prover(what, settings, folder, timeout_s, files)
+        tried = _try_all(about, proposals, prover, files, progress) if prover else []
+        found[finding.fingerprint] = _suggestion(about, proposals, tried, files)
+    return found
+
+
+def treats(finding: Finding) -> bool:
+    """Whether a finding is one that remedies are for."""
+    return finding.kind == "recompile" or finding.code == "BS303"
+
+
+def applied(report: Report, found: dict[str, Suggestion]) -> Report:
+    """The report with suggestions put to their findings."""
+    return replace(
+        report,
+        findings=tuple(
+            replace(one, suggestion=found.get(one.fingerprint, one.suggestion)) for one in report.findings
+        ),
+    )
+
+
+def _selected(finding: Finding, select: Collection[str]) -> bool:
+    return not select or any(finding.code == one or finding.fingerprint.startswith(one) for one in select)
+
+
+def _try_all(
+    about: Subject,
+    proposals: list[Proposal],
+    prover: Prover,
+    files: Files,
+    progress: Callable[[str], None],
+) -> list[_Tried]:
+    """Try candidates until one is proved."""
+    tried: list[_Tried] = []
+    for proposal in proposals:
+        if isinstance(proposal, Refusal):
+            continue
+        one = _try(about, proposal, prover, files, progress)
+        tried.append(one)
+        if one.verdict.proved:
+            break
+    return tried
+
+
+def _try(
+    about: Subject, candidate: Candidate, prover: Prover, files: Files, progress: Callable[[str], None]
+) -> _Tried:
+    """Try one candidate; where a marked dimension uncovers the next one, mark that too."""
+    finding = about.finding
+    progress(f"{finding.code} {finding.location.function}: {candidate.summary}")
+    one = _Tried(candidate, prover.try_(candidate, finding))
+    more: list[tuple[str, int]] = []
+    for _ in range(_ROUNDS):
+        if one.verdict.proved or one.verdict.after is None or not candidate.rule.startswith("mark-"):
+            break
+        uncovered = _uncovered(about, one.verdict)
+        if not uncovered or uncovered[0] in more:
+            break
+        more += uncovered
+        wider = next(
+            (
+                p
+                for p in shapes.size(about, files, tuple(more))
+                if isinstance(p, Candidate) and p.rule == candidate.rule
+            ),
+            None,
+        )
+        if wider is None:
+            break
+        progress(f"{finding.code} {finding.location.function}: {wider.summary}")
+        one = _Tried(wider, prover.try_(wider, finding))
+    return one
+
+
+def _uncovered(about: Subject, verdict: Verdict) -> list[tuple[str, int]]:
+    """Dimensions for which the same function was compiled again once the first one was marked."""
+    assert verdict.after is not None
+    return [
+        (one.guard.source, one.guard.dimension)
+        for one in verdict.after.report.findings
+        if one.guard is not None
+        and one.guard.cause == "size"
+        and one.guard.source is not None
+        and one.guard.dimension is not None
+        and one.location.function == about.finding.location.function
+        and (one.guard.source, one.guard.dimension) != _own(about.finding)
+    ]
+
+
+def _own(finding: Finding) -> tuple[str | None, int | None]:
+    return (finding.guard.source, finding.guard.dimension) if finding.guard else (None, None)
+
+
+def _suggestion(about: Subject, proposals: list[Proposal], tried: list[_Tried], files: Files) -> Suggestion:
+    refusals = [one.why for one in proposals if isinstance(one, Refusal)]
+    sharing = limits.instances(about) if about.finding.code == "BS303" else None
+    extra: dict[str, Any] = {"shares_code": sharing} if sharing else {}
+    best = next((one for one in tried if one.verdict.proved), None)
+    if best is None:
+        best = next((one for one in tried if one.verdict.helped), None)
+    others = [
+        {"rule": one.candidate.rule, "summary": one.candidate.summary, "why": one.verdict.why}
+        for one in tried
+        if one is not best
+    ]
+    if others:
+        extra["also_tried"] = others
+    if refusals:
+        extra["left_out"] = refusals
+    if best is not None:
+        if best.candidate.caveat:
+            extra["caveat"] = best.candidate.caveat
+        return Suggestion(
+            rule=best.candidate.rule,
+            summary=best.candidate.summary,
+            diff=diff(best.candidate.edits, files, about.report.run.cwd),
+            status="proved" if best.verdict.proved else "unproved",
+            why="; ".join(filter(None, (best.verdict.why, sharing))),
+            evidence={**best.verdict.evidence, **extra},
+        )
+    if tried:
+        # What was tried and failed comes before what was not tried at all.
+        why = f"tried: {tried[0].candidate.summary}; {tried[0].verdict.why}"
+        return Suggestion(
+            tried[0].candidate.rule,
+            tried[0].candidate.summary,
+            "",
+            "refused",
+            why,
+            {**tried[0].verdict.evidence, **extra},
+        )
+    why = refusals[0] if refusals else "no remedy is known"
+    return Suggestion("none", "no change is proposed", "", "refused", why, extra)
