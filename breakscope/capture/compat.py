@@ -154,6 +154,12 @@ ACCESSES: dict[str, Access] = {
             "--compile auto does not compile a network that is one nn.Sequential",
         ),
         _since_29(
+            "tensor_version",
+            "torch:Tensor._version",
+            "tells whether a call wrote to a tensor that it was given",
+            "remedies that copy an argument are not proved",
+        ),
+        _since_29(
             "entry",
             "torch._dynamo.eval_frame:_TorchDynamoContext.__call__",
             "the frame of its inner function holds the arguments of the outermost compiled call",
@@ -323,6 +329,12 @@ def _real_stack(error: BaseException | None) -> list[Any] | None:
     if stack is None and available("extract_stack"):
         stack = get("extract_stack")()
     return None if stack is None else list(stack)
+
+
+def writes(tensor: Any) -> int | None:
+    """How often a tensor was written to; None where torch does not count."""
+    # Tensors of inference mode have no counter.
+    return tensor._version if available("tensor_version") and not tensor.is_inference() else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 from breakscope.model import Finding, Report, Signature
 
+# What may happen in a script that a remedy must not meet; see capture.outputs.
+GRADIENTS = "gradients"
+WRITES = "writes"
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -29,6 +33,8 @@ class Candidate:
         ends: what it must bring about: "recompiles" (those of the finding are gone), or "limit" (the function
             no longer runs out of versions).
         caveat: what else it changes; None if nothing.
+        forbids: what must not happen in the script for it to be right: :data:`GRADIENTS` that flow back
+            through compiled calls, :data:`WRITES` of compiled calls to their arguments.
     """
 
     rule: str
@@ -37,6 +43,7 @@ class Candidate:
     settings: dict[str, str] = field(default_factory=dict)
     ends: str = "recompiles"
     caveat: str | None = None
+    forbids: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

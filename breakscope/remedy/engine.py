@@ -177,7 +177,7 @@ def _suggestion(about: Subject, proposals: list[Proposal], tried: list[_Tried], 
         )
     if tried:
         # What was tried and failed comes before what was not tried at all.
-        why = f"tried: {tried[0].candidate.summary}; {tried[0].verdict.why}"
+        why = f"to {tried[0].candidate.summary} is not right here: {tried[0].verdict.why}"
         return Suggestion(
             tried[0].candidate.rule,
             tried[0].candidate.summary,

@@ -16,12 +16,16 @@ from breakscope.capture.settings import Settings
 from breakscope.capture.trial import Comparison, Trial, compare, trial
 from breakscope.child.launch import Program
 from breakscope.model import Finding
-from breakscope.remedy.candidate import Candidate, Edit
+from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit
 from breakscope.remedy.source import Files
 
 # Results may differ by rounding where a number became a tensor; more is another result.
 TOLERANCE = 1e-5
 _SHOWN = 300
+_FORBIDDEN = {
+    GRADIENTS: "gradients flow back through the compiled calls, so they are wanted",
+    WRITES: "a compiled call writes to an argument, and would write to the copy",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Prover:
 
     def try_(self, candidate: Candidate, finding: Finding) -> Verdict:
         """Run the script with a candidate, and judge it by what it promises for a finding."""
+        if candidate.forbids and (self.before.outputs / candidate.forbids).exists():
+            return Verdict(False, False, _FORBIDDEN[candidate.forbids], {}, None)
         key = hashlib.sha256(repr((candidate.edits, candidate.settings)).encode()).hexdigest()[:16]
         if key not in self._trials:
             self._trials[key] = self._run(key, candidate.edits, candidate.settings)

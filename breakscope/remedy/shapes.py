@@ -6,7 +6,7 @@ import ast
 
 from breakscope.model import Guard
 from breakscope.remedy.calls import Site, compiling, is_simple, origin, sites
-from breakscope.remedy.candidate import Candidate, Edit, Proposal, Refusal, Subject
+from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.remedy.source import Files
 
 _SMALL = {"0", "1"}
@@ -118,33 +118,21 @@ def dynamic(subject: Subject, files: Files) -> list[Proposal]:
 
 def stride(subject: Subject, files: Files) -> list[Proposal]:
     """``.contiguous()`` on the argument, or ``.clone()`` where only its place in memory differs."""
-    guard = _guard(subject)
-    method = "clone" if guard.dimension is None else "contiguous"
-    return [
-        wrap(
-            subject,
-            files,
-            guard,
-            f".{method}()",
-            f"{method}-argument",
-            caveat="copies what is laid out otherwise",
-        )
-    ]
+    method = "clone" if _guard(subject).dimension is None else "contiguous"
+    caveat = "copies what is laid out otherwise"
+    return [_wrap(subject, files, f".{method}()", f"{method}-argument", caveat, WRITES)]
 
 
 def requires_grad(subject: Subject, files: Files) -> list[Proposal]:
     """``.detach()`` on the argument, where nobody asks for its gradient."""
-    guard = _guard(subject)
     caveat = "no gradient reaches the argument any more"
-    return [wrap(subject, files, guard, ".detach()", "detach-argument", caveat=caveat)]
+    return [_wrap(subject, files, ".detach()", "detach-argument", caveat, GRADIENTS)]
 
 
-def wrap(
-    subject: Subject, files: Files, guard: Guard, suffix: str, rule: str, caveat: str | None = None
-) -> Proposal:
-    """A method called on an argument at every call that caused a compile."""
+def _wrap(subject: Subject, files: Files, suffix: str, rule: str, caveat: str, forbids: str) -> Proposal:
+    """A method called on the argument at every call that caused a compile."""
     edits: list[Edit] = []
-    source = guard.source or ""
+    source = _guard(subject).source or ""
     text = source
     for site in sites(subject.signatures, files):
         path = next((p for one in site.signatures if (p := origin(one, source))), None)
@@ -155,7 +143,8 @@ def wrap(
         edits.append(site.file.replace(argument.node, text))
     if not edits:
         return Refusal("no call in your own files is known to have caused these compiles")
-    return Candidate(rule, f"pass {text} instead of {text.removesuffix(suffix)}", tuple(edits), caveat=caveat)
+    summary = f"pass {text} instead of {text.removesuffix(suffix)}"
+    return Candidate(rule, summary, tuple(edits), caveat=caveat, forbids=forbids)
 
 
 def _called(site: Site, node: ast.expr, suffix: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.remedy.calls import Site, sites
-from breakscope.remedy.candidate import Candidate, Edit, Proposal, Refusal, Subject
+from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.remedy.source import File, Files
 
 _SETTERS = {
@@ -71,6 +71,7 @@ def _without_gradients(subject: Subject, files: Files) -> Proposal:
         "call it always under torch.no_grad()",
         tuple(dict.fromkeys(edits)),
         caveat="right only where nobody asks for gradients of these calls",
+        forbids=GRADIENTS,
     )
 
 
@@ -127,7 +128,13 @@ def aliasing(subject: Subject, files: Files) -> list[Proposal]:
         return [Refusal("the call does not show which of its arguments are one tensor: clone one of them")]
     caveat = "a write to one of the two no longer shows in the other"
     return [
-        Candidate("clone-argument", f"pass {text} for the second of the two", tuple(edits), caveat=caveat)
+        Candidate(
+            "clone-argument",
+            f"pass {text} for the second of the two",
+            tuple(edits),
+            caveat=caveat,
+            forbids=WRITES,
+        )
     ]
 
 
