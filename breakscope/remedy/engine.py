@@ -53,12 +53,34 @@ def remedies(
     for finding in wanted:
         about = subject(finding, report, what.path)
         proposals = propose(about, files)
-        if prover is None and any(isinstance(one, Candidate) for one in proposals):
-            progress("running the script as it is")
-            prover = Prover(what, settings, folder, timeout_s, files)
-        tried = _try_all(about, proposals, prover, files, progress) if prover else []
+        tried: list[_Tried] = []
+        # An older report does not know the calls; the run below does.
+        if any(isinstance(one, Candidate) for one in proposals) or not report.signatures:
+            if prover is None:
+                progress("running the script as it is")
+                prover = Prover(what, settings, folder, timeout_s, files)
+            # From here on what the script is now counts, not what it was when it was scanned.
+            again = next(
+                (f for f in prover.before.report.findings if f.fingerprint == finding.fingerprint), None
+            )
+            if again is None:
+                found[finding.fingerprint] = _gone(prover)
+                continue
+            about = subject(again, prover.before.report, what.path)
+            proposals = propose(about, files)
+            tried = _try_all(about, proposals, prover, files, progress)
         found[finding.fingerprint] = _suggestion(about, proposals, tried, files)
     return found
+
+
+def _gone(prover: Prover) -> Suggestion:
+    ended = prover.before.ended
+    why = "run again, the script no longer has this finding: scan it again"
+    if ended.status != "ok":
+        why = (
+            f"run again, the script ended with {ended.status} (exit code {ended.exit_code}) before it came up"
+        )
+    return Suggestion("none", "no change is proposed", "", "refused", why)
 
 
 def treats(finding: Finding) -> bool:

@@ -6,8 +6,10 @@ import difflib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from breakscope.remedy.source import Files
 # Results may differ by rounding where a number became a tensor; more is another result.
 TOLERANCE = 1e-5
 _SHOWN = 300
+_RAISED = re.compile(r"[\w.]+(?:Error|Exception|Violation|Exit|Interrupt)\w*(?:: |$)")
+_LOG_LINE = re.compile(rb"[VIWEF]\d{4} \d\d:\d\d:\d\d")
 _FORBIDDEN = {
     GRADIENTS: "gradients flow back through the compiled calls, so they are wanted",
     WRITES: "a compiled call writes to an argument, and would write to the copy",
@@ -63,11 +67,15 @@ class Prover:
         self._timeout_s = timeout_s
         self._files = files
         self._trials: dict[str, Trial] = {}
-        self._noise: Comparison | None = None
+        self._second: Trial | None = None
         self.before = self._run("before", (), {})
 
     def try_(self, candidate: Candidate, finding: Finding) -> Verdict:
-        """Run the script with a candidate, and judge it by what it promises for a finding."""
+        """Run the script with a candidate, and judge it by what it promises.
+
+        Args:
+            finding: of the run ``before``.
+        """
         if candidate.forbids and (self.before.outputs / candidate.forbids).exists():
             return Verdict(False, False, _FORBIDDEN[candidate.forbids], {}, None)
         key = hashlib.sha256(repr((candidate.edits, candidate.settings)).encode()).hexdigest()[:16]
@@ -86,16 +94,14 @@ class Prover:
 
     def _judge(self, after: Trial, candidate: Candidate, finding: Finding) -> Verdict:
         before = self.before
-        there = next((f for f in before.report.findings if f.fingerprint == finding.fingerprint), None)
         old, new = before.report.totals, after.report.totals
         evidence: dict[str, Any] = {"recompiles_before": old.recompiles, "recompiles_after": new.recompiles}
-        if there is None:
-            return Verdict(False, False, "run again, the script no longer has this finding", evidence, None)
         if (after.ended.status, after.ended.exit_code) != (before.ended.status, before.ended.exit_code):
             why = f"with it the script ends otherwise: {_ending(after)}"
             return Verdict(False, False, why, evidence, None)
         outputs = compare(before, after)
-        alike = before.log.read_bytes() == after.log.read_bytes()
+        printed = _printed(before)
+        alike = printed == _printed(after)
         evidence |= {
             "calls_compared": outputs.calls,
             "tensors_compared": outputs.tensors,
@@ -104,50 +110,76 @@ class Prover:
             "max_rel": outputs.max_rel,
             "printed_the_same": alike,
         }
+        if not outputs.calls:
+            why = "no outermost call of a compiled function could be compared"
+            return Verdict(False, False, why, evidence, after)
         if not outputs.within(TOLERANCE):
             return Verdict(False, False, self._difference(outputs), evidence, after)
-        if not outputs.tensors and not (alike and before.log.read_bytes().strip()):
+        if not alike and _printed(self._again()) == printed:
+            why = f"with it the script prints something else: {_first_difference(before, after)}"
+            return Verdict(False, False, why, evidence, after)
+        if not outputs.tensors and not (alike and printed):
             why = "the compiled calls return no tensors and the script prints nothing that could be compared"
             return Verdict(False, False, why, evidence, after)
+        return self._counted(after, candidate, finding, evidence, _equal(outputs, alike))
+
+    def _counted(
+        self, after: Trial, candidate: Candidate, finding: Finding, evidence: dict[str, Any], equal: str
+    ) -> Verdict:
+        """Whether the recompiles went, and nothing came instead; ``equal`` says how the outputs agree."""
+        before = self.before
+        old, new = before.report.totals, after.report.totals
         known = {f.fingerprint for f in before.report.findings}
         fresh = [f for f in after.report.findings if f.fingerprint not in known]
-        left = next((f for f in after.report.findings if f.fingerprint == finding.fingerprint), None)
-        aim = old.recompiles - there.counts.occurrences if candidate.ends == "recompiles" else old.recompiles
-        reached = new.recompiles <= aim if candidate.ends == "recompiles" else True
-        if left is None and reached and not [f for f in fresh if f.kind != "recompile"]:
-            return Verdict(
-                True, True, _proof(outputs, alike, old.recompiles, new.recompiles), evidence, after
-            )
-        if fresh and left is None:
+        there = any(f.fingerprint == finding.fingerprint for f in after.report.findings)
+        worse = [f for f in fresh if f.kind != "recompile"]
+        if (new.crossings or 0) > (old.crossings or 0) or new.skips > old.skips:
+            return Verdict(False, False, "with it compiled code is left more often", evidence, after)
+        fewest = old.recompiles - finding.counts.occurrences
+        if not there and not worse and (candidate.ends == "limit" or new.recompiles <= fewest):
+            why = f"{old.recompiles} -> {new.recompiles} recompiles, {equal}"
+            return Verdict(True, True, why, evidence, after)
+        why = f"{new.recompiles} of {old.recompiles} recompiles are left"
+        if fresh and not there:
             why = f"in its place comes: {fresh[0].title}"
-        else:
-            why = f"{new.recompiles} of {old.recompiles} recompiles are left"
-        helped = new.recompiles < old.recompiles and not [f for f in fresh if f.kind != "recompile"]
-        return Verdict(False, helped, why, evidence, after)
+        return Verdict(False, new.recompiles < old.recompiles and not worse, why, evidence, after)
+
+    def _again(self) -> Trial:
+        """The script as it is, a second time: what differs there is not a remedy's doing."""
+        if self._second is None:
+            self._second = self._run("again", (), {})
+        return self._second
 
     def _difference(self, outputs: Comparison) -> str:
         """Why outputs differ: because of the remedy, or because they always do."""
-        if self._noise is None:
-            self._noise = compare(self.before, self._run("again", (), {}))
-        if not self._noise.within(TOLERANCE):
+        if not compare(self.before, self._again()).within(TOLERANCE):
             return "the script's outputs differ from run to run, also without it, so nothing can be compared"
         if outputs.differences:
             return f"with it the outputs differ: {outputs.differences[0]}"
-        if not outputs.calls:
-            return "no outermost call of a compiled function could be compared"
         return f"with it the outputs differ by up to {outputs.max_rel:.1e} of their largest value"
 
 
-def _proof(outputs: Comparison, alike: bool, old: int, new: int) -> str:
-    equal = "bitwise equal" if outputs.bitwise else f"equal within {max(outputs.max_rel, 1e-16):.0e}"
+def _equal(outputs: Comparison, alike: bool) -> str:
+    equal = "bitwise equal" if outputs.bitwise else f"equal within {outputs.max_rel:.0e}"
     calls = f"{outputs.calls} call" + ("s" if outputs.calls != 1 else "")
-    printed = ", the same output printed" if alike else ""
-    return f"{old} -> {new} recompiles, {equal} in {calls}{printed}"
+    return f"{equal} in {calls}{', the same output printed' if alike else ''}"
+
+
+def _first_difference(before: Trial, after: Trial) -> str:
+    pairs = zip_longest(_printed(before), _printed(after), fillvalue=b"")
+    old, new = next(pair for pair in pairs if pair[0] != pair[1])
+    return f"{old.decode(errors='replace')[:80]!r} became {new.decode(errors='replace')[:80]!r}"
+
+
+def _printed(run: Trial) -> list[bytes]:
+    """What the script printed, without torch's own log lines, which bear the time."""
+    return [line for line in run.log.read_bytes().splitlines() if line.strip() and not _LOG_LINE.match(line)]
 
 
 def _ending(after: Trial) -> str:
     log = after.log.read_text(errors="replace").strip().splitlines()
-    last = log[-1].strip()[:_SHOWN] if log else ""
+    # Dynamo prints the user's line below its error.
+    last = next((line.strip()[:_SHOWN] for line in reversed(log) if _RAISED.match(line)), "")
     code = f"{after.ended.status}, exit code {after.ended.exit_code}"
     return f"{last} ({code})" if after.ended.status == "script_error" and last else code
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from breakscope.model import Guard
+from breakscope.diagnose.warmup import tensors
+from breakscope.model import Guard, Signature
 from breakscope.remedy.calls import Site, compiling, is_simple, origin, sites
 from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.remedy.source import Files
 
-_SMALL = {"0", "1"}
+_SMALL = {0, 1}
 
 
-def size(subject: Subject, files: Files, dimensions: tuple[tuple[str, int], ...] = ()) -> list[Proposal]:
-    """For a size that varied: mark the dimension at the call; else compile with ``dynamic=True``.
+def size(subject: Subject, files: Files, more: tuple[tuple[str, int], ...] = ()) -> list[Proposal]:
+    """For a size that varied: marks on it, and on what varied with it, at the call; else ``dynamic=True``.
 
     Args:
-        dimensions: more (source, dimension) to mark, learnt from a trial in which they came up.
+        more: further (source, dimension) to mark, learnt from a trial in which they came up.
     """
     guard = _guard(subject)
     if "Guard failed on a parameter" in guard.expression:
@@ -26,56 +28,79 @@ def size(subject: Subject, files: Files, dimensions: tuple[tuple[str, int], ...]
             *dynamic(subject, files),
             Refusal(f"the code was compiled under a condition on sizes, {guard.expected}: no mark lifts it"),
         ]
-    wanted = tuple(dict.fromkeys(((guard.source, guard.dimension), *dimensions)))
-    small = bool(_SMALL & set(guard.values))
-    proposals: list[Proposal] = []
-    # Sizes 0 and 1 are always compiled apart, unless the dimension is unbacked: nothing is assumed of it.
-    for function, rule in (
-        ("torch._dynamo.mark_dynamic", "mark-dynamic"),
-        ("torch._dynamo.decorators.mark_unbacked", "mark-unbacked"),
-    )[int(small) :]:
-        proposals.append(_mark(subject, files, wanted, function, rule))
-    return [*proposals[: 1 if not small else None], *dynamic(subject, files)]
+    return [_marked(subject, files, ((guard.source, guard.dimension), *more)), *dynamic(subject, files)]
 
 
-def _mark(
-    subject: Subject, files: Files, wanted: tuple[tuple[str, int], ...], function: str, rule: str
-) -> Proposal:
+def _marked(subject: Subject, files: Files, wanted: tuple[tuple[str, int], ...]) -> Proposal:
+    """Marks on every dimension that varied, in front of every call that caused a compile."""
     edits: list[Edit] = []
     texts: list[str] = []
-    found = sites(subject.signatures, files)
-    for site in found:
+    unbacked = False
+    for site in sites(subject.signatures, files):
+        entry = site.signatures[0].entry
+        marks = _varying([one for one in subject.signatures if one.entry == entry], wanted)
+        if marks is None or site.statement is None:
+            return Refusal(f"{wanted[0][0]} is not an argument that the call in source shows")
         lines: list[str] = []
-        made: dict[str, str] = {}
-        statement = site.statement
-        for source, dimension in wanted:
-            path = next((p for one in site.signatures if (p := origin(one, source))), None)
-            argument = site.argument(path) if path else None
-            if argument is None or statement is None:
-                return Refusal(f"{source} is not an argument that the call in source shows")
+        names: dict[str, str] = {}
+        for path, dimension, sizes in marks:
+            argument = site.argument(path)
+            if argument is None:
+                return Refusal(f"{wanted[0][0]} is not an argument that the call in source shows")
             key = ast.dump(argument.node)
-            if key not in made:
-                named = site.named(argument, source.partition("[")[0].partition(".")[0])
+            if key not in names:
+                named = site.named(argument, _name(subject, path))
                 if named is None:
-                    return Refusal(f"{source} is computed inside the call; give it a name before the call")
+                    return Refusal(
+                        f"{wanted[0][0]} is computed inside the call; give it a name before the call"
+                    )
                 expression, extra, changes = named
-                made[key] = (
-                    expression[: len(expression) - len(argument.rest)] if argument.rest else expression
-                )
-                lines.extend(extra)
-                edits.extend(changes)
-            expression = made[key] + argument.rest
-            mark = f"{function}({expression}, {dimension})"
-            if mark not in lines:
-                lines.append(mark)
-            if mark not in texts:
-                texts.append(mark)
-        if statement is not None:
-            edits.append(site.file.before(statement, lines))
-        edits.extend(site.file.torch_import())
+                names[key] = expression.removesuffix(argument.rest)
+                lines += extra
+                edits += changes
+            # Sizes 0 and 1 are compiled apart, unless the dimension is unbacked: nothing is assumed of it.
+            small = bool(_SMALL & sizes)
+            unbacked = unbacked or small
+            function = "torch._dynamo.decorators.mark_unbacked" if small else "torch._dynamo.mark_dynamic"
+            mark = f"{function}({names[key]}{argument.rest}, {dimension})"
+            lines += [mark] if mark not in lines else []
+            texts += [mark] if mark not in texts else []
+        edits += [site.file.before(site.statement, lines), *site.file.torch_import()]
     if not edits:
         return Refusal("no call in your own files is known to have caused these compiles")
+    rule = "mark-unbacked" if unbacked else "mark-dynamic"
     return Candidate(rule, f"call {' and '.join(texts)} before the call", tuple(dict.fromkeys(edits)))
+
+
+def _varying(
+    signatures: Sequence[Signature], wanted: tuple[tuple[str, int], ...]
+) -> list[tuple[str, int, set[int]]] | None:
+    """(argument, dimension, sizes seen) of what is wanted and of all else that varied between the calls.
+
+    Dynamo names only the first dimension that did not fit, and what varies together must be marked together.
+    None where a wanted one is no argument.
+    """
+    sizes: dict[tuple[str, int], set[int]] = {}
+    for one in signatures:
+        for path, tensor in tensors(one):
+            for dimension, seen in enumerate(tensor["shape"]):
+                sizes.setdefault((path, dimension), set()).add(seen)
+    marks = {key for key, seen in sizes.items() if len(seen) > 1}
+    for source, dimension in wanted:
+        at = next((found for one in signatures if (found := origin(one, source))), None)
+        if at is None:
+            return None
+        marks.add((at, dimension))
+    return [(path, dimension, sizes.get((path, dimension), set())) for path, dimension in sorted(marks)]
+
+
+def _name(subject: Subject, path: str) -> str:
+    """What the function calls an argument; a name for a variable that holds it."""
+    for one in subject.signatures:
+        for local, argument in one.origins.items():
+            if argument == path:
+                return local.partition("[")[0]
+    return "argument"
 
 
 def dynamic(subject: Subject, files: Files) -> list[Proposal]:

@@ -191,11 +191,35 @@ def test_a_method_compiled_in_its_class_does_not_show_self(tmp_path: Path) -> No
     assert "mark_dynamic(x, 0)" in changed(found[0], files, path)
 
 
-def test_sizes_0_and_1_take_an_unbacked_dimension(tmp_path: Path) -> None:
-    guard = replace(SIZE, values=("3", "1"))
-    found, files, path = proposals(tmp_path, "f = torch.compile(g)\nf(x)\n", "f(x)", guard=guard)
-    assert rules(found) == ["mark-unbacked", "dynamic-true"]
-    assert "torch._dynamo.decorators.mark_unbacked(x, 0)\nf(x)" in changed(found[0], files, path)
+def tensor(*shape: int) -> dict[str, object]:
+    return {"tensor": {"shape": list(shape), "dtype": "float32", "device": "cpu", "requires_grad": False}}
+
+
+def test_what_varied_together_is_marked_together(tmp_path: Path) -> None:
+    source = "f = torch.compile(g)\nf(x, mask)\n"
+    _, _, path = proposals(tmp_path, source, "f(x, mask)")
+    calls = [
+        signature(
+            place(path, "f(x, mask)"),
+            "args[0]",
+            ("x", "mask"),
+            0,
+            arguments={"args": [tensor(*a), tensor(b)], "kwargs": {}},
+        )
+        for a, b in (((4, 7, 3), 7), ((6, 5, 3), 5), ((6, 5, 3), 1))
+    ]
+    base = SAMPLES["recompiles"]
+    finding = recompile(SIZE, Location(str(path), 3))
+    report = replace(base, run=replace(base.run, targets=()), findings=(finding,), signatures=tuple(calls))
+    files = Files()
+    found = propose(subject(finding, report, str(path)), files)
+    assert changed(found[0], files, path).splitlines()[1:] == [
+        "torch._dynamo.mark_dynamic(x, 0)",
+        "torch._dynamo.mark_dynamic(x, 1)",
+        "torch._dynamo.decorators.mark_unbacked(mask, 0)",  # size 1 is compiled apart
+        "f(x, mask)",
+    ]
+    assert rules(found) == ["mark-unbacked", "refused"]
 
 
 def test_a_file_without_the_name_torch_gets_it(tmp_path: Path) -> None:
