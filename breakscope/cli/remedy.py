@@ -79,6 +79,7 @@ def add(app: typer.Typer) -> None:
 def shown(report: Report, found: dict[str, Suggestion]) -> str:
     """The suggestions as text, in the order of the report's findings."""
     lines: list[str] = []
+    diffs: set[str] = set()
     for finding in report.findings:
         suggestion = found.get(finding.fingerprint)
         if suggestion is None:
@@ -92,7 +93,11 @@ def shown(report: Report, found: dict[str, Suggestion]) -> str:
             lines.append(f"    {suggestion.why}")
             if caveat := suggestion.evidence.get("caveat"):
                 lines.append(f"    but: {caveat}")
-            lines += [f"      {line}" for line in suggestion.diff.splitlines()]
+            if suggestion.diff in diffs:
+                lines.append("    the change is the one above")
+            else:
+                diffs.add(suggestion.diff)
+                lines += [f"      {line}" for line in suggestion.diff.splitlines()]
         lines.append("")
     if not lines:
         return "no recompiles to treat\n"

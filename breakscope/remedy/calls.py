@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from breakscope.model import Compiled, Signature
-from breakscope.remedy.candidate import Edit
+from breakscope.remedy.candidate import Edit, Refusal, Subject
 from breakscope.remedy.source import File, Files
 
 _ARGUMENT = re.compile(r"(?:args\[(?P<index>\d+)\]|kwargs\['(?P<name>\w+)'\])(?P<rest>.*)$")
@@ -126,6 +126,18 @@ def origin(signature: Signature, source: str) -> str | None:
 
 def _leads(name: str, source: str) -> bool:
     return source == name or (source.startswith(name) and source[len(name)] == "[")
+
+
+def hidden(subject: Subject, source: str) -> Refusal:
+    """Why a value cannot be changed at the call: it is not typed there, or is made behind it."""
+    passed = any(origin(one, source) for one in subject.signatures)
+    broken = any(one.kind == "graph_break" for one in subject.report.findings)
+    if not passed and broken and source.partition(".")[0] != "self":
+        return Refusal(
+            f"{source} is not passed by the outermost call but reaches {subject.finding.location.function} "
+            "across a graph break: repair the break (breakscope fix), and it is no input any more"
+        )
+    return Refusal(f"{source} is not an argument that the call in source shows")
 
 
 def compiling(name: str, targets: Iterable[Compiled], files: Files) -> tuple[File, ast.expr] | None:

@@ -10,13 +10,11 @@ from typing import Any
 from breakscope.capture.settings import Settings
 from breakscope.child.launch import Program
 from breakscope.model import Finding, Report, Suggestion
-from breakscope.remedy import limits, shapes
+from breakscope.remedy import limits
 from breakscope.remedy.candidate import Candidate, Proposal, Refusal, Subject, subject
 from breakscope.remedy.propose import propose
 from breakscope.remedy.prove import Prover, Verdict, diff
 from breakscope.remedy.source import Files
-
-_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,7 @@ def remedies(
         # An older report does not know the calls; the run below does.
         if any(isinstance(one, Candidate) for one in proposals) or not report.signatures:
             if prover is None:
-                progress("running the script as it is")
-                prover = Prover(what, settings, folder, timeout_s, files)
+                prover = Prover(what, settings, folder, timeout_s, files, progress)
             # From here on what the script is now counts, not what it was when it was scanned.
             again = next(
                 (f for f in prover.before.report.findings if f.fingerprint == finding.fingerprint), None
@@ -68,7 +65,7 @@ def remedies(
                 continue
             about = subject(again, prover.before.report, what.path)
             proposals = propose(about, files)
-            tried = _try_all(about, proposals, prover, files, progress)
+            tried = _try_all(about, proposals, prover)
         found[finding.fingerprint] = _suggestion(about, proposals, tried, files)
     return found
 
@@ -102,72 +99,15 @@ def _selected(finding: Finding, select: Collection[str]) -> bool:
     return not select or any(finding.code == one or finding.fingerprint.startswith(one) for one in select)
 
 
-def _try_all(
-    about: Subject,
-    proposals: list[Proposal],
-    prover: Prover,
-    files: Files,
-    progress: Callable[[str], None],
-) -> list[_Tried]:
+def _try_all(about: Subject, proposals: list[Proposal], prover: Prover) -> list[_Tried]:
     """Try candidates until one is proved."""
     tried: list[_Tried] = []
     for proposal in proposals:
-        if isinstance(proposal, Refusal):
-            continue
-        one = _try(about, proposal, prover, files, progress)
-        tried.append(one)
-        if one.verdict.proved:
-            break
+        if isinstance(proposal, Candidate):
+            tried.append(_Tried(proposal, prover.try_(proposal, about.finding)))
+            if tried[-1].verdict.proved:
+                break
     return tried
-
-
-def _try(
-    about: Subject, candidate: Candidate, prover: Prover, files: Files, progress: Callable[[str], None]
-) -> _Tried:
-    """Try one candidate; where a marked dimension uncovers the next one, mark that too."""
-    finding = about.finding
-    progress(f"{finding.code} {finding.location.function}: {candidate.summary}")
-    one = _Tried(candidate, prover.try_(candidate, finding))
-    more: list[tuple[str, int]] = []
-    for _ in range(_ROUNDS):
-        if one.verdict.proved or one.verdict.after is None or not candidate.rule.startswith("mark-"):
-            break
-        uncovered = _uncovered(about, one.verdict)
-        if not uncovered or uncovered[0] in more:
-            break
-        more += uncovered
-        wider = next(
-            (
-                p
-                for p in shapes.size(about, files, tuple(more))
-                if isinstance(p, Candidate) and p.rule == candidate.rule
-            ),
-            None,
-        )
-        if wider is None:
-            break
-        progress(f"{finding.code} {finding.location.function}: {wider.summary}")
-        one = _Tried(wider, prover.try_(wider, finding))
-    return one
-
-
-def _uncovered(about: Subject, verdict: Verdict) -> list[tuple[str, int]]:
-    """Dimensions for which the same function was compiled again once the first one was marked."""
-    assert verdict.after is not None
-    return [
-        (one.guard.source, one.guard.dimension)
-        for one in verdict.after.report.findings
-        if one.guard is not None
-        and one.guard.cause == "size"
-        and one.guard.source is not None
-        and one.guard.dimension is not None
-        and one.location.function == about.finding.location.function
-        and (one.guard.source, one.guard.dimension) != _own(about.finding)
-    ]
-
-
-def _own(finding: Finding) -> tuple[str | None, int | None]:
-    return (finding.guard.source, finding.guard.dimension) if finding.guard else (None, None)
 
 
 def _suggestion(about: Subject, proposals: list[Proposal], tried: list[_Tried], files: Files) -> Suggestion:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -56,18 +56,27 @@ class Prover:
     Args:
         folder: gets the files of all runs; the caller removes it.
         timeout_s: for one run of the script.
+        progress: told of each run before it begins.
     """
 
     def __init__(
-        self, what: Program, settings: Settings, folder: Path, timeout_s: float | None, files: Files
+        self,
+        what: Program,
+        settings: Settings,
+        folder: Path,
+        timeout_s: float | None,
+        files: Files,
+        progress: Callable[[str], None],
     ) -> None:
         self._what = what
         self._settings = settings
         self._folder = folder
         self._timeout_s = timeout_s
         self._files = files
+        self._progress = progress
         self._trials: dict[str, Trial] = {}
         self._second: Trial | None = None
+        progress("running the script as it is")
         self.before = self._run("before", (), {})
 
     def try_(self, candidate: Candidate, finding: Finding) -> Verdict:
@@ -80,6 +89,7 @@ class Prover:
             return Verdict(False, False, _FORBIDDEN[candidate.forbids], {}, None)
         key = hashlib.sha256(repr((candidate.edits, candidate.settings)).encode()).hexdigest()[:16]
         if key not in self._trials:
+            self._progress(f"{finding.code} {finding.location.function}: {candidate.summary}")
             self._trials[key] = self._run(key, candidate.edits, candidate.settings)
         return self._judge(self._trials[key], candidate, finding)
 
@@ -147,6 +157,7 @@ class Prover:
     def _again(self) -> Trial:
         """The script as it is, a second time: what differs there is not a remedy's doing."""
         if self._second is None:
+            self._progress("running the script as it is, once more")
             self._second = self._run("again", (), {})
         return self._second
 

@@ -6,7 +6,7 @@ import ast
 import re
 
 from breakscope.model import Guard
-from breakscope.remedy.calls import sites
+from breakscope.remedy.calls import hidden, sites
 from breakscope.remedy.candidate import Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.remedy.shapes import dynamic
 from breakscope.remedy.source import File, Files
@@ -45,7 +45,7 @@ def float_value(subject: Subject, files: Files) -> list[Proposal]:
             named = next((k.value for k in site.call.keywords if k.arg == source), None)
             if named is None:
                 return [
-                    Refusal(f"{source} is not an argument that the call in source shows"),
+                    hidden(subject, source),
                     *dynamic(subject, files),
                 ]
             node = named

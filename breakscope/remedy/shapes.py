@@ -7,19 +7,15 @@ from collections.abc import Sequence
 
 from breakscope.diagnose.warmup import tensors
 from breakscope.model import Guard, Signature
-from breakscope.remedy.calls import Site, compiling, is_simple, origin, sites
+from breakscope.remedy.calls import Site, compiling, hidden, is_simple, origin, sites
 from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.remedy.source import Files
 
 _SMALL = {0, 1}
 
 
-def size(subject: Subject, files: Files, more: tuple[tuple[str, int], ...] = ()) -> list[Proposal]:
-    """For a size that varied: marks on it, and on what varied with it, at the call; else ``dynamic=True``.
-
-    Args:
-        more: further (source, dimension) to mark, learnt from a trial in which they came up.
-    """
+def size(subject: Subject, files: Files) -> list[Proposal]:
+    """For a size that varied: marks on it, and on what varied with it, at the call; else ``dynamic=True``."""
     guard = _guard(subject)
     if "Guard failed on a parameter" in guard.expression:
         return [Refusal(f"{guard.source} is a parameter, and changes its own shape: keep it the same")]
@@ -28,32 +24,30 @@ def size(subject: Subject, files: Files, more: tuple[tuple[str, int], ...] = ())
             *dynamic(subject, files),
             Refusal(f"the code was compiled under a condition on sizes, {guard.expected}: no mark lifts it"),
         ]
-    return [_marked(subject, files, ((guard.source, guard.dimension), *more)), *dynamic(subject, files)]
+    return [_marked(subject, files, guard.source, guard.dimension), *dynamic(subject, files)]
 
 
-def _marked(subject: Subject, files: Files, wanted: tuple[tuple[str, int], ...]) -> Proposal:
+def _marked(subject: Subject, files: Files, source: str, dimension: int) -> Proposal:
     """Marks on every dimension that varied, in front of every call that caused a compile."""
     edits: list[Edit] = []
     texts: list[str] = []
     unbacked = False
     for site in sites(subject.signatures, files):
         entry = site.signatures[0].entry
-        marks = _varying([one for one in subject.signatures if one.entry == entry], wanted)
+        marks = _varying([one for one in subject.signatures if one.entry == entry], source, dimension)
         if marks is None or site.statement is None:
-            return Refusal(f"{wanted[0][0]} is not an argument that the call in source shows")
+            return hidden(subject, source)
         lines: list[str] = []
         names: dict[str, str] = {}
-        for path, dimension, sizes in marks:
+        for path, at, sizes in marks:
             argument = site.argument(path)
             if argument is None:
-                return Refusal(f"{wanted[0][0]} is not an argument that the call in source shows")
+                return hidden(subject, source)
             key = ast.dump(argument.node)
             if key not in names:
                 named = site.named(argument, _name(subject, path))
                 if named is None:
-                    return Refusal(
-                        f"{wanted[0][0]} is computed inside the call; give it a name before the call"
-                    )
+                    return Refusal(f"{source} is computed inside the call; give it a name before the call")
                 expression, extra, changes = named
                 names[key] = expression.removesuffix(argument.rest)
                 lines += extra
@@ -62,7 +56,7 @@ def _marked(subject: Subject, files: Files, wanted: tuple[tuple[str, int], ...])
             small = bool(_SMALL & sizes)
             unbacked = unbacked or small
             function = "torch._dynamo.decorators.mark_unbacked" if small else "torch._dynamo.mark_dynamic"
-            mark = f"{function}({names[key]}{argument.rest}, {dimension})"
+            mark = f"{function}({names[key]}{argument.rest}, {at})"
             lines += [mark] if mark not in lines else []
             texts += [mark] if mark not in texts else []
         edits += [site.file.before(site.statement, lines), *site.file.torch_import()]
@@ -73,25 +67,23 @@ def _marked(subject: Subject, files: Files, wanted: tuple[tuple[str, int], ...])
 
 
 def _varying(
-    signatures: Sequence[Signature], wanted: tuple[tuple[str, int], ...]
+    signatures: Sequence[Signature], source: str, dimension: int
 ) -> list[tuple[str, int, set[int]]] | None:
-    """(argument, dimension, sizes seen) of what is wanted and of all else that varied between the calls.
+    """(argument, dimension, sizes seen) of what Dynamo named and of all else that varied between the calls.
 
     Dynamo names only the first dimension that did not fit, and what varies together must be marked together.
-    None where a wanted one is no argument.
+    None where the one that it named is no argument.
     """
     sizes: dict[tuple[str, int], set[int]] = {}
     for one in signatures:
         for path, tensor in tensors(one):
-            for dimension, seen in enumerate(tensor["shape"]):
-                sizes.setdefault((path, dimension), set()).add(seen)
-    marks = {key for key, seen in sizes.items() if len(seen) > 1}
-    for source, dimension in wanted:
-        at = next((found for one in signatures if (found := origin(one, source))), None)
-        if at is None:
-            return None
-        marks.add((at, dimension))
-    return [(path, dimension, sizes.get((path, dimension), set())) for path, dimension in sorted(marks)]
+            for at, seen in enumerate(tensor["shape"]):
+                sizes.setdefault((path, at), set()).add(seen)
+    named = next((found for one in signatures if (found := origin(one, source))), None)
+    if named is None:
+        return None
+    marks = {(named, dimension), *(key for key, seen in sizes.items() if len(seen) > 1)}
+    return [(*key, sizes.get(key, set())) for key in sorted(marks)]
 
 
 def _name(subject: Subject, path: str) -> str:
@@ -163,7 +155,7 @@ def _wrap(subject: Subject, files: Files, suffix: str, rule: str, caveat: str, f
         path = next((p for one in site.signatures if (p := origin(one, source))), None)
         argument = site.argument(path) if path else None
         if argument is None or argument.rest:
-            return Refusal(f"{source} is not an argument that the call in source shows")
+            return hidden(subject, source)
         text = _called(site, argument.node, suffix)
         edits.append(site.file.replace(argument.node, text))
     if not edits:
