@@ -21,14 +21,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from breakscope import overlay
 from breakscope.capture import events, targets
+from breakscope.capture.clock import Clock
 from breakscope.capture.events import Counters, Event, EventList, EventWriter
 from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
-from breakscope.child import imports
+from breakscope.child import imports, tracebacks
+from breakscope.child.tracebacks import PACKAGE
 from breakscope.diagnose.owners import owner_of
-
-PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
 
 
 def start(settings_text: str) -> None:
@@ -51,6 +52,7 @@ class Agent:
         self.counters = counters
         self._sink = sink
         self._began = time.perf_counter()
+        self.clock = Clock(self._emit_raw, counters, time.perf_counter_ns(), sample=settings.cost)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._local = threading.local()
         self._redactor = Redactor()
@@ -65,6 +67,8 @@ class Agent:
         self.start_event()
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
+        if self.settings.fixes is not None:
+            overlay.install(self.settings.fixes, self.settings.script)
         if self.settings.function is not None:
             targets.install(
                 targets.Target.parse(self.settings.function),
@@ -76,13 +80,13 @@ class Agent:
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
-        self.emit(events.START, pid=os.getpid(), python=platform.python_version())
+        self.emit(events.START, pid=os.getpid(), python=platform.python_version(), cost=self.settings.cost)
 
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""
         from breakscope.capture import dynamo
 
-        sys.excepthook = _without_our_frames(sys.excepthook)
+        sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
         self.dynamo = dynamo.TorchHooks(self)
         self.dynamo.install()
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)
@@ -90,11 +94,16 @@ class Agent:
     def _end(self) -> None:
         if self.dynamo is not None:
             self.dynamo.finish()
+        self.guarded("the last steps are not timed", self.clock.finish)
         if self._sink.failed is not None:
             sys.__stderr__ and print(
                 f"breakscope: the capture stopped: {self._sink.failed}", file=sys.__stderr__
             )
         self.emit(events.END)
+
+    def _emit_raw(self, kind: str, **fields: Any) -> None:
+        # Numbers of ours: nothing in them to redact, and many.
+        self._sink.write({"t": kind, **fields})
 
     def _forked(self) -> None:
         # A forked worker keeps its hooks, but what it counts is not the script's.
@@ -127,12 +136,17 @@ class Agent:
         slots = self.counters.slots
         if done > slots[events.SLOT_STEPS]:
             slots[events.SLOT_STEPS] = done
+            if done == 1:
+                self.clock.restart()  # what were calls until now are steps
+            self.clock.step_ended()
             self._stop_after(done)
 
     def outermost_call_ended(self) -> None:
         """Count one outermost call of something compiled."""
         self.counters.slots[events.SLOT_CALLS] += 1
+        self.clock.returned()
         if not self._optimizers:
+            self.clock.step_ended()
             self._stop_after(self.counters.slots[events.SLOT_CALLS])
 
     def _stop_after(self, done: int) -> None:
@@ -220,32 +234,3 @@ def _calling_frame() -> types.FrameType | None:
             return frame
         frame = frame.f_back
     return None
-
-
-def _without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """``sys.excepthook`` that shows the script's traceback as it would be without us."""
-
-    def excepthook(
-        kind: type[BaseException], error: BaseException, _trace: types.TracebackType | None
-    ) -> None:
-        seen: set[int] = set()
-        link: BaseException | None = error
-        while link is not None and id(link) not in seen:
-            seen.add(id(link))
-            link.__traceback__ = _strip(link.__traceback__)
-            link = link.__cause__ or link.__context__
-        hook(kind, error, error.__traceback__)
-
-    return excepthook
-
-
-def _strip(trace: types.TracebackType | None) -> types.TracebackType | None:
-    kept = []
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(PACKAGE):
-            kept.append(trace)
-        trace = trace.tb_next
-    rest: types.TracebackType | None = None
-    for entry in reversed(kept):
-        rest = types.TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return rest

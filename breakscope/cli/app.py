@@ -17,7 +17,7 @@ def _version(wanted: bool) -> None:
 
 def command() -> Any:
     """The click command that holds every command of ours."""
-    from breakscope.cli import check, config, diff, explain, report, scan, schema
+    from breakscope.cli import check, config, diff, explain, remedy, report, scan, schema
 
     app = typer.Typer(
         name="breakscope",
@@ -36,7 +36,7 @@ def command() -> Any:
     ) -> None:
         pass
 
-    for module in (scan, report, check, diff, explain, config, schema):
+    for module in (scan, report, check, remedy, diff, explain, config, schema):
         module.add(app)
     group: Any = typer.main.get_command(app)
     group.commands["check"].inherit(group.commands["scan"])

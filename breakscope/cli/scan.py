@@ -92,6 +92,13 @@ def add(app: typer.Typer) -> None:
             bool,
             typer.Option("--keep-fullgraph", help="Leave fullgraph=True in force: the first break raises."),
         ] = False,
+        cost: Annotated[
+            bool,
+            typer.Option(
+                "--cost/--no-cost",
+                help="Time the regions of up to 60 steady steps, to know what each site costs.",
+            ),
+        ] = True,
         steps: Annotated[
             int | None,
             typer.Option(
@@ -120,6 +127,7 @@ def add(app: typer.Typer) -> None:
             mode=mode,
             dynamic=dynamic,
             keep_fullgraph=keep_fullgraph,
+            cost=cost,
             steps=steps,
             timeout=timeout,
             output=output,
@@ -141,6 +149,7 @@ def run(
     mode: str | None,
     dynamic: str,
     keep_fullgraph: bool,
+    cost: bool,
     steps: int | None,
     timeout: float | None,
     output: Path | None,
@@ -157,7 +166,9 @@ def run(
         raise UsageError("name a module after -m" if module else "name a script to scan")
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")
-    settings = Settings(compile_, str(backend), mode, Dynamic(dynamic).value, keep_fullgraph, steps)
+    settings = Settings(
+        compile_, str(backend), mode, Dynamic(dynamic).value, keep_fullgraph, steps, cost=cost
+    )
     what = program(words[0], words[1:], module=module)
     return engine.scan(what, settings, output=output, timeout_s=timeout, live=live)
 
