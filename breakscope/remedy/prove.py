@@ -67,7 +67,7 @@ class Prover:
         progress: Callable[[str], None],
     ) -> None:
         self._what = what
-        self._settings = settings
+        self._settings = replace(settings, cost=False)  # counted, not timed
         self._folder = folder
         self._timeout_s = timeout_s
         self._files = files
