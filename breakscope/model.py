@@ -324,6 +324,7 @@ class Signature:
         training: the module's mode; None for a function.
         grad, inference: whether gradients, and inference mode, were on.
         autocast: device type and dtype of autocast, "cuda bfloat16"; None where it was off.
+        number: which outermost call it was, from 0; a step may have several.
     """
 
     compile_id: str | None
@@ -341,6 +342,7 @@ class Signature:
     inference: bool
     autocast: str | None
     step: int | None
+    number: int | None = None
     rank: int = 0
 
 
