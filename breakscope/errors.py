@@ -63,3 +63,9 @@ class UnknownCodeError(UsageError):
     """``breakscope explain`` was asked for a code that nobody has."""
 
     slug = "unknown-code"
+
+
+class TraceError(UsageError):
+    """A trace or log cannot be imported: missing, unreadable, empty, or no trace."""
+
+    slug = "trace"

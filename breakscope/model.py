@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 FindingKind = Literal["graph_break", "recompile", "skip"]
 Owner = Literal["project", "library", "torch"]
-Status = Literal["ok", "script_error", "timeout", "interrupted", "killed"]
+# "unknown": an imported trace does not tell how its job ended.
+Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
 
 GuardCause = Literal[
@@ -359,8 +360,8 @@ class Totals:
     crossings: int | None
     recompiles: int
     skips: int
-    regions: int
-    ops: int
+    regions: int | None
+    ops: int | None
     steps: int | None
 
 

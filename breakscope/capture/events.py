@@ -36,6 +36,30 @@ NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way
 
+# Of Dynamo's compilation_metrics (99 fields, whole configurations among them) these travel.
+METRIC_FIELDS = (
+    "co_name",
+    "co_filename",
+    "co_firstlineno",
+    "cache_size",
+    "graph_op_count",
+    "fail_type",
+    "fail_reason",
+    "fail_user_frame_filename",
+    "fail_user_frame_lineno",
+    "restart_reasons",
+    "recompile_reason",
+    "cudagraph_skip_reason",
+    "is_forward",
+    "start_time_us",
+    "duration_us",
+    "dynamo_cumulative_compile_time_us",
+    "aot_autograd_cumulative_compile_time_us",
+    "inductor_cumulative_compile_time_us",
+    "triton_compile_time_us",
+    "guard_latency_us",
+)
+
 SLOTS = 65_536
 SLOT_STEPS = 0
 SLOT_CALLS = 1

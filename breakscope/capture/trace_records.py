@@ -9,34 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from breakscope.capture import compat, events, live_values
+from breakscope.capture.events import METRIC_FIELDS
 from breakscope.capture.frames import Compile, Frames, frame_fields
 from breakscope.diagnose import guards, records
 
 if TYPE_CHECKING:
     from breakscope.capture.agent import Agent
-
-METRIC_FIELDS = (
-    "co_name",
-    "co_filename",
-    "co_firstlineno",
-    "cache_size",
-    "graph_op_count",
-    "fail_type",
-    "fail_reason",
-    "fail_user_frame_filename",
-    "fail_user_frame_lineno",
-    "restart_reasons",
-    "recompile_reason",
-    "cudagraph_skip_reason",
-    "is_forward",
-    "start_time_us",
-    "duration_us",
-    "dynamo_cumulative_compile_time_us",
-    "aot_autograd_cumulative_compile_time_us",
-    "inductor_cumulative_compile_time_us",
-    "triton_compile_time_us",
-    "guard_latency_us",
-)
 
 
 class TraceHandler(logging.Handler):

@@ -144,7 +144,7 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")
     location = places.location(records.RawFrame(file, line, name, None), None)
-    step = event.get("step", 0)
+    step = event.get("step")
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,
@@ -170,7 +170,9 @@ def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]
     return Totals(
         sites=len(breaks),
         occurrences=sum(f.counts.occurrences for f in breaks),
-        crossings=None if None in crossings else sum(c for c in crossings if c is not None),
+        crossings=None
+        if None in crossings or found.slots is None
+        else sum(c for c in crossings if c is not None),
         recompiles=sum(not recompile.refused for recompile in found.recompiles),
         skips=len(skipped),
         regions=len(regions),

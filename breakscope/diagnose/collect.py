@@ -64,7 +64,7 @@ class Break:
     inlined: int | None
     site: int | None
     counting: int | None
-    step: int
+    step: int | None
     skips: bool
 
 
@@ -80,7 +80,7 @@ class Recompile:
     compile_id: str | None
     frame: FrameRef | None
     values: dict[str, str]
-    step: int
+    step: int | None
     refused: bool = False
 
 
@@ -94,11 +94,11 @@ class Skip:
     """
 
     frame: FrameRef
-    slot: int
+    slot: int | None
     site: int | None
     limit: bool
     why: str | None
-    step: int
+    step: int | None
     counting: int | None = None
     depth: int | None = None
 
@@ -108,7 +108,7 @@ class RegionEvent:
     """A compiled graph. ``slot`` counts its runs."""
 
     compile_id: str | None
-    slot: int
+    slot: int | None
     ops: int
     breaks: bool
     site: int | None
@@ -168,7 +168,7 @@ def is_limit(metrics: dict[str, Any]) -> bool:
 
 
 def _take(found: Collected, event: Event) -> None:
-    step = event.get("step" if found.by_optimizer else "call", 0)
+    step = event.get("step" if found.by_optimizer else "call")  # a trace knows of no steps
     kind = event["t"]
     frame = FrameRef.read(event.get("frame"))
     if kind == "graph_break":

@@ -69,6 +69,7 @@ def _finding(cause: Cause, places: Places) -> Finding:
     stack = places.stack(raw)
     # A value that entered a resumed function is named by its line, which a fingerprint must not have.
     about = re.sub(r"\bline \d+", "line", f"{cause.guard.source} {cause.guard.dimension}")
+    steps = [r.step for r in cause.recompiles if r.step is not None]
     return Finding(
         fingerprint=places.fingerprint(code, location, about),
         code=code,
@@ -87,8 +88,8 @@ def _finding(cause: Cause, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         guard=cause.guard,
-        first_step=min(r.step for r in cause.recompiles),
-        last_step=max(r.step for r in cause.recompiles),
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
     )
 
 

@@ -13,7 +13,7 @@ The reason itself is a chain of blocks when handling one break met another (a br
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.+)$')
 _CARETS = re.compile(r"^ {4,}[~^ ]*[~^][~^ ]*$")
@@ -35,12 +35,19 @@ GRACELESS = "Failed to handle graph break gracefully"
 
 @dataclass(frozen=True, slots=True)
 class RawFrame:
-    """A frame as Dynamo printed it; the name of a resume function is already that of its function."""
+    """A frame as Dynamo printed it; the name of a resume function is already that of its function.
+
+    Attributes:
+        carets: the first character that ``^`` underlines and the one after the last, counted from 0 in
+            ``source``; all of it where Python left them out because they would underline the whole line.
+            None where the version of torch prints none.
+    """
 
     file: str
     line: int
     name: str
     source: str | None
+    carets: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +148,28 @@ def parse_frames(text: str) -> tuple[RawFrame, ...]:
             continue
         following = lines[index + 1] if index + 1 < len(lines) else ""
         source = following.strip() if following.startswith("    ") and not _CARETS.match(following) else None
-        frame = RawFrame(match["file"], int(match["line"]), unresumed(match["name"]), source or None)
+        below = lines[index + 2] if source and index + 2 < len(lines) else ""
+        frame = RawFrame(
+            match["file"], int(match["line"]), unresumed(match["name"]), source or None, _underlined(below)
+        )
         resumed = _RESUME.match(match["name"]) is not None
         if resumed and frames and (frames[-1].file, frames[-1].name) == (frame.file, frame.name):
             frames.pop()  # the resumed half of the function that is already on the path
         frames.append(frame)
-    while frames and is_polyfill(frames[-1].file):
-        frames.pop()
-    return tuple(frame for frame in frames if not is_polyfill(frame.file))
+    kept = [frame for frame in frames if not is_polyfill(frame.file)]
+    if any(frame.carets for frame in kept):
+        kept = [
+            replace(frame, carets=(0, len(frame.source))) if frame.source and not frame.carets else frame
+            for frame in kept
+        ]
+    return tuple(kept)
+
+
+def _underlined(line: str) -> tuple[int, int] | None:
+    """Where a line of carets begins and ends, without the four blanks of a traceback."""
+    if not _CARETS.match(line):
+        return None
+    return len(line) - len(line.lstrip()) - 4, len(line.rstrip()) - 4
 
 
 def is_polyfill(file: str) -> bool:

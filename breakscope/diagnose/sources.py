@@ -54,6 +54,29 @@ class Sources:
             return byte_offset + 1
         return len(line.encode("utf-8")[:byte_offset].decode("utf-8", errors="replace")) + 1
 
+    def underlined(self, file: str, number: int, text: str, carets: tuple[int, int]) -> Position | None:
+        """The position that carets show under the text of a line; None where it cannot be told.
+
+        Args:
+            text: the line without its indentation; it must be what the file holds now.
+            carets: first character and the one after the last, counted from 0 in ``text``.
+        """
+        line = self.line(file, number)
+        if line is None or line.strip() != text:
+            return None
+        indent = len(line) - len(line.lstrip())
+        first, last = (len(line[: indent + offset].encode()) for offset in carets)
+        if carets != (0, len(text)):
+            return number, first, number, last
+        # The whole line, or an expression of several lines. Only a statement that begins here can be meant.
+        tree = self._tree(file)
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.stmt) and (node.lineno, node.col_offset) == (number, first):
+                extent = (number, first, node.end_lineno or number, node.end_col_offset or last)
+                part = self.narrow(file, extent)
+                return part if isinstance(node, ast.Expr) or part != extent else None
+        return None
+
     def function(self, file: str, number: int, name: str) -> Span | None:
         """The innermost function called ``name`` that contains a line."""
         around = [s for s in self._spans(file) if s.name == name and s.first <= number <= s.last]
