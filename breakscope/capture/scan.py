@@ -83,7 +83,7 @@ def scan(
         raise OutputError(f"cannot write the report to {output}: it is a directory")
     with launch.workspace(place.parent) as folder:
         seen = observe(what, settings, folder, timeout_s, live=live)
-        _save(seen.report, place, keep=output is None)
+        save(seen.report, place, keep=output is None)
     return Scan(seen.report, place, seen.ended.exit_code, _problem(settings, seen))
 
 
@@ -103,7 +103,11 @@ def _problem(settings: Settings, seen: Observed) -> str | None:
     return None
 
 
-def _save(report: Report, place: Path, *, keep: bool) -> None:
+def save(report: Report, place: Path, *, keep: bool) -> None:
+    """Write a report; where ``keep`` is set, a second time under its time, which the next one leaves alone.
+
+    Raises OutputError.
+    """
     schema.save(report, place)
     if keep:
         # The same report under its time, so that the next scan does not take it away.

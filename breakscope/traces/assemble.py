@@ -66,6 +66,7 @@ class Assembler:
         self._functions: dict[Any, dict[str, Any]] = {}
         self._sites: dict[tuple[object, ...], int] = {}
         self._told: set[str] = set()
+        self._latest: tuple[str | None, dict[str, Any] | None] = (None, None)
 
     def take(self, envelope: Envelope) -> None:
         """Take one record. A record of an unexpected shape counts as damaged."""
@@ -167,6 +168,13 @@ class Assembler:
             site=site,
             counting=site,
         )
+        cid, frame = self._latest
+        if not compile_.started and cid == event["cid"] and frame is not None and site is not None:
+            # Some versions of torch report a skipped frame only when its compile is over.
+            self._open.pop(cid)
+            self._place(event, frame)
+            self._skip(envelope, frame, site)
+            return
         compile_.waiting.append(event)
         self._place(event, compile_.frame)
 
@@ -208,6 +216,7 @@ class Assembler:
         for event in compile_.waiting:
             if event.get("frame") is None or event["frame"] != frame:
                 self._place(event, frame)
+        self._latest = cid, frame
         self._on_end(envelope, compile_, metrics, frame)
         self._emit(envelope, events.METRICS, metrics=fields, frame=frame)
 
@@ -252,20 +261,19 @@ class Assembler:
                 site=compile_.site,
                 frame=frame,
             )
-        limit = is_limit(metrics)
-        gave_up = metrics.get("has_guarded_code") is False and compile_.site is not None
-        if frame is not None and (limit or gave_up):
-            self._emit(
-                envelope,
-                events.SKIP,
-                limit=limit,
-                slot=None,
-                site=None if limit else compile_.site,
-                counting=None,
-                depth=None,
-                frame=frame,
-                why=metrics.get("fail_reason") if limit else None,
-            )
+        # Without guards there is no code either. Only newer versions of torch say so in as many words.
+        gave_up = metrics.get("guard_count") is None and compile_.site is not None
+        if frame is not None and is_limit(metrics):
+            self._skip(envelope, frame, None, metrics.get("fail_reason"))
+        elif frame is not None and gave_up:
+            self._skip(envelope, frame, compile_.site)
+
+    def _skip(
+        self, envelope: Envelope, frame: dict[str, Any], site: int | None, limit: str | None = None
+    ) -> None:
+        """Dynamo gave up on a function: for a break at ``site``, or because of the recompile limit."""
+        fields = {"slot": None, "counting": None, "depth": None, "frame": frame}
+        self._emit(envelope, events.SKIP, limit=site is None, site=site, why=limit, **fields)
 
 
 def cid_of(data: dict[str, Any]) -> str | None:

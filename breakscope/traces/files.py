@@ -60,6 +60,16 @@ def rank_of(path: Path) -> int | None:
     return int(found[1]) if found else None
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether a file is one of those that :class:`TraceFile` unpacks. Such a file is complete."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except OSError:
+        return False
+    return start.startswith(_GZIP) or start == _ZSTD
+
+
 class TraceFile:
     """One file, read as plain bytes whatever it is compressed with.
 
