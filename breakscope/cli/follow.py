@@ -44,7 +44,9 @@ def follow(paths: Sequence[Path], *, quiet: bool) -> Report:
                     report = follower.report()
                     if report is not None:
                         elapsed = time.monotonic() - began
-                        view.show(report, f"{follower.files} files, {follower.bytes / 1e6:,.1f} MB, {elapsed:.0f} s")
+                        view.show(
+                            report, f"{follower.files} files, {follower.bytes / 1e6:,.1f} MB, {elapsed:.0f} s"
+                        )
                     # A long report takes long to make: leave most of a core to the job.
                     pause = max(POLL_S, 2 * (time.monotonic() - started))
                 time.sleep(pause)

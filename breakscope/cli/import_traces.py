@@ -101,6 +101,4 @@ def show(report: Report, place: Path, *, limit: int, everything: bool) -> None:
     from breakscope.cli import output
 
     name = "" if place.name == "latest.json" else f" {output.relative(place)}"
-    output.terminal(
-        report, limit=limit, everything=everything, next_steps=output.next_steps(report, name)
-    )
+    output.terminal(report, limit=limit, everything=everything, next_steps=output.next_steps(report, name))

@@ -68,7 +68,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     return Report(
         tool=Tool("breakscope", __version__),
         run=_run(found, outcome),
-        totals=_totals(found, made, regions),
+        totals=_totals(found, made[: len(site_findings)], regions),
         reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
@@ -115,6 +115,7 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
     """Compiles that failed with an error and no graph break of their own (fullgraph=True, a crash)."""
     explained = {b.compile_id for b in found.breaks}
     fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
+    paths = {event["cid"]: records.parse_error_frames(event["payload"]) for event in found.errors}
     made: list[Finding] = []
     lost: list[Unattributed] = []
     for event in found.metrics:
@@ -123,7 +124,7 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(event, places, fullgraph=fullgraph)
+        finding = _failure(event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -132,10 +133,25 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
     return made, lost
 
 
-def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None:
+def _failure(
+    event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
+) -> Finding | None:
+    """The finding of a compile that failed.
+
+    Args:
+        path: how one got there, from the error's text; empty where that does not say.
+    """
     metrics = event["metrics"]
-    file = metrics.get("fail_user_frame_filename") or metrics.get("co_filename")
-    line = metrics.get("fail_user_frame_lineno") or metrics.get("co_firstlineno")
+    file = metrics.get("fail_user_frame_filename")
+    line = metrics.get("fail_user_frame_lineno")
+    if file is not None and records.is_polyfill(file):
+        file = None
+    if path and (file is None or (path[-1].file, path[-1].line) == (file, line)):
+        file, line = path[-1].file, path[-1].line
+    else:
+        path = ()  # where there is one, it leads to the call of what failed
+    if file is None or line is None:
+        file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
     if file is None or line is None:
         return None
     said_no = metrics["fail_type"] in ("Unsupported", "UserError")
@@ -143,7 +159,9 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")
-    location = places.location(records.RawFrame(file, line, name, None), None)
+    frame = path[-1] if path else records.RawFrame(file, line, name, None)
+    location = places.location(frame, None)
+    stack = places.stack(path)
     step = event.get("step")
     return Finding(
         fingerprint=places.fingerprint(code, location),
@@ -155,16 +173,16 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
         explanation=reason.explanation or catalog.entry(code).why,
         hints=reason.hints,
         location=location,
-        stack=(),
+        stack=stack,
         counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),
+        called_from=places.caller(location, stack),
         first_step=step,
         last_step=step,
     )
 
 
-def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]) -> Totals:
-    breaks = [f for f in made if f.kind == "graph_break" or f.code in ("BS301", "BS302", "BS306")]
-    breaks = [f for f in breaks if f.counts.crossings is not None or f.kind == "graph_break" or f.skipped]
+def _totals(found: Collected, breaks: Sequence[Finding], regions: Sequence[Region]) -> Totals:
+    """Sums over the run; ``breaks`` are the findings that are sites."""
     crossings = [f.counts.crossings for f in breaks]
     skipped = {(s.frame.file, s.frame.name, s.frame.qualname) for s in found.skips}
     return Totals(

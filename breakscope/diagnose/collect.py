@@ -101,6 +101,7 @@ class Skip:
     step: int | None
     counting: int | None = None
     depth: int | None = None
+    compile_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     given_up = {(skip.site, skip.frame) for skip in found.skips if not skip.limit}
     found.breaks = [replace(b, skips=b.skips or (b.site, b.frame) in given_up) for b in found.breaks]
     refused = {e["cid"] for e in found.metrics if is_limit(e["metrics"])}
+    refused |= {skip.compile_id for skip in found.skips if skip.limit and skip.compile_id}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
 
@@ -201,6 +203,7 @@ def _take(found: Collected, event: Event) -> None:
                 step,
                 event["counting"],
                 event["depth"],
+                event.get("cid"),
             )
         )
     elif kind == "region":

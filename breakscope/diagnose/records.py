@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.+)$')
 _CARETS = re.compile(r"^ {4,}[~^ ]*[~^][~^ ]*$")
@@ -89,6 +90,7 @@ class BreakRecord:
         return self.frames[-1] if self.frames else None
 
 
+@lru_cache(maxsize=512)  # a break is reported again in every recompile, in the same words
 def parse_break(payload: str) -> BreakRecord:
     """Parse one record. Never raises: what cannot be read leaves ``frames`` or ``reasons`` empty."""
     if payload.startswith("WON'T CONVERT"):
@@ -187,6 +189,13 @@ def unresumed(name: str) -> str:
 def is_resume(name: str) -> bool:
     """Whether a code name is that of a resume function."""
     return _RESUME.match(name) is not None
+
+
+def parse_error_frames(payload: str) -> tuple[RawFrame, ...]:
+    """The user's call path in a ``dynamo_error`` record; empty where it has none."""
+    code = payload.rpartition("\nfrom user code:\n")[2] if "\nfrom user code:\n" in payload else ""
+    # It is indented by one more than a traceback.
+    return parse_frames("\n".join(line.removeprefix(" ") for line in code.split("\n")))
 
 
 def parse_reasons(text: str) -> tuple[Reason, ...]:

@@ -12,7 +12,7 @@ _SENTENCES = {
     "compressed": "the compressed data is damaged or ends too early: what came before was used",
     "envelopes": "{n} damaged record{s} left out: not readable",
     "checksums": "{n} damaged record{s} left out: the text does not have the checksum that its record names",
-    "contradictions": "{n} damaged compile{s}: its records contradict each other, so what they name is left out",
+    "contradictions": "{n} damaged compile{s}: records contradict each other, and what they name is left out",
     "oversize": "{n} record{s} of more than {limit} MB left out",
     "unfinished": "{n} compile{s} without an end in the trace: failures and graphs of these are not known",
     "locale": "{n} text{s} not in UTF-8 read as Latin-1",

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from breakscope.traces.damage import MAX_RECORD, Damage
 from breakscope.traces.payloads import payload_text
 
-CHUNK = 1 << 20
+CHUNK = 1 << 17  # a chunk and its copy stay in the processor's cache
 _PREFIX = re.compile(
     rb"[VIWEC](?P<time>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) [^\t\n]{1,4096}:\d+",
 )
@@ -150,8 +150,8 @@ class Reader:
                 self._damage.add("envelopes")
             return None
         text, intact = None, True
-        if payload and "has_payload" in data:
-            text, intact = payload_text(raw, data["has_payload"], self._damage)
+        if payload:
+            text, intact = payload_text(raw, data.get("has_payload"), self._damage)
             if not intact:
                 self._damage.add("cut" if last and not self._damage.counts["cut"] else "checksums")
         return Envelope(kind, data, int(prefix["pid"]), time, text, intact)

@@ -40,12 +40,7 @@ def find(paths: Iterable[Path]) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    files = sorted(
-        Path(where, name)
-        for where, folders, names in os.walk(folder)
-        if not folders.sort()  # type: ignore[func-returns-value]
-        for name in names
-    )
+    files = sorted(Path(where, name) for where, _, names in os.walk(folder) for name in names)
     traces = [file for file in files if _TRACE_NAME.search(file.name)]
     chosen = traces or [file for file in files if _LOG_NAME.search(file.name)]
     if not chosen:

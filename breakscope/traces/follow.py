@@ -81,7 +81,7 @@ class Follower:
             for file in found:
                 if file not in self._files and not is_compressed(file):
                     self._files[file] = _Growing(file)
-        return any([file.read() for file in self._files.values()])
+        return sum(file.read() for file in self._files.values()) > 0
 
     def report(self) -> Report | None:
         """Everything up to now; None where no process has written yet."""

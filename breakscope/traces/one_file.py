@@ -163,7 +163,8 @@ def _with_rank(report: Report, rank: int) -> Report:
     return replace(
         report,
         findings=tuple(
-            replace(finding, ranks=(rank,), not_measured="a trace tells no cost") for finding in report.findings
+            replace(finding, ranks=(rank,), not_measured="a trace tells no cost")
+            for finding in report.findings
         ),
         compiles=tuple(replace(compile_, rank=rank) for compile_ in report.compiles),
         timing=Timing("not measured: a trace does not tell when a step ends", 0),

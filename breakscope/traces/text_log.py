@@ -7,6 +7,7 @@ without its call path, which is then that of the first time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -19,15 +20,27 @@ from breakscope.diagnose import records
 from breakscope.traces.envelopes import Source, seconds
 
 _LINE = re.compile(
-    rb"(?P<prefix>(?:\[rank(?P<rank>\d+)\]:)?[VIWEC](?P<time>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) "
-    rb"[^\s:]+:\d+\] (?:\[(?P<trace>[^\]\n]{1,64})\] )?\[__(?P<what>graph_breaks|recompiles)\]) ?(?P<text>[^\n]*)\n?"
+    rb"""(?P<prefix>
+        (?:\[rank(?P<rank>\d+)\]:)?
+        [VIWEC](?P<time>\d{4}\ \d\d:\d\d:\d\d\.\d+)\ (?P<pid>\d+)\ (?P<module>[^\s:]+):\d+\]
+        (?:\ \[(?P<trace>[\d/_!]{1,64})\])?
+        (?:\ \[__(?P<what>\w+)\])?
+    )\ ?(?P<text>[^\n]*)\n?""",
+    re.VERBOSE,
 )
+# Written without any TORCH_LOGS.
+_WARNS = b"_dynamo/convert_frame.py"
 _CID = re.compile(r"!?(?:\d+/)?(\d+/\d+)(?:_\d+)?$")
 _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 20
-_HEADS = ("Graph break ", "Graph break: ", "Recompiling function ", "WON'T CONVERT ")
+_HEADS = ("Graph break ", "Graph break: ", "Recompiling function ", "WON'T CONVERT ", "torch._dynamo hit ")
+_LIMIT = re.compile(
+    r"(?P<why>torch\._dynamo hit config\.\w+ \(\d+\))\n"
+    r" +function: '(?P<name>.+)' \((?P<file>.+):(?P<line>\d+)\)\n"
+)
 _REPEATED = re.compile(
-    r"Graph break \(user stack suppressed due to duplicate graph break\) in user code at (?P<file>.+):(?P<line>\d+)\n"
+    r"Graph break \(user stack suppressed due to duplicate graph break\) "
+    r"in user code at (?P<file>.+):(?P<line>\d+)\n"
 )
 _RECOMPILED = re.compile(r"Recompiling function (?P<name>.+?) in (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 _REASON = re.compile(r"^ {4}- ", re.MULTILINE)
@@ -56,8 +69,9 @@ class LogProcess:
         text = match["text"].decode("utf-8", errors="replace").removesuffix("\r")
         if match["prefix"] != self.prefix or (self.lines and text.startswith(_HEADS)):
             self.finish()
-            self.prefix, self.trace, self.what = match["prefix"], match["trace"], match["what"]
-            self.time = seconds(match["time"])
+            self.prefix, self.trace, self.what = match["prefix"], match["trace"], match["what"] or b""
+            with contextlib.suppress(ValueError):  # a damaged date: that of the message before is near enough
+                self.time = seconds(match["time"])
         self.lines.append(text)
 
     def finish(self) -> None:
@@ -69,19 +83,12 @@ class LogProcess:
         if self.first_time is None:
             self.first_time = self.time
         self.last_time = self.time
-        fields = self._recompile(text) if self.what == b"recompiles" else self._break(text)
+        read = {b"recompiles": _recompile, b"graph_breaks": self._break}.get(self.what, _limit)
+        fields = read(text)
         cid = _CID.match(self.trace.decode()) if self.trace else None
         at = round(self.time - self.first_time, 6)
         if fields is not None:
             self.events.append({"at": at, "cid": cid[1] if cid else None, **fields})
-
-    def _recompile(self, text: str) -> dict[str, Any] | None:
-        head = _RECOMPILED.match(text)
-        if head is None:
-            return None
-        reasons = [reason.rstrip() for reason in _REASON.split(text)[1:]]
-        frame = {"name": head["name"], "file": head["file"], "line": int(head["line"])}
-        return {"t": events.RECOMPILE, "payload": json.dumps(reasons), "frame": frame}
 
     def _break(self, text: str) -> dict[str, Any] | None:
         if not text.startswith(_HEADS):
@@ -97,6 +104,25 @@ class LogProcess:
             if location is not None:
                 self.paths[location.file, location.line] = text.partition(_STACK)[2]
         return {"t": events.GRAPH_BREAK, "payload": sys.intern(text), "frame": None}
+
+
+def _recompile(text: str) -> dict[str, Any] | None:
+    head = _RECOMPILED.match(text)
+    if head is None:
+        return None
+    reasons = [reason.rstrip() for reason in _REASON.split(text)[1:]]
+    frame = {"name": head["name"], "file": head["file"], "line": int(head["line"])}
+    return {"t": events.RECOMPILE, "payload": json.dumps(reasons), "frame": frame}
+
+
+def _limit(text: str) -> dict[str, Any] | None:
+    """The warning that a function was compiled too often, and runs eagerly from now on."""
+    found = _LIMIT.match(text)
+    if found is None:
+        return None
+    frame = {"name": found["name"], "file": found["file"], "line": int(found["line"])}
+    slots = {"slot": None, "site": None, "counting": None, "depth": None}
+    return {"t": events.SKIP, "limit": True, "why": found["why"], "frame": frame, **slots}
 
 
 class TextLog:
@@ -124,6 +150,9 @@ class TextLog:
 
     def _take(self, data: bytes) -> None:
         for match in _LINE.finditer(data):
+            ours = match["what"] in (b"graph_breaks", b"recompiles")
+            if not ours and (match["what"] or not match["module"].endswith(_WARNS)):
+                continue
             key = match["rank"], match["pid"]
             if key not in self.processes:
                 self.processes[key] = LogProcess(None if match["rank"] is None else int(match["rank"]))
