@@ -90,6 +90,14 @@ def worst_first(finding: Finding) -> tuple[Any, ...]:
     )
 
 
+def is_site(finding: Finding) -> bool:
+    """Whether a finding counts among the sites: a place where execution leaves compiled code."""
+    if finding.kind == "graph_break":
+        return True
+    gave_up = finding.code in ("BS301", "BS302", "BS306")
+    return gave_up and (finding.counts.crossings is not None or bool(finding.skipped))
+
+
 def _regions(
     found: Collected, places: Places, made: Sequence[Finding], by_slot: dict[int, int]
 ) -> tuple[Region, ...]:
@@ -163,8 +171,7 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
 
 
 def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]) -> Totals:
-    breaks = [f for f in made if f.kind == "graph_break" or f.code in ("BS301", "BS302", "BS306")]
-    breaks = [f for f in breaks if f.counts.crossings is not None or f.kind == "graph_break" or f.skipped]
+    breaks = [f for f in made if is_site(f)]
     crossings = [f.counts.crossings for f in breaks]
     skipped = {(s.frame.file, s.frame.name, s.frame.qualname) for s in found.skips}
     return Totals(
