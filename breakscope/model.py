@@ -119,8 +119,8 @@ class Cost:
         share: of the steady step, 0 to 1.
         method: how it was measured: "measured gaps, 20 steps".
         spread_ms: half of the distance between the quartiles over the sampled steps.
-        parts: what ``ms_per_step`` is made of, in milliseconds: "sync" (the host waits for the device),
-            "eager" (work between the regions), "overhead" (leaving and entering compiled code).
+        parts: what ``ms_per_step`` is made of, in milliseconds: "gap" (from the end of a region to the
+            beginning of the next) and "entry" (entering the next, which would not be there).
     """
 
     ms_per_step: float
@@ -321,7 +321,8 @@ class Timing:
             view unless ``bound`` says "device".
         bound: what the step waits for; None if not known.
         device_busy_ms: time in which the device worked, per step; None if not measured.
-        guard_us: time to check the guards of what was compiled, per step, in microseconds.
+        guard_us: microseconds per step from the beginning of each outermost call to its first compiled
+            code: checking guards and finding the code that fits.
     """
 
     method: str

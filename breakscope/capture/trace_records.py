@@ -36,6 +36,9 @@ METRIC_FIELDS = (
     "inductor_cumulative_compile_time_us",
     "triton_compile_time_us",
     "guard_latency_us",
+    "inductor_fx_local_cache_hit_count",
+    "inductor_fx_local_cache_miss_count",
+    "inductor_fx_remote_cache_hit_count",
 )
 
 
@@ -112,6 +115,7 @@ class TraceHandler(logging.Handler):
     def _on_metrics(self, metadata: dict[str, Any]) -> None:
         metrics = metadata["compilation_metrics"]
         compile_ = self._frames.current
+        self._agent.clock.compiling()  # a backward graph is compiled outside of any frame
         if compile_ is not None:
             compile_.metrics = metrics
         fields = {key: metrics[key] for key in METRIC_FIELDS if metrics.get(key) is not None}
