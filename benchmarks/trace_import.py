@@ -94,8 +94,7 @@ def make_large(real: Path, target: Path, size: int) -> int:
 
 
 def write(stream: BinaryIO, parsed: list[tuple[bytes, bytes]], by: int) -> None:
-    for line, payload in parsed:
-        stream.write(renumbered(line, payload, by))
+    stream.writelines(renumbered(line, payload, by) for line, payload in parsed)
 
 
 def run(command: list[str], cwd: Path) -> dict[str, Any]:

@@ -32,6 +32,8 @@ SKIP = "skip"  # Dynamo gave up on a frame: code, slot of its call counter
 SITE = "site"  # a slot was given to a site's crossings
 DEVICE = "device"  # tensors of a region live here: type, name, count
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
+STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
+SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way
@@ -58,6 +60,9 @@ METRIC_FIELDS = (
     "inductor_cumulative_compile_time_us",
     "triton_compile_time_us",
     "guard_latency_us",
+    "inductor_fx_local_cache_hit_count",
+    "inductor_fx_local_cache_miss_count",
+    "inductor_fx_remote_cache_hit_count",
 )
 
 SLOTS = 65_536
@@ -159,6 +164,10 @@ class Counters:
         values = array("q")
         values.frombytes(path.read_bytes()[: 8 * SLOTS])
         return values
+
+    def used(self) -> list[int]:
+        """The values of all slots given out so far."""
+        return self.slots[: self._next].tolist()  # type: ignore[no-any-return]
 
     def new(self) -> int:
         """A slot that counts from 0. Past the last one every caller shares SLOT_OVERFLOW."""

@@ -90,6 +90,7 @@ class TraceHandler(logging.Handler):
     def _on_metrics(self, metadata: dict[str, Any]) -> None:
         metrics = metadata["compilation_metrics"]
         compile_ = self._frames.current
+        self._agent.clock.compiling()  # a backward graph is compiled outside of any frame
         if compile_ is not None:
             compile_.metrics = metrics
         fields = {key: metrics[key] for key in METRIC_FIELDS if metrics.get(key) is not None}

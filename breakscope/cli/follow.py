@@ -107,6 +107,7 @@ class _Lines:
         self._seen: dict[str, int] = {}
 
     def show(self, report: Report, state: str) -> None:
+        del state  # lines are for logs, which have times of their own
         for finding in report.findings:
             count, before = finding.counts.occurrences, self._seen.get(finding.fingerprint, 0)
             if count != before:

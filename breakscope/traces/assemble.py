@@ -8,6 +8,7 @@ in the error's text. Records that contradict each other are damaged, and what th
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,8 +47,8 @@ class Assembler:
     """Takes the records of one process in order.
 
     Attributes:
+        records: how many were taken.
         events: what :func:`breakscope.diagnose.build.build` takes, so far.
-        rank: the last that a record named.
         first_time, last_time: of the records taken, in seconds of their year.
         began: when the first compile began, in seconds of the epoch; None if no record told.
         inductor: whether anything was compiled by Inductor.
@@ -56,7 +57,8 @@ class Assembler:
     def __init__(self, damage: Damage) -> None:
         self._damage = damage
         self.events: list[Event] = []
-        self.rank: int | None = None
+        self.records = 0
+        self._ranks: Counter[int] = Counter()
         self.first_time: float | None = None
         self.last_time = 0.0
         self.began: float | None = None
@@ -68,11 +70,22 @@ class Assembler:
         self._told: set[str] = set()
         self._latest: tuple[str | None, dict[str, Any] | None] = (None, None)
 
+    @property
+    def rank(self) -> int | None:
+        """The rank that most records name; None where none does."""
+        return self._ranks.most_common(1)[0][0] if self._ranks else None
+
+    @property
+    def names_no_torch(self) -> bool:
+        """Whether something was compiled and the version of torch was never told."""
+        return bool(self.events) and "torch" not in self._told
+
     def take(self, envelope: Envelope) -> None:
         """Take one record. A record of an unexpected shape counts as damaged."""
         if self.first_time is None:
             self.first_time = envelope.time
         self.last_time = envelope.time
+        self.records += 1
         try:
             self._take(envelope)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
@@ -87,7 +100,7 @@ class Assembler:
         data, kind = envelope.data, envelope.kind
         rank = data.get("rank")
         if type(rank) is int and rank >= 0:
-            self.rank = rank
+            self._ranks[rank] += 1
         if kind == "str":
             text, number = data["str"]
             self._strings[number] = str(text)

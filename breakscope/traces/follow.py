@@ -12,8 +12,9 @@ from breakscope.model import Report
 from breakscope.traces.damage import Damage
 from breakscope.traces.envelopes import CHUNK
 from breakscope.traces.files import find, is_compressed
-from breakscope.traces.importing import combine, shown
-from breakscope.traces.one_file import TraceProcesses, import_file, report_of
+from breakscope.traces.importing import shown
+from breakscope.traces.one_file import TraceProcesses, import_file
+from breakscope.traces.processes import combine
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class _Growing:
     trace: TraceProcesses = field(init=False)
 
     def __post_init__(self) -> None:
-        self.trace = TraceProcesses(self.damage)
+        self.trace = TraceProcesses(str(self.path), self.damage)
 
     def read(self) -> bool:
         """Take what was added. Returns whether there was anything."""
@@ -38,7 +39,7 @@ class _Growing:
                 if self.identity not in (None, identity) or status.st_size < self.position:
                     # Another file of the same name: a restarted job, or a log that was rotated.
                     self.position, self.damage = 0, Damage()
-                    self.trace = TraceProcesses(self.damage)
+                    self.trace = TraceProcesses(str(self.path), self.damage)
                 self.identity = identity
                 stream.seek(self.position)
                 start = self.position
@@ -48,10 +49,6 @@ class _Growing:
         except OSError:
             return False  # gone for now; what was read stays
         return self.position > start
-
-    def reports(self) -> list[Report]:
-        processes = list(self.trace.by_pid.values())
-        return [report_of(str(self.path), one, self.damage, len(processes)) for one in processes]
 
 
 class Follower:
@@ -85,8 +82,8 @@ class Follower:
 
     def report(self) -> Report | None:
         """Everything up to now; None where no process has written yet."""
-        reports = [report for file in self._files.values() for report in file.reports()]
-        return combine(reports, shown(self._paths)) if reports else None
+        parts = [part for file in self._files.values() for part in file.trace.parts()]
+        return combine(parts, shown(self._paths)) if parts else None
 
     def close(self) -> Report:
         """The report of all files as they are now, read once more from their beginning.
@@ -95,7 +92,7 @@ class Follower:
             TraceError: nothing was written that is a trace.
         """
         self.poll()
-        reports = [report for file in self._files for report in import_file(str(file)).reports]
-        if not reports:
+        parts = [part for file in self._files for part in import_file(str(file)).parts]
+        if not parts:
             raise TraceError(f"nothing was imported: no trace was written to {shown(self._paths)}")
-        return combine(reports, shown(self._paths))
+        return combine(parts, shown(self._paths))

@@ -15,6 +15,7 @@ from breakscope.errors import TraceError
 from breakscope.model import Report
 from breakscope.traces.files import find
 from breakscope.traces.one_file import Imported, import_file
+from breakscope.traces.processes import combine
 
 _LOOK_S = 0.2
 
@@ -63,25 +64,15 @@ def import_traces(
     jobs = min(jobs or os.cpu_count() or 1, len(files))
     done = list(_alone(files, watch) if jobs == 1 else _together(files, jobs, watch))
     problems = [one.problem for one in done if one.problem is not None]
-    reports = [report for one in done for report in one.reports]
-    if not reports:
+    parts = [part for one in done for part in one.parts]
+    if not parts:
         rest = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise TraceError(f"nothing was imported: {problems[0]}{rest}")
-    report = combine(reports, shown(paths))
+    report = combine(parts, shown(paths))
     if problems:
         notes = (*report.run.notes, *(f"not used: {problem}" for problem in problems))
         report = replace(report, run=replace(report.run, notes=notes))
     return report, problems
-
-
-def combine(reports: Sequence[Report], name: str) -> Report:
-    """One report of several, under a name of its own."""
-    if len(reports) == 1:
-        return reports[0]
-    from breakscope.diagnose.merge import merge
-
-    merged = merge(reports)
-    return replace(merged, run=replace(merged.run, script=name))
 
 
 def shown(paths: Sequence[Path]) -> str:

@@ -1,36 +1,22 @@
-"""One trace file, from its bytes to a report for each process that wrote into it."""
+"""One trace or log file, from its bytes to a report of each process that wrote into it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from breakscope.capture.events import Event
-from breakscope.diagnose.build import build
-from breakscope.diagnose.outcome import Outcome
 from breakscope.errors import TraceError
-from breakscope.model import Report, Timing
+from breakscope.traces import processes
 from breakscope.traces.assemble import Assembler
 from breakscope.traces.damage import Damage
 from breakscope.traces.envelopes import CHUNK, Envelope, Reader, Source
-from breakscope.traces.files import TraceFile, rank_of
-from breakscope.traces.text_log import LogProcess, TextLog
-
-NOT_IN_A_TRACE = (
-    "imported: crossings, steps, cost and what the failing call's values were are known only to a live scan, "
-    "and not measured here"
-)
-LOG_LACKS = (
-    "a text log: regions, compile times and failures are not in it, and skipped frames only if it says so; "
-    "TORCH_TRACE has them"
-)
-_YEAR_S = 366 * 24 * 3600
-
+from breakscope.traces.files import TraceFile
+from breakscope.traces.processes import Part
+from breakscope.traces.text_log import TextLog
 
 Progress = Callable[[int, int], None]
+_STRAY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +24,13 @@ class Imported:
     """What came of one file.
 
     Attributes:
-        reports: one for each process that wrote into the file; empty if it was no trace.
+        parts: one for each process that wrote into the file; empty if it was no trace.
         size: bytes on disk.
         problem: one sentence where nothing could be used.
     """
 
     path: str
-    reports: tuple[Report, ...]
+    parts: tuple[Part, ...]
     size: int
     problem: str | None = None
 
@@ -56,10 +42,11 @@ class TraceProcesses:
         is_trace: whether there was a record of any kind.
     """
 
-    def __init__(self, damage: Damage) -> None:
+    def __init__(self, path: str, damage: Damage) -> None:
+        self._path = path
         self._damage = damage
         self._reader = Reader(damage)
-        self.by_pid: dict[int, Assembler] = {}
+        self._by_pid: dict[int, Assembler] = {}
 
     @property
     def is_trace(self) -> bool:
@@ -70,19 +57,35 @@ class TraceProcesses:
         while chunk := source.read(CHUNK):
             self.feed(chunk)
         self._take(self._reader.finish())
-        for assembler in self.by_pid.values():
+        self._drop_strays()
+        for assembler in self._by_pid.values():
             assembler.finish()
 
     def feed(self, chunk: bytes) -> None:
         """Take the records that some more bytes complete."""
         self._take(self._reader.feed(chunk))
 
+    def parts(self) -> list[Part]:
+        """What each process has left up to now."""
+        # A trace without a record that we need is still one: nothing was compiled.
+        read = self._by_pid or ({0: Assembler(self._damage)} if self.is_trace else {})
+        return [
+            processes.of_trace(self._path, pid, one, self._damage, len(read)) for pid, one in read.items()
+        ]
+
     def _take(self, envelopes: Iterable[Envelope]) -> None:
         for envelope in envelopes:
-            assembler = self.by_pid.get(envelope.pid)
+            assembler = self._by_pid.get(envelope.pid)
             if assembler is None:
-                assembler = self.by_pid[envelope.pid] = Assembler(self._damage)
+                assembler = self._by_pid[envelope.pid] = Assembler(self._damage)
             assembler.take(envelope)
+
+    def _drop_strays(self) -> None:
+        """A process with a single record beside one with many is a damaged process id."""
+        most = max((one.records for one in self._by_pid.values()), default=0)
+        for pid in [pid for pid, one in self._by_pid.items() if one.records == 1 and most >= _STRAY]:
+            del self._by_pid[pid]
+            self._damage.add("envelopes")
 
 
 def import_file(path: str, progress: Progress | None = None) -> Imported:
@@ -94,13 +97,11 @@ def import_file(path: str, progress: Progress | None = None) -> Imported:
     damage = Damage()
     try:
         with TraceFile(Path(path), damage) as file:
-            trace = TraceProcesses(damage)
+            trace = TraceProcesses(path, damage)
             trace.read(_watched(file, progress))
             size = file.taken
         if trace.is_trace:
-            # A trace without a record that we need is still one: nothing was compiled.
-            read = list(trace.by_pid.values()) or [Assembler(damage)]
-            return Imported(path, tuple(report_of(path, one, damage, len(read)) for one in read), size)
+            return Imported(path, tuple(trace.parts()), size)
         damage = Damage()
         with TraceFile(Path(path), damage) as file:
             log = TextLog()
@@ -108,93 +109,14 @@ def import_file(path: str, progress: Progress | None = None) -> Imported:
     except TraceError as error:
         return Imported(path, (), 0, str(error))
     if found:
-        return Imported(path, tuple(_of_log(path, one, damage) for one in log.processes.values()), size)
+        parts = (processes.of_log(path, int(key[1]), one, damage) for key, one in log.processes.items())
+        return Imported(path, tuple(parts), size)
     what = "it is empty" if size == 0 else "it holds no record of TORCH_TRACE or TORCH_LOGS"
     return Imported(path, (), size, f"{path} is not a trace: {what}")
 
 
-def report_of(path: str, process: Assembler, damage: Damage, processes: int = 1) -> Report:
-    """The report of one process of a trace file, as far as it was read.
-
-    Args:
-        processes: how many wrote into the file.
-    """
-    sentences = damage.sentences()
-    if processes > 1:
-        sentences.append(f"{processes} processes wrote into this file, and are told apart by their ids")
-    rank = process.rank if process.rank is not None else rank_of(Path(path))
-    return _with_rank(build(process.events, None, _outcome(path, process, sentences)), rank or 0)
-
-
-def _of_log(path: str, process: LogProcess, damage: Damage) -> Report:
-    """The report of one process of a text log, which tells of no regions."""
-    report = build(process.events, None, _outcome(path, process, (LOG_LACKS, *damage.sentences())))
-    return _with_rank(
-        replace(
-            report,
-            totals=replace(report.totals, regions=None, ops=None),
-            reconciliation=replace(report.reconciliation, vacuous=False),
-        ),
-        process.rank or 0,
-    )
-
-
-def _outcome(path: str, read: Assembler | LogProcess, sentences: Sequence[str]) -> Outcome:
-    first = read.first_time or 0.0
-    began = read.began
-    name = Path(path).name
-    return Outcome(
-        script=path,
-        argv=(),
-        cwd="",
-        status="unknown",
-        exit_code=None,
-        started_at=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds") if began else "",
-        # A job that ran over New Year.
-        duration_s=round((read.last_time - first) % _YEAR_S, 3),
-        backend="inductor" if read.inductor else "not known",
-        mode=None,
-        roots=project_roots(read.events),
-        notes=(NOT_IN_A_TRACE, *(f"{name}: {sentence}" for sentence in sentences)),
-    )
-
-
-def _with_rank(report: Report, rank: int) -> Report:
-    return replace(
-        report,
-        findings=tuple(
-            replace(finding, ranks=(rank,), not_measured="a trace tells no cost")
-            for finding in report.findings
-        ),
-        compiles=tuple(replace(compile_, rank=rank) for compile_ in report.compiles),
-        timing=Timing("not measured: a trace does not tell when a step ends", 0),
-    )
-
-
-def project_roots(events: Sequence[Event]) -> tuple[str, ...]:
-    """Directories of the project that a trace is of.
-
-    The trace may be of another machine. So whatever is not installed counts as the project's, and the
-    folder of the script comes first, as in a scan: fingerprints are then the same.
-    """
-    script = next((frame for event in events if (frame := _script(event))), None)
-    folders = [os.getcwd(), *([os.path.dirname(script)] if script else []), os.path.abspath(os.sep)]
-    return tuple(dict.fromkeys(folders))
-
-
-def _script(event: Event) -> str | None:
-    from breakscope.diagnose import records
-
-    if event["t"] != "graph_break":
-        return None
-    frames = records.parse_break(event["payload"]).frames
-    return frames[0].file if frames and frames[0].name == "<module>" else None
-
-
 def _watched(file: TraceFile, progress: Progress | None) -> Source:
-    if progress is None:
-        return file
-    return _Watched(file, progress)
+    return file if progress is None else _Watched(file, progress)
 
 
 @dataclass(frozen=True, slots=True)
