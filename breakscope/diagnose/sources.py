@@ -66,15 +66,21 @@ class Sources:
             return None
         indent = len(line) - len(line.lstrip())
         first, last = (len(line[: indent + offset].encode()) for offset in carets)
-        if carets != (0, len(text)):
+        if carets[1] < len(text):
             return number, first, number, last
-        # The whole line, or an expression of several lines. Only a statement that begins here can be meant.
-        tree = self._tree(file)
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.stmt) and (node.lineno, node.col_offset) == (number, first):
-                extent = (number, first, node.end_lineno or number, node.end_col_offset or last)
-                part = self.narrow(file, extent)
-                return part if isinstance(node, ast.Expr) or part != extent else None
+        # To the end of the line, or over several lines: what begins here tells which.
+        begin = [
+            node
+            for node in ast.walk(self._tree(file) or ast.Module([], []))
+            if isinstance(node, ast.expr | ast.stmt) and (node.lineno, node.col_offset) == (number, first)
+        ]
+        for node in begin:
+            end = node.end_lineno or number, node.end_col_offset or last
+            if isinstance(node, ast.expr):  # the outermost comes first
+                return number, first, *end
+            part = self.narrow(file, (number, first, *end))
+            if part != (number, first, *end):
+                return part
         return None
 
     def function(self, file: str, number: int, name: str) -> Span | None:

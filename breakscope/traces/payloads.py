@@ -18,7 +18,7 @@ def payload_text(raw: bytes, checksum: Any, damage: Damage) -> tuple[str, bool]:
     body = raw.replace(b"\n\t", b"\n")[1:].removesuffix(b"\n")
     if _md5(body) == checksum:
         return body.decode("utf-8", errors="replace"), True
-    if b"\r\n" in body and _md5(unix := body.replace(b"\r\n", b"\n").removesuffix(b"\r")) == checksum:
+    if b"\r" in body and _md5(unix := body.replace(b"\r\n", b"\n").removesuffix(b"\r")) == checksum:
         return unix.decode("utf-8", errors="replace"), True  # written on Windows
     if not _is_utf8(body):
         text = body.decode("latin-1")  # what torch writes under a locale that is not UTF-8
