@@ -117,10 +117,10 @@ class _Lines:
 
 def line(finding: Finding) -> str:
     """A finding in one line."""
-    from breakscope.render.text import count, harmless
+    from breakscope.render.text import count, harmless, short_path
 
     place = finding.location
     ranks = ", ".join(map(str, finding.ranks))
-    where = f"{place.file}:{place.line} {place.function or ''}".rstrip()
+    where = f"{short_path(place.file, (os.getcwd(),))}:{place.line} {place.function or ''}".rstrip()
     times = count(finding.counts.occurrences, "time")
     return harmless(f"rank {ranks}  {finding.code}  {where}  {finding.title}  ({times} so far)")
