@@ -195,6 +195,8 @@ class Finding:
         stack: how one got there, outermost first, ending at ``location``.
         skipped: functions that run eagerly as a whole because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
+        intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
+            finding is left out of the ranking. None for everything else.
         not_measured: why there is no cost, as a sentence; None where there is one.
         ranks: the ranks that have it; by_rank: what each contributed, empty in a report of one process.
             Counts and skipped calls of a merged finding are sums over them, its cost is that of the rank
@@ -222,6 +224,7 @@ class Finding:
     last_step: int | None = None
     suggestion: Suggestion | None = None
     not_measured: str | None = None
+    intended: str | None = None
     by_rank: tuple[RankCounts, ...] = ()
 
 

@@ -78,7 +78,7 @@ class Agent:
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
-        self.emit(events.START, pid=os.getpid(), python=platform.python_version())
+        self.emit(events.START, pid=os.getpid(), python=platform.python_version(), cost=self.settings.cost)
 
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""

@@ -17,6 +17,26 @@ if TYPE_CHECKING:
     from breakscope.capture.agent import Agent
 
 
+class CudaGraphHandler(logging.Handler):
+    """A handler on Inductor's log of CUDA graphs: its warnings say which region does without one."""
+
+    def __init__(self, agent: Agent, frames: Frames) -> None:
+        super().__init__(logging.WARNING)
+        self._agent = agent
+        self._frames = frames
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one warning."""
+        self._agent.guarded("a word on CUDA graphs was lost", lambda: self._take(record))
+
+    def _take(self, record: logging.LogRecord) -> None:
+        compile_ = self._frames.current
+        frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
+        text = record.getMessage()
+        if "skipping cudagraph" in text:
+            self._agent.emit(events.CUDAGRAPHS, cid=compat.compile_id(), text=text, frame=frame)
+
+
 class TraceHandler(logging.Handler):
     """A handler on the trace logger: runs inside Dynamo, so that its live objects can be asked."""
 
@@ -33,6 +53,9 @@ class TraceHandler(logging.Handler):
     def _take(self, record: logging.LogRecord) -> None:
         """One record of the structured trace."""
         metadata: dict[str, Any] = record.metadata  # type: ignore[attr-defined]
+        if "inductor_output_code" in metadata:
+            self._on_output_code(metadata, str(record.payload))  # type: ignore[attr-defined]
+            return
         if "compilation_metrics" in metadata:
             self._on_metrics(metadata)
             return
@@ -86,6 +109,13 @@ class TraceHandler(logging.Handler):
             for failure in guards.parse_reasons(payload):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
         self._agent.emit(events.RECOMPILE, cid=_cid(metadata), payload=payload, frame=frame, values=values)
+
+    def _on_output_code(self, metadata: dict[str, Any], code: str) -> None:
+        ops = records.fallback_ops(code)
+        if ops:
+            compile_ = self._frames.current
+            frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
+            self._agent.emit(events.FALLBACK, cid=_cid(metadata), ops=ops, frame=frame)
 
     def _on_metrics(self, metadata: dict[str, Any]) -> None:
         metrics = metadata["compilation_metrics"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope import __version__, catalog
-from breakscope.diagnose import cost, recompiles, records, sites, timeline
+from breakscope.diagnose import cost, intended, recompiles, records, refusals, sites, timeline
 from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
@@ -46,7 +46,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     places = Places(outcome.roots, OWN)
     folded, lost = sites.fold(found.breaks)
     priced = cost.costs(found, folded, outcome.backend)
-    site_findings = _priced(sites.findings(found, folded, places), priced)
+    site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
     causes, lost_recompiles = recompiles.causes(found)
     failures, unplaced_errors = _failures(found, places)
@@ -56,6 +56,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *recompiles.limits(found, causes, places),
             *recompiles.findings(causes, places),
             *failures,
+            *refusals.findings(found, places),
         ]
     )
     regions = _regions(found, places, made, by_slot, priced.region_ms)
@@ -99,10 +100,14 @@ def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
 
 
 def worst_first(finding: Finding) -> tuple[Any, ...]:
-    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles."""
+    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles.
+
+    What is meant to be so, and what is only for information, comes last.
+    """
     cost = finding.cost.ms_per_step if finding.cost else None
     rank = {"skip": 0, "graph_break": 1, "recompile": 2}[finding.kind]
     return (
+        finding.intended is not None or finding.code == "BS308",
         cost is None,
         -(cost or 0.0),
         rank,

@@ -15,6 +15,15 @@ Event = dict[str, Any]
 
 _LIMIT = re.compile(r"(?:Recompile|Cache)Limit|(?:recompile|cache_size)_limit")
 
+# Events that are kept as they are, by where.
+_KEPT = {
+    "error": "errors",
+    "compiled": "compiled",
+    "device": "devices",
+    "cudagraphs": "cudagraphs",
+    "fallback": "fallbacks",
+}
+
 SLOT_STEPS = 0
 SLOT_CALLS = 1
 
@@ -138,6 +147,9 @@ class Collected:
     slots: Sequence[int] | None = None
     step_rows: list[Any] = field(default_factory=list)
     samples: list[Event] = field(default_factory=list)
+    sampling: bool = True
+    cudagraphs: list[Event] = field(default_factory=list)
+    fallbacks: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -234,7 +246,8 @@ def _take(found: Collected, event: Event) -> None:
         found.counters = event["counters"]
     elif kind in ("start", "torch"):
         setattr(found, kind, event)
+        found.sampling = event.get("cost", found.sampling)
     elif kind == "end":
         found.ended = True
-    elif kind in ("error", "compiled", "device"):
-        {"error": found.errors, "compiled": found.compiled, "device": found.devices}[kind].append(event)
+    elif kind in _KEPT:
+        getattr(found, _KEPT[kind]).append({**event, "step": step})

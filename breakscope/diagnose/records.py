@@ -31,6 +31,7 @@ _PREFIXES = (
     re.compile(r"^Failed to handle graph break gracefully\.[^\n]*\n+"),
     re.compile(r"^Graph Break Reason: "),
 )
+_FALLBACK = re.compile(r"^\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(", re.MULTILINE)
 GRACELESS = "Failed to handle graph break gracefully"
 
 
@@ -172,6 +173,11 @@ def _underlined(line: str) -> tuple[int, int] | None:
     if not _CARETS.match(line):
         return None
     return len(line) - len(line.lstrip()) - 4, len(line.rstrip()) - 4
+
+
+def fallback_ops(code: str) -> list[str]:
+    """The ops that code of Inductor's calls because it has no kernel for them: ``aten.bincount``."""
+    return sorted(set(_FALLBACK.findall(code)))
 
 
 def is_polyfill(file: str) -> bool:

@@ -107,7 +107,7 @@ class Assembler:
         elif kind == "torch_version":
             self._on_version(envelope)
         elif kind == "inductor_output_code":
-            self.inductor = True
+            self._on_output_code(envelope)
         elif kind == "dynamo_start":
             self._on_start(data)
         elif kind == "dynamo_output_graph":
@@ -137,6 +137,16 @@ class Assembler:
         if version and "torch" not in self._told:
             self._told.add("torch")
             self._emit(envelope, events.TORCH, version=version, triton=None)
+
+    def _on_output_code(self, envelope: Envelope) -> None:
+        self.inductor = True
+        compile_ = self._open.get(cid_of(envelope.data))
+        ops = records.fallback_ops(envelope.payload or "") if envelope.intact else []
+        # Code of a backward graph is made when no function is being compiled.
+        if ops and compile_ is not None:
+            event = self._emit(envelope, events.FALLBACK, ops=ops)
+            compile_.waiting.append(event)
+            self._place(event, compile_.frame)
 
     def _on_start(self, data: dict[str, Any]) -> None:
         compile_ = self._compile(data)

@@ -45,7 +45,7 @@ class TraceProcesses:
     def __init__(self, path: str, damage: Damage) -> None:
         self._path = path
         self._damage = damage
-        self._reader = Reader(damage)
+        self._reader = Reader(damage, with_payload=("inductor_output_code",))
         self._by_pid: dict[int, Assembler] = {}
 
     @property
