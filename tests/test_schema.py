@@ -161,7 +161,7 @@ def test_keys_with_a_default_may_be_missing_and_unknown_keys_are_ignored() -> No
         (
             ("run", "status"),
             "fine",
-            "run.status must be one of ok, script_error, timeout, interrupted, killed",
+            "run.status must be one of ok, script_error, timeout, interrupted, killed, unknown",
         ),
         (("reconciliation", "vacuous"), 0, "reconciliation.vacuous must be true or false, not 0"),
         (("reconciliation", "dynamo"), {"graph_break": []}, "reconciliation.dynamo.graph_break must be"),
@@ -357,7 +357,7 @@ def test_the_schema_is_valid_complete_and_explains_itself() -> None:
         *("Compile", "Step", "Timing", "Rank", "RankCounts", "Divergence"),
     }
     assert rules["$defs"]["Run"]["properties"]["status"] == {
-        "enum": ["ok", "script_error", "timeout", "interrupted", "killed"]
+        "enum": ["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
     }
     crossings = rules["$defs"]["Counts"]["properties"]["crossings"]
     assert crossings["anyOf"] == [{"type": "integer"}, {"type": "null"}]
