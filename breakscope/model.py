@@ -499,6 +499,34 @@ class Divergence:
     by_rank: dict[str, str] = field(default_factory=dict)
 
 
+ArtifactKind = Literal[
+    "graph",
+    "aot_joint",
+    "aot_forward",
+    "aot_backward",
+    "aot_inference",
+    "code",
+    "guards",
+    "bytecode_before",
+    "bytecode_after",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A text that a compile produced, kept in the folder ``artifacts`` beside the report.
+
+    Attributes:
+        digest: SHA-256 of the text, and its name in the folder; size: of the text, in bytes.
+    """
+
+    compile_id: str
+    kind: ArtifactKind
+    digest: str
+    size: int
+    rank: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one scan found. Written and read by :mod:`breakscope.schema`.
@@ -519,6 +547,7 @@ class Report:
     timing: Timing | None = None
     ranks: tuple[Rank, ...] = ()
     divergences: tuple[Divergence, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The report as pandas tables: findings, regions, guards, skipped."""

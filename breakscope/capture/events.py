@@ -33,6 +33,7 @@ SITE = "site"  # a slot was given to a site's crossings
 DEVICE = "device"  # tensors of a region live here: type, name, count
 CUDAGRAPHS = "cudagraphs"  # Inductor did without a CUDA graph: its own words
 FALLBACK = "fallback"  # ops of a region that Inductor has no kernel for
+ARTIFACT = "artifact"  # a text that a compile produced was kept: what, digest, size
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
 STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
 SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock

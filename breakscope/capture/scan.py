@@ -58,6 +58,11 @@ def check_target(what: Program, settings: Settings) -> None:
         raise TargetError(f"{os.path.relpath(path)} has no function {target.qualname}; it has: {seen}")
 
 
+def place_of(output: Path | None) -> Path:
+    """Where a report goes: ``output``, or the latest one of the current folder."""
+    return output.absolute() if output else Path.cwd() / FOLDER / LATEST
+
+
 def scan(
     what: Program,
     settings: Settings,
@@ -77,8 +82,7 @@ def scan(
     """
     check_torch()
     check_target(what, settings)
-    cwd = Path.cwd()
-    place = output.absolute() if output else cwd / FOLDER / LATEST
+    place = place_of(output)
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
     with launch.workspace(place.parent) as folder:

@@ -6,9 +6,10 @@ import logging
 import traceback
 import types
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from breakscope.capture import compat, events, live_values
+from breakscope.capture import artifacts, compat, events, live_values
 from breakscope.capture.events import METRIC_FIELDS
 from breakscope.capture.frames import Compile, Frames, frame_fields
 from breakscope.diagnose import guards, records
@@ -44,6 +45,8 @@ class TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._agent = agent
         self._frames = frames
+        folder = agent.settings.artifacts
+        self._store = None if folder is None else artifacts.Store(Path(folder))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take one record."""
@@ -53,6 +56,11 @@ class TraceHandler(logging.Handler):
     def _take(self, record: logging.LogRecord) -> None:
         """One record of the structured trace."""
         metadata: dict[str, Any] = record.metadata  # type: ignore[attr-defined]
+        kind = artifacts.kind_of(metadata) if self._store is not None else None
+        if self._store is not None and kind is not None:
+            text = self._agent.redacted(str(record.payload))  # type: ignore[attr-defined]
+            kept = {"digest": self._store.put(text), "size": len(text.encode(errors="surrogatepass"))}
+            self._agent.emit(events.ARTIFACT, cid=_cid(metadata), what=kind, **kept)
         if "inductor_output_code" in metadata:
             self._on_output_code(metadata, str(record.payload))  # type: ignore[attr-defined]
             return

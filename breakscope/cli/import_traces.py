@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from breakscope.errors import OutputError
+from breakscope.errors import OutputError, UsageError
 from breakscope.model import Report
 
 
@@ -38,6 +38,12 @@ def add(app: typer.Typer) -> None:
             bool,
             typer.Option("--follow", help="Show what a running job writes, as it does; Ctrl-C ends it."),
         ] = False,
+        artifacts: Annotated[
+            bool,
+            typer.Option(
+                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
+            ),
+        ] = False,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
@@ -46,19 +52,25 @@ def add(app: typer.Typer) -> None:
 
         What only a live scan knows (crossings, steps, cost) is not measured.
         """
+        from breakscope.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
         from breakscope.capture.scan import FOLDER, LATEST, save
         from breakscope.traces.importing import import_traces
 
         place = output.absolute() if output else Path.cwd() / FOLDER / LATEST
         if place.is_dir():
             raise OutputError(f"cannot write the report to {output}: it is a directory")
+        if follow and artifacts:
+            raise UsageError("--artifacts does not go with --follow: import again when the job is over")
         if follow:
             from breakscope.cli.follow import follow as run
 
             report = run(paths, quiet=quiet)
         else:
+            keep = place.parent / FOLDER_OF_ARTIFACTS if artifacts else None
             with Line(wanted=not quiet) as line:
-                report, problems = import_traces(paths, jobs=jobs, watch=lambda now: line.show(now.line()))
+                report, problems = import_traces(
+                    paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep
+                )
             for problem in problems:
                 print(f"breakscope: {problem}", file=sys.stderr)
         make_folder(place.parent)

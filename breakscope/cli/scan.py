@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,6 +110,12 @@ def add(app: typer.Typer) -> None:
                 "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
             ),
         ] = None,
+        artifacts: Annotated[
+            bool,
+            typer.Option(
+                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
+            ),
+        ] = False,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
@@ -118,6 +125,7 @@ def add(app: typer.Typer) -> None:
         The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
         """
         from breakscope.capture import scan as engine
+        from breakscope.capture.artifacts import FOLDER
         from breakscope.capture.settings import Settings
         from breakscope.child.program import program
 
@@ -129,6 +137,8 @@ def add(app: typer.Typer) -> None:
         if mode is not None and backend is not Backend.INDUCTOR:
             raise UsageError("--mode needs --backend inductor")
         settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps, cost=cost)
+        if artifacts:
+            settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))
         what = program(words[0], words[1:], module=module)
         result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
         if not quiet:

@@ -13,6 +13,7 @@ from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
 from breakscope.model import (
+    Artifact,
     Compiled,
     Counts,
     Device,
@@ -79,7 +80,14 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
         compiles=compiles,
         timing=priced.timing,
+        artifacts=_artifacts(found),
     )
+
+
+def _artifacts(found: Collected) -> tuple[Artifact, ...]:
+    """What was kept of each compile; what a restarted compile produced again is listed once."""
+    kept = (Artifact(e["cid"] or "?", e["what"], e["digest"], e["size"]) for e in found.artifacts)
+    return tuple(dict.fromkeys(kept))
 
 
 def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:

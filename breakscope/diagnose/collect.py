@@ -22,6 +22,7 @@ _KEPT = {
     "device": "devices",
     "cudagraphs": "cudagraphs",
     "fallback": "fallbacks",
+    "artifact": "artifacts",
 }
 
 SLOT_STEPS = 0
@@ -150,6 +151,7 @@ class Collected:
     sampling: bool = True
     cudagraphs: list[Event] = field(default_factory=list)
     fallbacks: list[Event] = field(default_factory=list)
+    artifacts: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""

@@ -26,10 +26,12 @@ _WONT_CONVERT = re.compile(r"^WON'T CONVERT (?P<name>.+?) (?P<file>\S.*) line (?
 _EXCEPTION = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Limit\w*|Hit)): (?P<text>.*)", re.MULTILINE
 )
+_REASON_LABEL = re.compile(r"\n(?:Graph Break )?Reason: ")  # the short one up to torch 2.6
 _PREFIXES = (
     re.compile(r"^Encountered graph break (?:when|that we cannot)[^\n]*\n+"),
     re.compile(r"^Failed to handle graph break gracefully\.[^\n]*\n+"),
     re.compile(r"^Graph Break Reason: "),
+    re.compile(r"^Unsupported: "),
 )
 _FALLBACK = re.compile(r"^\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(", re.MULTILINE)
 GRACELESS = "Failed to handle graph break gracefully"
@@ -98,7 +100,7 @@ def parse_break(payload: str) -> BreakRecord:
         return _parse_failure(payload)
     if payload.startswith("Graph break in user code"):
         head, _, tail = payload.partition("\nUser code traceback:\n")
-        reason = head.partition("\nGraph Break Reason: ")[2]
+        reason = [*_REASON_LABEL.split(head, maxsplit=1), ""][1]
         reason = reason.partition("\nStack variable source attribution:\n")[0]
         frames = parse_frames(_until_python_traceback(tail))
         return BreakRecord(frames, parse_reasons(reason), GRACELESS in reason, False, payload)

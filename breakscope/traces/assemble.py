@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from breakscope.capture import events
+from breakscope.capture.artifacts import Store, kind_of
 from breakscope.capture.events import METRIC_FIELDS, Event
+from breakscope.capture.secrets import Redactor
 from breakscope.diagnose import guards, records
 from breakscope.diagnose.collect import is_limit
 from breakscope.traces.damage import Damage
@@ -54,8 +57,11 @@ class Assembler:
         inductor: whether anything was compiled by Inductor.
     """
 
-    def __init__(self, damage: Damage) -> None:
+    def __init__(self, damage: Damage, store: Store | None = None) -> None:
+        """Args: ``store``: keeps what each compile produced; None to keep nothing."""
         self._damage = damage
+        self._store = store
+        self._redactor = Redactor()
         self.events: list[Event] = []
         self.records = 0
         self._ranks: Counter[int] = Counter()
@@ -68,6 +74,17 @@ class Assembler:
         self._functions: dict[Any, dict[str, Any]] = {}
         self._sites: dict[tuple[object, ...], int] = {}
         self._told: set[str] = set()
+        self._on: dict[str, Callable[[Envelope], None]] = {
+            "str": self._on_string,
+            "torch_version": self._on_version,
+            "inductor_output_code": self._on_output_code,
+            "dynamo_start": self._on_start,
+            "dynamo_output_graph": self._on_graph,
+            "dynamo_graph_break_reason": self._on_break,
+            "recompile_reasons": self._on_recompile,
+            "dynamo_error": self._on_error,
+            "compilation_metrics": self._on_metrics,
+        }
         self._latest: tuple[str | None, dict[str, Any] | None] = (None, None)
 
     @property
@@ -97,40 +114,43 @@ class Assembler:
         self._damage.add("unfinished", sum(compile_.started for compile_ in self._open.values()))
 
     def _take(self, envelope: Envelope) -> None:
-        data, kind = envelope.data, envelope.kind
-        rank = data.get("rank")
+        rank = envelope.data.get("rank")
         if type(rank) is int and rank >= 0:
             self._ranks[rank] += 1
-        if kind == "str":
-            text, number = data["str"]
-            self._strings[number] = str(text)
-        elif kind == "torch_version":
-            self._on_version(envelope)
-        elif kind == "inductor_output_code":
-            self._on_output_code(envelope)
-        elif kind == "dynamo_start":
-            self._on_start(data)
-        elif kind == "dynamo_output_graph":
-            self._compile(data).graph = True
-        elif kind == "dynamo_graph_break_reason":
-            self._on_break(envelope)
-        elif kind == "recompile_reasons":
-            self._on_recompile(envelope)
-        elif kind == "dynamo_error":
-            if envelope.intact:
-                self._compile(data).error = envelope.payload
-            self._emit(envelope, events.ERROR, payload=envelope.payload or "")
-        elif kind == "compilation_metrics":
-            self._on_metrics(envelope)
+        if self._store is not None and envelope.payload is not None and envelope.intact:
+            self._keep(envelope, self._store)
+        take = self._on.get(envelope.kind)
+        if take is not None:
+            take(envelope)
+
+    def _keep(self, envelope: Envelope, store: Store) -> None:
+        kind = kind_of(envelope.data)
+        if kind is not None:
+            text = str(self._redactor.clean({"text": envelope.payload})["text"])
+            size = len(text.encode(errors="surrogatepass"))
+            self._emit(envelope, events.ARTIFACT, what=kind, digest=store.put(text), size=size)
 
     def _emit(self, envelope: Envelope, kind: str, **fields: Any) -> Event:
         at = envelope.time - (self.first_time or 0.0)
+        fields = self._redactor.clean(fields)
         event: Event = {"t": kind, "at": round(at, 6), "cid": cid_of(envelope.data), **fields}
         self.events.append(event)
         return event
 
     def _compile(self, data: dict[str, Any]) -> _Compile:
         return self._open.setdefault(cid_of(data), _Compile())
+
+    def _on_string(self, envelope: Envelope) -> None:
+        text, number = envelope.data["str"]
+        self._strings[number] = str(text)
+
+    def _on_graph(self, envelope: Envelope) -> None:
+        self._compile(envelope.data).graph = True
+
+    def _on_error(self, envelope: Envelope) -> None:
+        if envelope.intact:
+            self._compile(envelope.data).error = envelope.payload
+        self._emit(envelope, events.ERROR, payload=envelope.payload or "")
 
     def _on_version(self, envelope: Envelope) -> None:
         version = _json_field(envelope, "pytorch_version")
@@ -148,7 +168,8 @@ class Assembler:
             compile_.waiting.append(event)
             self._place(event, compile_.frame)
 
-    def _on_start(self, data: dict[str, Any]) -> None:
+    def _on_start(self, envelope: Envelope) -> None:
+        data = envelope.data
         compile_ = self._compile(data)
         compile_.started = True
         stack = data["dynamo_start"].get("stack") or []

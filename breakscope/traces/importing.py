@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from breakscope.errors import TraceError
+from breakscope.errors import OutputError, TraceError
 from breakscope.model import Report
 from breakscope.traces.files import find
 from breakscope.traces.one_file import Imported, import_file
@@ -49,20 +49,22 @@ Watch = Callable[[Progress], None]
 
 
 def import_traces(
-    paths: Sequence[Path], *, jobs: int | None = None, watch: Watch | None = None
+    paths: Sequence[Path], *, jobs: int | None = None, watch: Watch | None = None, keep: Path | None = None
 ) -> tuple[Report, list[str]]:
     """One report of all traces below some paths, and a sentence for each file that could not be used.
 
     Args:
         jobs: processes to read with; None for one for each core.
         watch: told a few times a second how far it is.
+        keep: folder that gets what each compile produced; None to keep nothing.
 
     Raises:
+        OutputError: ``keep`` cannot be written.
         TraceError: there is nothing to read, or nothing of it is a trace.
     """
     files = find(paths)
     jobs = min(jobs or os.cpu_count() or 1, len(files))
-    done = list(_alone(files, watch) if jobs == 1 else _together(files, jobs, watch))
+    done = list(_alone(files, watch, keep) if jobs == 1 else _together(files, jobs, watch, keep))
     problems = [one.problem for one in done if one.problem is not None]
     parts = [part for one in done for part in one.parts]
     if not parts:
@@ -80,7 +82,7 @@ def shown(paths: Sequence[Path]) -> str:
     return " ".join(map(str, paths)) if len(paths) <= 3 else f"{paths[0]} and {len(paths) - 1} more"
 
 
-def _alone(files: Sequence[Path], watch: Watch | None) -> Iterator[Imported]:
+def _alone(files: Sequence[Path], watch: Watch | None, keep: Path | None) -> Iterator[Imported]:
     sizes = [_size(file) for file in files]
     began = last = time.monotonic()
     for number, file in enumerate(files):
@@ -93,7 +95,7 @@ def _alone(files: Sequence[Path], watch: Watch | None) -> Iterator[Imported]:
                 before = sum(sizes[:number])
                 watch(Progress(number, len(files), before + taken, sum(sizes), now - began))
 
-        yield import_file(str(file), look)
+        yield import_file(str(file), look, keep)
 
 
 # Bytes read so far, one number for each file, shared with the parent. Set in the workers when they begin.
@@ -105,22 +107,22 @@ def _begin_worker(taken: Any) -> None:
     _taken = taken
 
 
-def _work(number: int, path: str) -> Imported:
+def _work(number: int, path: str, keep: Path | None) -> Imported:
     def look(taken: int, _size: int) -> None:
         if _taken is not None:
             _taken[number] = taken
 
-    return import_file(path, look)
+    return import_file(path, look, keep)
 
 
-def _together(files: Sequence[Path], jobs: int, watch: Watch | None) -> Iterator[Imported]:
+def _together(files: Sequence[Path], jobs: int, watch: Watch | None, keep: Path | None) -> Iterator[Imported]:
     context = multiprocessing.get_context()
     taken = context.Array("Q", len(files), lock=False)
     size, began = sum(map(_size, files)), time.monotonic()
     with ProcessPoolExecutor(jobs, context, _begin_worker, (taken,)) as pool:
         # The largest first, so that none is left over at the end; the results in the order of the files.
         order = sorted(range(len(files)), key=lambda number: -_size(files[number]))
-        futures = {number: pool.submit(_work, number, str(files[number])) for number in order}
+        futures = {number: pool.submit(_work, number, str(files[number]), keep) for number in order}
         waiting: set[Future[Imported]] = set(futures.values())
         while waiting:
             _, waiting = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
@@ -134,6 +136,8 @@ def _together(files: Sequence[Path], jobs: int, watch: Watch | None) -> Iterator
 def _result(future: Future[Imported], file: Path) -> Imported:
     try:
         return future.result()
+    except OutputError:
+        raise
     except Exception as error:  # noqa: BLE001 -- a worker killed for memory must not lose the others' work
         return Imported(str(file), (), 0, f"{file} could not be read: {type(error).__name__}: {error}")
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from breakscope.capture import artifacts
+from breakscope.capture.artifacts import Store
 from breakscope.errors import TraceError
 from breakscope.traces import processes
 from breakscope.traces.assemble import Assembler
 from breakscope.traces.damage import Damage
-from breakscope.traces.envelopes import CHUNK, Envelope, Reader, Source
+from breakscope.traces.envelopes import ARTIFACTS, CHUNK, KINDS, Envelope, Reader, Source
 from breakscope.traces.files import TraceFile
 from breakscope.traces.processes import Part
 from breakscope.traces.text_log import TextLog
@@ -42,10 +44,16 @@ class TraceProcesses:
         is_trace: whether there was a record of any kind.
     """
 
-    def __init__(self, path: str, damage: Damage) -> None:
+    def __init__(self, path: str, damage: Damage, store: Store | None = None) -> None:
+        """Args: ``store``: keeps what each compile produced; None to keep nothing."""
         self._path = path
         self._damage = damage
-        self._reader = Reader(damage, with_payload=("inductor_output_code",))
+        self._store = store
+        if store is None:
+            self._reader = Reader(damage, with_payload=("inductor_output_code",))
+        else:
+            kinds = tuple(dict.fromkeys((*KINDS, *artifacts.KINDS)))
+            self._reader = Reader(damage, kinds, (*ARTIFACTS, *artifacts.NAMED), artifacts.KINDS)
         self._by_pid: dict[int, Assembler] = {}
 
     @property
@@ -77,7 +85,7 @@ class TraceProcesses:
         for envelope in envelopes:
             assembler = self._by_pid.get(envelope.pid)
             if assembler is None:
-                assembler = self._by_pid[envelope.pid] = Assembler(self._damage)
+                assembler = self._by_pid[envelope.pid] = Assembler(self._damage, self._store)
             assembler.take(envelope)
 
     def _drop_strays(self) -> None:
@@ -88,16 +96,20 @@ class TraceProcesses:
             self._damage.add("envelopes")
 
 
-def import_file(path: str, progress: Progress | None = None) -> Imported:
+def import_file(path: str, progress: Progress | None = None, keep: Path | None = None) -> Imported:
     """Read one trace or log. Never raises for what the file holds; uses all of it that is readable.
 
     Args:
         progress: told after each piece how many bytes of the file were read, and its size.
+        keep: folder that gets what each compile produced; None to keep nothing.
+
+    Raises:
+        OutputError: ``keep`` cannot be written.
     """
     damage = Damage()
     try:
         with TraceFile(Path(path), damage) as file:
-            trace = TraceProcesses(path, damage)
+            trace = TraceProcesses(path, damage, Store(keep) if keep else None)
             trace.read(_watched(file, progress))
             size = file.taken
         if trace.is_trace:

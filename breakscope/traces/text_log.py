@@ -16,6 +16,7 @@ from typing import Any
 
 from breakscope.capture import events
 from breakscope.capture.events import Event
+from breakscope.capture.secrets import Redactor
 from breakscope.diagnose import records
 from breakscope.traces.envelopes import Source, seconds
 
@@ -39,7 +40,7 @@ _LIMIT = re.compile(
     r" +function: '(?P<name>.+)' \((?P<file>.+):(?P<line>\d+)\)\n"
 )
 _REPEATED = re.compile(
-    r"Graph break \(user stack suppressed due to duplicate graph break\) "
+    r"Graph break \((?:user stack suppressed due to duplicate graph break|details suppressed)\) "
     r"in user code at (?P<file>.+):(?P<line>\d+)\n"
 )
 _RECOMPILED = re.compile(r"Recompiling function (?P<name>.+?) in (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
@@ -63,6 +64,7 @@ class LogProcess:
     what: bytes = b""
     lines: list[str] = field(default_factory=list)
     paths: dict[tuple[str, int], str] = field(default_factory=dict)
+    redactor: Redactor = field(default_factory=Redactor)
 
     def take(self, match: re.Match[bytes]) -> None:
         """Take one line."""
@@ -88,6 +90,7 @@ class LogProcess:
         cid = _CID.match(self.trace.decode()) if self.trace else None
         at = round(self.time - self.first_time, 6)
         if fields is not None:
+            fields = self.redactor.clean(fields)
             self.events.append({"at": at, "cid": cid[1] if cid else None, **fields})
 
     def _break(self, text: str) -> dict[str, Any] | None:
