@@ -30,6 +30,7 @@ class Settings:
             them alone.
         artifacts: folder that gets what each compile produced; None to keep nothing.
         outputs: folder that gets what the outermost compiled calls return; None to keep nothing.
+        fixes: folder of fixes that are applied to source as it is loaded (:mod:`breakscope.overlay`).
     """
 
     compile: str = "auto"
@@ -45,6 +46,7 @@ class Settings:
     cost: bool = True
     seed: int | None = None
     outputs: str | None = None
+    fixes: str | None = None
     artifacts: str | None = None
 
     def dumps(self) -> str:

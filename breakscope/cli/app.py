@@ -17,7 +17,7 @@ def _version(wanted: bool) -> None:
 
 def command() -> Any:
     """The click command that holds every command of ours."""
-    from breakscope.cli import diff, explain, import_traces, report, scan, schema, show
+    from breakscope.cli import diff, explain, import_traces, remedy, report, scan, schema, show
 
     app = typer.Typer(
         name="breakscope",
@@ -36,6 +36,6 @@ def command() -> Any:
     ) -> None:
         pass
 
-    for module in (scan, import_traces, report, diff, explain, show, schema):
+    for module in (scan, import_traces, report, remedy, diff, explain, show, schema):
         module.add(app)
     return typer.main.get_command(app)
