@@ -11,8 +11,10 @@ from scanning import clean_environment, command
 from trace_writer import Writer, imported
 
 import breakscope
+from breakscope import schema
 from breakscope.errors import TraceError
 from breakscope.model import Report
+from breakscope.render import FORMATS
 from breakscope.traces.importing import Progress, import_traces
 
 FILE = "/job/model.py"
@@ -179,6 +181,49 @@ def test_what_is_no_trace_does_not_keep_the_others_from_being_read(tmp_path: Pat
     report = breakscope.load(tmp_path / ".breakscope" / "latest.json")
     assert codes(report) == ["BS101", "BS201"]
     assert "not used: bad.log is not a trace" in notes(report)
+
+
+@pytest.mark.parametrize("format_", sorted(set(FORMATS) - {"parquet", "warmup"}))
+def test_every_format_can_show_an_import(tmp_path: Path, format_: str) -> None:
+    for rank in range(2):
+        writer(pid=rank).save(tmp_path / f"dedicated_log_torch_trace_rank_{rank}_abc.log")
+    one, _ = import_traces([tmp_path / "dedicated_log_torch_trace_rank_0_abc.log"])
+    both, _ = import_traces([tmp_path])
+    for report in (one, both):
+        schema.save(report, tmp_path / "report.json")
+        done = subprocess.run(
+            command("report", "report.json", "--format", format_),
+            cwd=tmp_path,
+            env=clean_environment(),
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert b"BS101" in done.stdout
+
+
+def test_the_page_of_an_import(tmp_path: Path) -> None:
+    report, _ = import_traces([writer().save(tmp_path / "a.log")])
+    schema.save(report, tmp_path / "report.json")
+    done = subprocess.run(
+        command("report", "report.json", "--html", "-o", "page.html"),
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not measured" in (tmp_path / "page.html").read_text()
+
+
+def test_a_folder_full_of_other_logs(tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"{number}.log").write_text("nothing of interest\n")
+    writer().save(tmp_path / "good.log")
+    done = run_import(tmp_path, ".", "-q")
+    assert done.returncode == 0
+    assert len(done.stderr.splitlines()) == 6
+    assert "4 more files could not be used" in done.stderr
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:

@@ -147,6 +147,8 @@ def test_a_trace_tells_the_phases_of_its_compiles(tmp_path: Path) -> None:
     assert all(compile_.seconds and compile_.seconds > 0 for compile_ in report.compiles)
     assert all(compile_.step is None for compile_ in report.compiles)
     assert report.run.python == platform.python_version()
+    assert report.run.device is not None
+    assert report.run.device.type == "cpu"
 
 
 def test_the_command_needs_no_torch(tmp_path: Path) -> None:

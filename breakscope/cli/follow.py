@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ def follow(paths: Sequence[Path], *, quiet: bool) -> Report:
 
     follower = Follower(paths)
     began = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a scheduler says Ctrl-C
     try:
         with _view(quiet=quiet) as view:
             if not quiet:

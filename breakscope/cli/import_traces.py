@@ -12,6 +12,8 @@ import typer
 from breakscope.errors import OutputError, UsageError
 from breakscope.model import Report
 
+MOST_PROBLEMS = 5
+
 
 def add(app: typer.Typer) -> None:
     """Add the command."""
@@ -71,8 +73,13 @@ def add(app: typer.Typer) -> None:
                 report, problems = import_traces(
                     paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep
                 )
-            for problem in problems:
+            for problem in problems[:MOST_PROBLEMS]:
                 print(f"breakscope: {problem}", file=sys.stderr)
+            if len(problems) > MOST_PROBLEMS:
+                more = len(problems) - MOST_PROBLEMS
+                print(
+                    f"breakscope: {more} more files could not be used; the report names them", file=sys.stderr
+                )
         make_folder(place.parent)
         save(report, place, keep=output is None)
         if not quiet:

@@ -152,8 +152,10 @@ class Reader:
         text, intact = None, True
         if payload:
             text, intact = payload_text(raw, data.get("has_payload"), self._damage)
-            if not intact:
-                self._damage.add("cut" if last and not self._damage.counts["cut"] else "checksums")
+            if not intact and not last:
+                self._damage.add("checksums")
+            elif not intact:
+                self._damage.counts["cut"] = 1  # however often that shows
         return Envelope(kind, data, int(prefix["pid"]), time, text, intact)
 
 

@@ -17,7 +17,7 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _TRACE_NAME = re.compile(r"torch_trace_")
 _LOG_NAME = re.compile(r"\.(?:log|txt|out|err)(?:\.\d+)?(?:\.gz|\.zst)?$")
 _RANK = re.compile(r"rank_(\d+)_")
-_RAW = 1 << 16
+_RAW = 1 << 14
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
@@ -99,11 +99,10 @@ class TraceFile:
         """At most ``size`` bytes as they were before compression; none at the end."""
         if self._unpack is None:
             return self._raw(size)
-        while not self._unpack.over:
-            data = self._unpack.take(size, self._raw)
-            if data:
-                return data
-        return b""
+        data = b""
+        while len(data) < size and not self._unpack.over:
+            data += self._unpack.take(size, self._raw)
+        return data
 
     def _raw(self, size: int) -> bytes:
         try:
@@ -132,7 +131,8 @@ class _Unpack:
 
     def take(self, size: int, raw: Any) -> bytes:
         """Some bytes, perhaps none although more will come."""
-        if not self._rest:
+        # Python's own Zstandard keeps what it has not decompressed yet to itself.
+        if not self._rest and getattr(self._stream, "needs_input", True):
             self._rest = raw(_RAW)
             if not self._rest:
                 self._end(whole=self._fresh)
@@ -171,13 +171,22 @@ def _zstd(path: Path) -> Any:
 
 
 class _Zstandard:
-    """The package's decompressor behind the interface of zlib's."""
+    """The package's decompressor behind the interface of zlib's.
+
+    Attributes:
+        unconsumed_tail: what was not decompressed yet.
+    """
+
+    # It knows no limit on what comes out. 512 bytes become 16 MB at most: 128 blocks of 128 KB.
+    _PIECE = 512
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        self.unconsumed_tail = b""
 
     def decompress(self, data: bytes, _most: int) -> bytes:
-        return bytes(self._stream.decompress(data))
+        self.unconsumed_tail = data[self._PIECE :]
+        return bytes(self._stream.decompress(data[: self._PIECE]))
 
     @property
     def eof(self) -> bool:
@@ -185,4 +194,4 @@ class _Zstandard:
 
     @property
     def unused_data(self) -> bytes:
-        return bytes(self._stream.unused_data)
+        return bytes(self._stream.unused_data) + self.unconsumed_tail

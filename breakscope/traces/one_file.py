@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ from breakscope.traces.text_log import TextLog
 
 Progress = Callable[[int, int], None]
 _STRAY = 10
+# Of the tensors that a compile was given; the first ones tell where a process computes.
+_DEVICE = re.compile(rb'"device": "device\(type=\'(\w+)\'')
+_DEVICE_WITHIN = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class TraceProcesses:
             kinds = tuple(dict.fromkeys((*KINDS, *artifacts.KINDS)))
             self._reader = Reader(damage, kinds, (*ARTIFACTS, *artifacts.NAMED), artifacts.KINDS)
         self._by_pid: dict[int, Assembler] = {}
+        self._devices: set[str] = set()
+        self._fed = 0
 
     @property
     def is_trace(self) -> bool:
@@ -71,14 +77,19 @@ class TraceProcesses:
 
     def feed(self, chunk: bytes) -> None:
         """Take the records that some more bytes complete."""
+        if self._fed < _DEVICE_WITHIN and not self._devices - {"cpu", "meta"}:
+            self._devices.update(found.decode() for found in _DEVICE.findall(chunk))
+        self._fed += len(chunk)
         self._take(self._reader.feed(chunk))
 
     def parts(self) -> list[Part]:
         """What each process has left up to now."""
         # A trace without a record that we need is still one: nothing was compiled.
         read = self._by_pid or ({0: Assembler(self._damage)} if self.is_trace else {})
+        device = min(self._devices - {"meta"}, key=lambda name: (name == "cpu", name), default=None)
         return [
-            processes.of_trace(self._path, pid, one, self._damage, len(read)) for pid, one in read.items()
+            processes.of_trace(self._path, pid, one, self._damage, len(read), device)
+            for pid, one in read.items()
         ]
 
     def _take(self, envelopes: Iterable[Envelope]) -> None:

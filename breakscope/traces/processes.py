@@ -12,7 +12,7 @@ from breakscope.capture.events import Event
 from breakscope.diagnose import merge, records
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
-from breakscope.model import Report
+from breakscope.model import Device, Report
 from breakscope.traces.assemble import Assembler
 from breakscope.traces.damage import Damage
 from breakscope.traces.files import rank_of
@@ -50,11 +50,14 @@ class Part:
     order: float
 
 
-def of_trace(path: str, pid: int, read: Assembler, damage: Damage, processes: int = 1) -> Part:
+def of_trace(
+    path: str, pid: int, read: Assembler, damage: Damage, processes: int = 1, device: str | None = None
+) -> Part:
     """One process of a trace file, as far as it was read.
 
     Args:
         processes: how many wrote into the file.
+        device: type of device that its tensors were on.
     """
     notes = [f"{Path(path).name}: {sentence}" for sentence in damage.sentences()]
     if processes > 1:
@@ -65,6 +68,9 @@ def of_trace(path: str, pid: int, read: Assembler, damage: Damage, processes: in
         notes.append(OLD_TORCH)
     rank = read.rank if read.rank is not None else rank_of(Path(path))
     report = build(read.events, None, _outcome(path, read, notes))
+    if device is not None:
+        # A process of a job computes on one; how many its machine has is not in a trace.
+        report = replace(report, run=replace(report.run, device=Device(device, device, 1)))
     return Part(report, path, rank, pid, read.began, read.first_time or 0.0)
 
 
