@@ -9,17 +9,18 @@ from breakscope.catalog_entry import Entry
 
 # The kinds of break that torch reports without an id, or with one newer than our table. First match wins.
 GUESSES: tuple[tuple[str, str], ...] = (
-    (r"data.dependent branching", "BS101"),
+    (r"data.dependent (branching|jump)|generic_jump", "BS101"),  # the second and third up to torch 2.6
     (r"data.dependent assert|tensor.valued assert|torch\._check", "BS106"),
     (r"Tensor\.item\b", "BS102"),
     (r"data.dependent operator", "BS103"),
     (r"dynamic shape operator|data.dependent output shape", "BS105"),
-    (r"\blogger\b|logging", "BS104"),
+    (r"\blogger\b|logging|builtin: print\b", "BS104"),
     (r"recompile.? limit|cache.?size.?limit", "BS303"),
     (r"backend compiler|BackendCompilerFailed", "BS306"),
     (r"graph break in (a |an )?(for/while )?loop|graph break under", "BS301"),
     (r"compiler\.disable|_dynamo\.disable", "BS108"),
-    (r"_dynamo\.graph_break\b", "BS109"),
+    (r"_dynamo\.graph_break\b|skip function graph_break", "BS109"),
+    (r"skip function|in skip_?files", "BS107"),
     (r"triton", "BS130"),
     (r"\bHOP\b|higher.?order|torch\.(cond|while_loop|map|scan|associative_scan|switch)\b", "BS120"),
     (r"autograd|backward|grad_fn|\bhook\b", "BS121"),

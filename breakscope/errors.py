@@ -75,3 +75,15 @@ class UnknownCodeError(UsageError):
     """``breakscope explain`` was asked for a code that nobody has."""
 
     slug = "unknown-code"
+
+
+class ArtifactError(UsageError):
+    """An artifact that a report lists cannot be shown: it was not kept, is missing or damaged."""
+
+    slug = "artifact"
+
+
+class TraceError(UsageError):
+    """A trace or log cannot be imported: missing, unreadable, empty, or no trace."""
+
+    slug = "trace"

@@ -123,6 +123,10 @@ class Agent:
         }
         self._sink.write(event)
 
+    def redacted(self, text: str) -> str:
+        """A text without what the environment keeps secret."""
+        return str(self._redactor.clean({"text": text})["text"])
+
     def note(self, text: str) -> None:
         """Tell the reader of the report something that they must know."""
         self.emit(events.NOTE, text=text)

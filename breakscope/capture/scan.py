@@ -58,6 +58,11 @@ def check_target(what: Program, settings: Settings) -> None:
         raise TargetError(f"{os.path.relpath(path)} has no function {target.qualname}; it has: {seen}")
 
 
+def place_of(output: Path | None) -> Path:
+    """Where a report goes: ``output``, or the latest one of the current folder."""
+    return output.absolute() if output else Path.cwd() / FOLDER / LATEST
+
+
 def scan(
     what: Program,
     settings: Settings,
@@ -77,13 +82,12 @@ def scan(
     """
     check_torch()
     check_target(what, settings)
-    cwd = Path.cwd()
-    place = output.absolute() if output else cwd / FOLDER / LATEST
+    place = place_of(output)
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
     with launch.workspace(place.parent) as folder:
         seen = observe(what, settings, folder, timeout_s, live=live)
-        _save(seen.report, place, keep=output is None)
+        save(seen.report, place, keep=output is None)
     return Scan(seen.report, place, seen.ended.exit_code, _problem(settings, seen))
 
 
@@ -103,7 +107,11 @@ def _problem(settings: Settings, seen: Observed) -> str | None:
     return None
 
 
-def _save(report: Report, place: Path, *, keep: bool) -> None:
+def save(report: Report, place: Path, *, keep: bool) -> None:
+    """Write a report; where ``keep`` is set, a second time under its time, which the next one leaves alone.
+
+    Raises OutputError.
+    """
     schema.save(report, place)
     if keep:
         # The same report under its time, so that the next scan does not take it away.

@@ -17,7 +17,18 @@ def _version(wanted: bool) -> None:
 
 def command() -> Any:
     """The click command that holds every command of ours."""
-    from breakscope.cli import check, config, diff, explain, remedy, report, scan, schema
+    from breakscope.cli import (
+        check,
+        config,
+        diff,
+        explain,
+        import_traces,
+        remedy,
+        report,
+        scan,
+        schema,
+        show,
+    )
 
     app = typer.Typer(
         name="breakscope",
@@ -36,7 +47,7 @@ def command() -> Any:
     ) -> None:
         pass
 
-    for module in (scan, report, check, remedy, diff, explain, config, schema):
+    for module in (scan, import_traces, report, check, remedy, diff, explain, show, config, schema):
         module.add(app)
     group: Any = typer.main.get_command(app)
     group.commands["check"].inherit(group.commands["scan"])

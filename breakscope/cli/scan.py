@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -112,6 +113,12 @@ def add(app: typer.Typer) -> None:
                 "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
             ),
         ] = None,
+        artifacts: Annotated[
+            bool,
+            typer.Option(
+                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
+            ),
+        ] = False,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
@@ -132,6 +139,7 @@ def add(app: typer.Typer) -> None:
             timeout=timeout,
             output=output,
             live=not quiet,
+            artifacts=artifacts,
         )
         if not quiet:
             show(result, limit=limit, everything=all_)
@@ -154,9 +162,11 @@ def run(
     timeout: float | None,
     output: Path | None,
     live: bool,
+    artifacts: bool = False,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
     from breakscope.capture import scan as engine
+    from breakscope.capture.artifacts import FOLDER
     from breakscope.capture.settings import Settings
     from breakscope.child.program import program
 
@@ -169,6 +179,8 @@ def run(
     settings = Settings(
         compile_, str(backend), mode, Dynamic(dynamic).value, keep_fullgraph, steps, cost=cost
     )
+    if artifacts:
+        settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))
     what = program(words[0], words[1:], module=module)
     return engine.scan(what, settings, output=output, timeout_s=timeout, live=live)
 

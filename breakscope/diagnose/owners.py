@@ -11,6 +11,8 @@ from pathlib import Path
 from breakscope.model import Owner
 
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<rest>.*)$")
+# The standard library of another Python, in a trace of another machine.
+_STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
 _TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
 
 
@@ -29,7 +31,7 @@ def owner_of(file: str, roots: tuple[str, ...]) -> Owner:
     """
     if _TORCH.search(file):
         return "torch"
-    if _INSTALLED.search(file) or file.startswith(_standard_library()):
+    if _INSTALLED.search(file) or _STDLIB.search(file) or file.startswith(_standard_library()):
         return "library"
     if file.startswith("<"):
         return "project"

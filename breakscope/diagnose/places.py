@@ -36,6 +36,8 @@ class Places:
         self, frame: RawFrame, position: tuple[int, int, int, int] | None, qualname: str | None = None
     ) -> Location:
         """Where a frame is, to the column where that is known."""
+        if position is None and frame.carets is not None and frame.source:
+            position = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
         if position is not None:
             position = self.sources.narrow(frame.file, position)
         line = position[0] if position else frame.line

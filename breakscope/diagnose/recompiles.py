@@ -70,6 +70,7 @@ def _finding(cause: Cause, places: Places) -> Finding:
     # A value that entered a resumed function is named by its line and its place on the interpreter's stack,
     # which change with the file and with Python.
     about = re.sub(r"\b(line|stack) \d+", r"\1", f"{cause.guard.source} {cause.guard.dimension}")
+    steps = [r.step for r in cause.recompiles if r.step is not None]
     return Finding(
         fingerprint=places.fingerprint(code, location, about, of_function=True),
         code=code,
@@ -88,8 +89,8 @@ def _finding(cause: Cause, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         guard=cause.guard,
-        first_step=min(r.step for r in cause.recompiles),
-        last_step=max(r.step for r in cause.recompiles),
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
     )
 
 

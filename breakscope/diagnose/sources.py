@@ -60,6 +60,35 @@ class Sources:
             return byte_offset + 1
         return len(line.encode("utf-8")[:byte_offset].decode("utf-8", errors="replace")) + 1
 
+    def underlined(self, file: str, number: int, text: str, carets: tuple[int, int]) -> Position | None:
+        """The position that carets show under the text of a line; None where it cannot be told.
+
+        Args:
+            text: the line without its indentation; it must be what the file holds now.
+            carets: first character and the one after the last, counted from 0 in ``text``.
+        """
+        line = self.line(file, number)
+        if line is None or line.strip() != text:
+            return None
+        indent = len(line) - len(line.lstrip())
+        first, last = (len(line[: indent + offset].encode()) for offset in carets)
+        if carets[1] < len(text):
+            return number, first, number, last
+        # To the end of the line, or over several lines: what begins here tells which.
+        begin = [
+            node
+            for node in ast.walk(self._tree(file) or ast.Module([], []))
+            if isinstance(node, ast.expr | ast.stmt) and (node.lineno, node.col_offset) == (number, first)
+        ]
+        for node in begin:
+            end = node.end_lineno or number, node.end_col_offset or last
+            if isinstance(node, ast.expr):  # the outermost comes first
+                return number, first, *end
+            part = self.narrow(file, (number, first, *end))
+            if part != (number, first, *end):
+                return part
+        return None
+
     def function(self, file: str, number: int, name: str) -> Span | None:
         """The innermost function called ``name`` that contains a line."""
         around = [s for s in self._spans(file) if s.name == name and s.first <= number <= s.last]

@@ -142,7 +142,7 @@ def _alarm(report: Report) -> str | None:
 
 def _ended_badly(run: Run) -> str | None:
     match run.status:
-        case "ok":
+        case "ok" | "unknown":
             return None
         case "script_error":
             return f"FAILED with {_exit(run.exit_code)}"
@@ -166,17 +166,18 @@ def _exit(code: int | None) -> str:
 def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:
     run = report.run
     backend = f"backend {harmless(run.backend)}" + (f", mode {harmless(run.mode)}" if run.mode else "")
-    status = run.status.replace("_", " ")
+    imported = run.status == "unknown"
+    status = "ending not known" if imported else run.status.replace("_", " ")
     if run.status == "ok" and run.exit_code:
         status += f", exit status {run.exit_code}"
     duration = f"{count(report.totals.steps, 'step')}, {seconds(run.duration_s)}"
     return (
-        f"breakscope scan {short_path(run.script, folders)}",
+        f"breakscope {'import' if imported else 'scan'} {short_path(run.script, folders)}",
         f"torch {harmless(run.torch)}" if run.torch else "torch version not known",
         _device(run),
         backend,
         *([count(run.world_size, "rank")] if run.world_size > 1 else []),
-        f"compiled: {_compiled(run)}",
+        *([f"compiled: {_compiled(run)}"] if run.compiled or not imported else []),
         status,
         duration,
     )
@@ -242,7 +243,7 @@ def _verdict(report: Report) -> str | None:
     if report.findings or report.reconciliation.vacuous:
         return None
     found = "no graph break, no recompile, no skipped frame"
-    return f"{found} found" if report.run.status == "ok" else f"{found} up to then"
+    return f"{found} found" if report.run.status in ("ok", "unknown") else f"{found} up to then"
 
 
 def _notes(report: Report, all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002 - the flag's name

@@ -235,6 +235,7 @@ def _ended(run: Run) -> str:
         "timeout": "stopped at the time limit",
         "interrupted": "interrupted",
         "killed": "killed",
+        "unknown": "how it ended is not known",
     }[run.status]
     if run.exit_code is None or (run.status == "ok" and run.exit_code == 0):
         return words
