@@ -35,6 +35,8 @@ PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
 def start(settings_text: str) -> None:
     """Begin to observe this process. Called once, by the boot file."""
     settings = Settings.loads(settings_text)
+    if not Path(settings.counters).exists():  # a rank's: its launcher does not know how many there will be
+        Counters.create(Path(settings.counters))
     agent = Agent(settings, EventWriter(settings.events), Counters.open(settings.counters))
     agent.begin()
 
@@ -78,7 +80,8 @@ class Agent:
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
-        self.emit(events.START, pid=os.getpid(), python=platform.python_version())
+        # The clock that several processes have in common, to lay their times side by side.
+        self.emit(events.START, pid=os.getpid(), python=platform.python_version(), wall=time.time())
 
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""

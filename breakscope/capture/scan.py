@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from breakscope import schema
-from breakscope.capture import events, targets
+from breakscope.capture import events, ranks, targets
 from breakscope.capture.observe import Observed, observe
 from breakscope.capture.settings import Settings
 from breakscope.child import launch
@@ -65,12 +66,14 @@ def scan(
     output: Path | None = None,
     timeout_s: float | None = None,
     live: bool = False,
+    torchrun: Sequence[str] | None = None,
 ) -> Scan:
     """Run the program and leave a report, whatever becomes of it.
 
     Args:
         live: draw a live line on the terminal while the script is silent.
         output: file for the report; None for ``.breakscope/latest.json`` with earlier ones kept.
+        torchrun: options of torchrun, which then launches the program on several ranks; None for one process.
 
     Raises:
         BreakscopeError: if nothing could be run, or the report could not be written.
@@ -82,7 +85,10 @@ def scan(
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
     with launch.workspace(place.parent) as folder:
-        seen = observe(what, settings, folder, timeout_s, live=live)
+        if torchrun is None:
+            seen = observe(what, settings, folder, timeout_s, live=live)
+        else:
+            seen = ranks.observe(what, torchrun, settings, folder, timeout_s, live=live)
         _save(seen.report, place, keep=output is None)
     return Scan(seen.report, place, seen.ended.exit_code, _problem(settings, seen))
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from breakscope.cli import torchrun
 from breakscope.errors import UsageError
 
 _MODULE_OPTION = "-m"
@@ -102,6 +103,14 @@ def add(app: typer.Typer) -> None:
                 "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
             ),
         ] = None,
+        nproc_per_node: torchrun.NprocPerNode = None,
+        nnodes: torchrun.Nnodes = None,
+        node_rank: torchrun.NodeRank = None,
+        rdzv_id: torchrun.RdzvId = None,
+        rdzv_backend: torchrun.RdzvBackend = None,
+        rdzv_endpoint: torchrun.RdzvEndpoint = None,
+        max_restarts: torchrun.MaxRestarts = None,
+        torchrun_options: torchrun.Others = None,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
@@ -123,7 +132,19 @@ def add(app: typer.Typer) -> None:
             raise UsageError("--mode needs --backend inductor")
         settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)
         what = program(words[0], words[1:], module=module)
-        result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
+        launcher = torchrun.options(
+            nproc_per_node,
+            nnodes=nnodes,
+            node_rank=node_rank,
+            rdzv_id=rdzv_id,
+            rdzv_backend=rdzv_backend,
+            rdzv_endpoint=rdzv_endpoint,
+            max_restarts=max_restarts,
+            others=torchrun_options,
+        )
+        result = engine.scan(
+            what, settings, output=output, timeout_s=timeout, live=not quiet, torchrun=launcher
+        )
         if not quiet:
             show(result, limit=limit, everything=all_)
         if result.problem is not None:

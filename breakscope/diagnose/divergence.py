@@ -33,8 +33,19 @@ def find(report: Report) -> tuple[Divergence, ...]:
 
 
 def parted(divergences: tuple[Divergence, ...], job: str) -> int | None:
-    """The step at which the ranks of a job first differed; None if that is not known."""
-    return min((one.step for one in divergences if one.job == job and one.step is not None), default=None)
+    """The step at which the ranks of a job first did something else; None if that is not known.
+
+    Of the first attempt in which they did. Waiting is what came of it.
+    """
+    first = min(
+        (
+            (one.attempt, one.step)
+            for one in divergences
+            if one.job == job and one.step is not None and one.kind not in ("waited", "skew")
+        ),
+        default=None,
+    )
+    return None if first is None else first[1]
 
 
 def _ends(group: Group) -> list[Divergence]:

@@ -11,6 +11,9 @@ from breakscope.model import Compile, Divergence, Region, Report, Step
 
 # What is shorter is not worth a line: a rank waits this long for another in any step.
 WAITED_MS = 50.0
+_LONGER = (
+    2.0  # times as long one must have compiled as the one that waited: all warm up, none at the same pace
+)
 SKEW_S = 1.0
 _SKEW_SHARE = 0.2
 
@@ -24,7 +27,7 @@ def find(report: Report, group: Group, explained: Sequence[Divergence]) -> list[
     regions = _by_process(report.regions, group)
     compiles = _by_process(report.compiles, group)
     return [
-        *_waits(_by_process(report.steps, group), compiles, group),
+        *_waits(_by_process(report.steps, group), compiles, regions, group),
         *_collectives(regions, group),
         *_graphs(regions, compiles, group, functions),
         *_caches(compiles, group),
@@ -44,7 +47,10 @@ def _by_process(records: Sequence[_Record], group: Group) -> dict[str, list[_Rec
 
 
 def _waits(
-    steps: Mapping[str, list[Step]], compiles: Mapping[str, list[Compile]], group: Group
+    steps: Mapping[str, list[Step]],
+    compiles: Mapping[str, list[Compile]],
+    regions: Mapping[str, list[Region]],
+    group: Group,
 ) -> list[Divergence]:
     """Per compiling rank, the time that others spent beyond their usual step while it compiled.
 
@@ -67,11 +73,14 @@ def _waits(
             if process == slowest or step.ms is None or step.compile_ms is None or base is None:
                 continue
             waited = min(step.ms - step.compile_ms - base, longest - step.compile_ms)
-            if waited >= WAITED_MS:
+            if waited >= WAITED_MS and longest >= _LONGER * step.compile_ms:
                 own_waits = waits.setdefault(slowest, {})
                 own_waits[process] = own_waits.get(process, 0.0) + waited
                 first.setdefault(slowest, index)
-    return [_wait(group, who, waited, first[who], compiles[who]) for who, waited in waits.items()]
+    return [
+        _wait(group, who, waited, first[who], _slowest(first[who], compiles[who], regions[who]))
+        for who, waited in waits.items()
+    ]
 
 
 def _usual_ms(steps: Sequence[Step]) -> float | None:
@@ -79,22 +88,27 @@ def _usual_ms(steps: Sequence[Step]) -> float | None:
     return statistics.median(quiet) if quiet else None
 
 
-def _wait(
-    group: Group, who: str, waited: Mapping[str, float], step: int, compiles: Sequence[Compile]
-) -> Divergence:
-    most = max(waited.values())
+def _slowest(step: int, compiles: Sequence[Compile], regions: Sequence[Region]) -> str | None:
+    """The function whose compile took longest in a step, by its qualified name where it has a graph."""
     then = [one for one in compiles if one.step == step]
-    slowest = max(then, key=lambda one: one.seconds or 0.0, default=None)
-    compiled = f" compiled {slowest.function}" if slowest else " compiled"
+    longest = max(then, key=lambda one: one.seconds or 0.0, default=None)
+    if longest is None:
+        return None
+    names = {region.compile_id: region.function for region in regions}
+    return names.get(longest.compile_id, longest.function)
+
+
+def _wait(group: Group, who: str, waited: Mapping[str, float], step: int, function: str | None) -> Divergence:
+    most = max(waited.values())
     text = (
-        f"{group.words(waited)} waited up to {most:,.0f} ms for {group.words([who])}, which{compiled} "
-        f"from step {step} on"
+        f"{group.words(waited)} waited up to {most:,.0f} ms for {group.words([who])}, "
+        f"which compiled{f' {function}' if function else ''}, first at step {step}"
     )
     return group.made(
         "waited",
         text,
         [who],
-        function=slowest.function if slowest else None,
+        function=function,
         step=step,
         ms=round(most, 3),
         by_rank={process: f"waited {ms:,.0f} ms" for process, ms in waited.items()},

@@ -1,0 +1,185 @@
+"""Scans on several ranks: real torchrun, real gloo, on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from breakscope.model import Divergence, Report
+
+LOOP = """
+import os, signal, sys
+import torch, torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.linear(x).relu().sum()
+
+torch.manual_seed(0)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+compiled = torch.compile(net)
+for step in range(8):
+    if rank == 1 and step == 5 and "die" in sys.argv and attempt == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    batch = 6 if rank == 1 and step == 3 and "same" not in sys.argv else 8
+    compiled(torch.ones(batch, 4)).backward()
+    for parameter in net.parameters():
+        dist.all_reduce(parameter.grad)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.barrier()
+dist.destroy_process_group()
+"""
+RANKS = ("--nproc-per-node", "2")
+
+
+def of_kind(report: Report, kind: str) -> list[Divergence]:
+    return [one for one in report.divergences if one.kind == kind]
+
+
+@pytest.mark.slow
+def test_another_batch_on_one_rank_is_named_by_frame_rank_dimension_and_step(scan):
+    done = scan(LOOP, *RANKS, quiet=False)
+    assert done.exit_code == 0, done.stderr
+    report = done.report
+    (found,) = of_kind(report, "finding")
+    assert (found.function, found.ranks, found.others) == ("Net.forward", (1,), (0,))
+    assert (found.dimension, found.step) == (0, 3)
+    assert found.text == (
+        "rank 1 alone recompiled Net.forward at step 3: size of x, dimension 0: compiled for 8, got 6"
+    )
+    (recompile,) = report.findings
+    assert (recompile.code, recompile.ranks, recompile.fingerprint) == ("BS201", (1,), found.fingerprint)
+    assert [(rank.rank, rank.run.status, rank.totals.steps) for rank in report.ranks] == [
+        (0, "ok", 8),
+        (1, "ok", 8),
+    ]
+    assert (report.run.world_size, report.totals.steps) == (2, 8)
+    assert {region.rank for region in report.regions} == {0, 1}
+    assert {step.rank for step in report.steps} == {0, 1}
+    assert "they parted at step 3" in done.text
+    assert done.text.index("rank 1 alone recompiled") < done.text.index("BS201")
+
+
+@pytest.mark.slow
+def test_ranks_that_do_the_same_are_said_to(scan):
+    done = scan(LOOP, *RANKS, args=["same"], quiet=False)
+    assert done.exit_code == 0, done.stderr
+    # On a busy machine one rank may have waited for the other's first compile.
+    assert [one for one in done.report.divergences if one.kind not in ("waited", "skew")] == []
+    assert done.report.findings == ()
+
+
+@pytest.mark.slow
+def test_a_rank_killed_at_step_5_leaves_a_valid_report_that_says_so(scan):
+    done = scan(LOOP, *RANKS, args=["die"], quiet=False)
+    assert done.exit_code == 1  # torchrun's own
+    report = done.report
+    (end,) = of_kind(report, "ended")
+    assert (end.ranks, end.others, end.step) == ((1,), (0,), 5)
+    assert end.text.startswith("rank 1 was killed by SIGKILL in step 5; rank 0 stopped because of it")
+    dead = report.ranks[1]
+    assert (dead.run.status, dead.run.exit_code, dead.totals.steps) == ("killed", 137, 5)
+    assert report.ranks[0].ended is not None
+    assert "after rank 1 had ended" in report.ranks[0].ended
+    assert (report.run.status, report.run.exit_code) == ("killed", 137)
+    (found,) = of_kind(report, "finding")  # what it saw before is there
+    assert found.ranks == (1,)
+    assert "rank 1 was killed by SIGKILL" in done.text
+
+
+@pytest.mark.slow
+def test_a_restart_is_told_apart_from_the_attempt_before(scan):
+    source = """
+    import os, signal, sys
+    import torch
+    attempt, rank = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), os.environ["RANK"]
+    net = torch.compile(torch.nn.Linear(3, 3))
+    for step in range(4):
+        if attempt == 0 and rank == "1" and step == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        net(torch.ones(2, 3))
+    if attempt == 0 and rank == "0":
+        signal.pause()
+    """
+    done = scan(source, *RANKS, "--max-restarts", "1")
+    assert done.exit_code == 0, done.stderr
+    ranks = {(rank.rank, rank.attempt): rank for rank in done.report.ranks}
+    assert {key: rank.run.status for key, rank in ranks.items()} == {
+        (0, 0): "killed",
+        (1, 0): "killed",
+        (0, 1): "ok",
+        (1, 1): "ok",
+    }
+    assert ranks[0, 0].ended == "was stopped by torchrun after rank 1 had ended"
+    assert ranks[1, 0].ended is None
+    assert (done.report.run.status, done.report.run.exit_code) == ("ok", 0)
+    assert [(one.attempt, one.ranks) for one in of_kind(done.report, "ended")] == [(0, (1,))]
+
+
+@pytest.mark.slow
+def test_a_timeout_ends_every_rank_and_says_so(scan):
+    done = scan(
+        "import torch, signal\ntorch.compile(torch.sin)(torch.ones(2))\nsignal.pause()",
+        *RANKS,
+        "--timeout",
+        "25",
+    )
+    assert done.exit_code == 124
+    assert {rank.run.status for rank in done.report.ranks} == {"timeout"}
+    assert done.report.run.status == "timeout"
+
+
+@pytest.mark.slow
+def test_the_script_sees_what_torchrun_gives_it_and_nothing_of_ours(scan):
+    source = """
+    import os, sys, json
+    seen = {
+        "argv": sys.argv, "name": __name__, "path": sys.path[0] == os.path.dirname(os.path.abspath(__file__)),
+        "ours": sorted(name for name in os.environ if "BREAKSCOPE" in name), "rank": os.environ["RANK"],
+        "pythonpath": "child/boot" in os.environ.get("PYTHONPATH", ""),
+    }
+    if seen["rank"] == "1":
+        print(json.dumps(seen))
+    """
+    import json
+
+    done = scan(source, *RANKS, args=["-x", "--nproc-per-node", "9"])
+    assert done.exit_code == 0, done.stderr
+    seen = json.loads(done.text.splitlines()[-1])
+    assert seen["argv"][1:] == ["-x", "--nproc-per-node", "9"]
+    assert (seen["name"], seen["path"], seen["ours"], seen["pythonpath"]) == ("__main__", True, [], False)
+    assert len(done.report.ranks) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--max-restarts", "1"], "--max-restarts needs --nproc-per-node"),
+        (["--torchrun", "--tee 3"], "--torchrun needs --nproc-per-node"),
+        (["--nproc-per-node", "2", "--nnodes", "2"], "--nnodes needs --rdzv-id"),
+        (["--nproc-per-node", "2", "--torchrun", "'"], "cannot be read"),
+    ],
+)
+def test_options_that_need_another_are_refused(scan, options, said):
+    done = scan("pass", *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_torchrun_that_starts_nothing_says_so(scan):
+    done = scan("pass", "--nproc-per-node", "many")
+    assert done.exit_code == 2
+    assert done.stderr.strip().splitlines()[-1] == (
+        "breakscope: torchrun ended with exit status 1 before it started a rank"
+    )
