@@ -94,6 +94,12 @@ def _parquet(report: Report, options: Options) -> bytes:
     return parquet.render(report, root=options.root)
 
 
+def _perfetto(report: Report, _: Options) -> str:
+    from breakscope.render import perfetto
+
+    return perfetto.render(report)
+
+
 FORMATS: dict[str, Format] = {
     "terminal": _terminal,
     "json": _json,
@@ -103,4 +109,5 @@ FORMATS: dict[str, Format] = {
     "junit": _junit,
     "csv": _csv,
     "parquet": _parquet,
+    "perfetto": _perfetto,
 }
