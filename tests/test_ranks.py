@@ -161,6 +161,87 @@ def test_the_script_sees_what_torchrun_gives_it_and_nothing_of_ours(scan):
     assert len(done.report.ranks) == 2
 
 
+WRAPPED = """
+import sys
+import torch, torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo")
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(64, 4096), nn.Linear(4096, 64)
+
+    def forward(self, x):
+        return x + self.down(self.up(x).relu())
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(4)])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x.sum()
+
+class Reduced(nn.Module):
+    def forward(self, x):
+        y, z = x * 2, x[:3] * 2
+        dist.all_reduce(y)
+        dist.all_reduce(z)
+        return y.sum() + z.sum()
+
+net = Net()
+if "ddp" in sys.argv:
+    net = torch.compile(nn.parallel.DistributedDataParallel(net))
+elif "fsdp2" in sys.argv:
+    from torch.distributed.fsdp import fully_shard
+    for block in net.blocks:
+        fully_shard(block)
+    net = torch.compile(fully_shard(net))
+else:
+    net = torch.compile(Reduced())
+for step in range(2):
+    loss = net(torch.ones(8, 64))
+    if "collectives" not in sys.argv:
+        loss.backward()
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_buckets_of_ddp_are_named_as_such_and_are_no_breaks(scan):
+    done = scan(WRAPPED, *RANKS, args=["ddp"])
+    assert done.exit_code == 0, done.stderr
+    splits = [(one.rank, one.function, one.split) for one in done.report.regions]
+    assert splits == [
+        (rank, "Net.forward", f"DDP bucket {number} of 2") for rank in (0, 1) for number in (1, 2)
+    ]
+    assert {one.code for one in done.report.findings} <= {"BS141"}
+    assert any("splits the graphs of Net.forward" in note for note in done.report.run.notes)
+
+
+@pytest.mark.slow
+def test_hooks_of_fsdp2_are_named_as_such(scan):
+    done = scan(WRAPPED, *RANKS, args=["fsdp2"])
+    assert done.exit_code == 0, done.stderr
+    (hook,) = [one for one in done.report.findings if one.kind != "recompile"]
+    assert (hook.code, hook.ranks) == ("BS140", (0, 1))
+    assert [one.function for one in hook.skipped] == ["Net.forward"]
+
+
+@pytest.mark.slow
+def test_collectives_in_graphs_are_listed_in_order(scan):
+    done = scan(WRAPPED, *RANKS, args=["collectives"], quiet=False)
+    assert done.exit_code == 0, done.stderr
+    both = ("_c10d_functional.all_reduce(8, 64)", "_c10d_functional.all_reduce(3, 64)")
+    assert [one.collectives for one in done.report.regions] == [both, both]
+    assert "order of collectives outside of compiled graphs: not measured" in done.text
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

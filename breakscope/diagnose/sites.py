@@ -116,6 +116,9 @@ def site_code(site: Site, places: Places) -> str:
     """The finding's code: what broke, or that a whole frame was given up for it."""
     own = site.own
     cause = own[0].record.reasons[0]
+    wrapper = _distributed_wrapper(_most_telling(site), places)
+    if wrapper is not None:
+        return wrapper
     if all(b.skips for b in own):
         if any(b.record.failed for b in own):
             return "BS306"
@@ -123,6 +126,22 @@ def site_code(site: Site, places: Places) -> str:
         # Dynamo names a loop as the reason, but not a try or a with.
         return "BS301" if said or places.sources.in_block(site.frame.file, site.frame.line) else "BS302"
     return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+
+
+# Wrappers for several ranks, whose own code is not what a user can repair.
+_WRAPPERS = (("/torch/distributed/fsdp/", "BS140"), ("/torch/nn/parallel/distributed.py", "BS141"))
+
+
+def _distributed_wrapper(record: BreakRecord, places: Places) -> str | None:
+    """The code for a break inside FSDP2's or DDP's own frames: those that no frame of the user's is in."""
+    for frame in reversed(record.frames):
+        file = frame.file.replace("\\", "/")
+        for part, code in _WRAPPERS:
+            if part in file:
+                return code
+        if places.owner(frame.file) == "project":
+            return None
+    return None
 
 
 def title_of(code: str, cause: Reason) -> str:
