@@ -622,7 +622,7 @@ for block in net.blocks: block.compile(); fully_shard(block)""",
         """\
 # before: DDP's own code is part of what Dynamo looks at
 net = torch.compile(DDP(net))
-# after: only the model is, and DDP no longer splits graphs at its buckets
+# after: only the model is
 net = DDP(torch.compile(net))""",
         "info",
         "upstream",

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+import subprocess
+import sys
 
+import pytest
+from scanning import clean_environment
+
+import breakscope
 from breakscope.model import Divergence, Report
 
 LOOP = """
@@ -151,8 +157,6 @@ def test_the_script_sees_what_torchrun_gives_it_and_nothing_of_ours(scan):
     if seen["rank"] == "1":
         print(json.dumps(seen))
     """
-    import json
-
     done = scan(source, *RANKS, args=["-x", "--nproc-per-node", "9"])
     assert done.exit_code == 0, done.stderr
     seen = json.loads(done.text.splitlines()[-1])
@@ -240,6 +244,33 @@ def test_collectives_in_graphs_are_listed_in_order(scan):
     both = ("_c10d_functional.all_reduce(8, 64)", "_c10d_functional.all_reduce(3, 64)")
     assert [one.collectives for one in done.report.regions] == [both, both]
     assert "order of collectives outside of compiled graphs: not measured" in done.text
+
+
+@pytest.mark.slow
+def test_under_the_users_own_torchrun_each_rank_writes_a_report_and_they_merge(tmp_path):
+    (tmp_path / "script.py").write_text(LOOP)
+    launch = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "breakscope"]
+    for words in (
+        [*launch, "scan", "-q", "script.py"],
+        ["breakscope", "merge", ".breakscope", "-o", "all.json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env=clean_environment(),
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    report = breakscope.load(tmp_path / "all.json")
+    assert len(list((tmp_path / ".breakscope").iterdir())) == 2
+    assert [(rank.rank, rank.run.status, rank.run.world_size) for rank in report.ranks] == [
+        (0, "ok", 2),
+        (1, "ok", 2),
+    ]
+    (found,) = of_kind(report, "finding")
+    assert (found.function, found.ranks, found.dimension, found.step) == ("Net.forward", (1,), 0, 3)
 
 
 @pytest.mark.parametrize(

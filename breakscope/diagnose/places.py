@@ -11,7 +11,7 @@ from dataclasses import replace
 from breakscope.diagnose.owners import display_path, owner_of
 from breakscope.diagnose.records import RawFrame
 from breakscope.diagnose.sources import Sources
-from breakscope.model import Finding, Frame, Location, Owner
+from breakscope.model import Finding, Frame, Location
 
 # How a call reaches a user's forward(): never what a user looks for in a call path.
 _PLUMBING = re.compile(
@@ -57,10 +57,6 @@ class Places:
             owner=owner_of(frame.file, self._roots),
             indent=len(source) - len(source.lstrip()) if source is not None else None,
         )
-
-    def owner(self, file: str) -> Owner:
-        """Whose code a file is."""
-        return owner_of(file, self._roots)
 
     def definition(self, file: str, line: int, name: str, qualname: str) -> Location:
         """The line of a function's ``def``, for findings that are about a function as a whole."""

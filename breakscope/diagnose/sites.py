@@ -9,7 +9,7 @@ from breakscope import catalog
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
-from breakscope.model import Counts, Finding, SkippedFrame
+from breakscope.model import Counts, Finding, Frame, SkippedFrame
 
 _Key = tuple[object, ...]
 
@@ -116,7 +116,7 @@ def site_code(site: Site, places: Places) -> str:
     """The finding's code: what broke, or that a whole frame was given up for it."""
     own = site.own
     cause = own[0].record.reasons[0]
-    wrapper = _distributed_wrapper(_most_telling(site), places)
+    wrapper = _distributed_wrapper(places.stack(_most_telling(site).frames))
     if wrapper is not None:
         return wrapper
     if all(b.skips for b in own):
@@ -132,14 +132,14 @@ def site_code(site: Site, places: Places) -> str:
 _WRAPPERS = (("/torch/distributed/fsdp/", "BS140"), ("/torch/nn/parallel/distributed.py", "BS141"))
 
 
-def _distributed_wrapper(record: BreakRecord, places: Places) -> str | None:
+def _distributed_wrapper(stack: Sequence[Frame]) -> str | None:
     """The code for a break inside FSDP2's or DDP's own frames: those that no frame of the user's is in."""
-    for frame in reversed(record.frames):
+    for frame in reversed(stack):
         file = frame.file.replace("\\", "/")
         for part, code in _WRAPPERS:
             if part in file:
                 return code
-        if places.owner(frame.file) == "project":
+        if frame.owner == "project":
             return None
     return None
 
