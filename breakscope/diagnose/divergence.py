@@ -19,11 +19,14 @@ _ORDER = ("ended", "waited", "finding", "values", "collectives", "graphs", "cach
 def find(report: Report) -> tuple[Divergence, ...]:
     """Every divergence of every job in a merged report."""
     found: list[Divergence] = []
-    for group in groups(report.ranks):
-        by_findings = divergent_findings.find(report, group)
+    together = groups(report.ranks)
+    entries = divergent_findings.entries(report, together)
+    records = divergent_compiles.Records.of(report)
+    for number, group in enumerate(together):
+        by_findings = divergent_findings.find(group, entries.get(number, []))
         found += _ends(group)
         found += by_findings
-        found += divergent_compiles.find(report, group, by_findings)
+        found += divergent_compiles.find(records, group, by_findings)
         found += _setups(group)
     return tuple(
         sorted(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
-from breakscope.diagnose.rank_groups import Group
+from breakscope.diagnose.rank_groups import Group, by_process
 from breakscope.model import Compile, Divergence, Region, Report, Step
 
 # What is shorter is not worth a line: a rank waits this long for another in any step.
@@ -17,30 +18,36 @@ _LONGER = (
 SKEW_S = 1.0
 _SKEW_SHARE = 0.2
 
-_Record = TypeVar("_Record", Region, Compile, Step)
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-def find(report: Report, group: Group, explained: Sequence[Divergence]) -> list[Divergence]:
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What every process of a report compiled and ran, by process."""
+
+    regions: Mapping[str, list[Region]]
+    compiles: Mapping[str, list[Compile]]
+    steps: Mapping[str, list[Step]]
+
+    @classmethod
+    def of(cls, report: Report) -> Records:
+        """Of all processes; a fleet has many groups, and its records are sorted out only once."""
+        return cls(by_process(report.regions), by_process(report.compiles), by_process(report.steps))
+
+
+def find(records: Records, group: Group, explained: Sequence[Divergence]) -> list[Divergence]:
     """Divergences of compiles; a frame whose findings differ anyway (``explained``) is not named again."""
     functions = {one.function for one in explained}
-    regions = _by_process(report.regions, group)
-    compiles = _by_process(report.compiles, group)
+    regions = {process: records.regions.get(process, []) for process in group.numbers}
+    compiles = {process: records.compiles.get(process, []) for process in group.numbers}
+    steps = {process: records.steps.get(process, []) for process in group.numbers}
     return [
-        *_waits(_by_process(report.steps, group), compiles, regions, group),
+        *_waits(steps, compiles, regions, group),
         *_collectives(regions, group),
         *_graphs(regions, compiles, group, functions),
         *_caches(compiles, group),
         *_skew(compiles, group),
     ]
-
-
-def _by_process(records: Sequence[_Record], group: Group) -> dict[str, list[_Record]]:
-    found: dict[str, list[_Record]] = {process: [] for process in group.numbers}
-    for record in records:
-        if record.process in found:
-            found[record.process].append(record)
-    return found
 
 
 # ---- who waited for whom ----

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from breakscope.diagnose.owners import display_path
+from breakscope.diagnose.rank_groups import by_process
 from breakscope.diagnose.tables import table
-from breakscope.model import Finding, Rank, RankCounts, Report
+from breakscope.model import Compile, Finding, Rank, RankCounts, Region, Report, Step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,22 +94,40 @@ STEPS = _PROCESS | {
 }
 
 
-def frames(report: Report, rank: Rank) -> dict[str, pd.DataFrame]:
-    """The tables ``ranks``, ``findings``, ``regions``, ``compiles`` and ``steps`` of one process.
+def frames(report: Report) -> Iterator[tuple[Rank, dict[str, pd.DataFrame]]]:
+    """The tables ``ranks``, ``findings``, ``regions``, ``compiles`` and ``steps`` of each process.
 
     Times are in milliseconds where the name ends in ``ms``, else in seconds. What is not known is ``pd.NA``.
     """
+    regions, compiles = by_process(report.regions), by_process(report.compiles)
+    steps = by_process(report.steps)
+    findings: dict[str, list[tuple[Finding, RankCounts]]] = {}
+    for finding in report.findings:
+        for entry in finding.by_rank:
+            findings.setdefault(entry.process, []).append((finding, entry))
+    for rank in report.ranks:
+        key = rank.process
+        own = (regions.get(key, []), compiles.get(key, []), steps.get(key, []))
+        yield rank, _frames(rank, findings.get(key, []), *own)
+
+
+def _frames(
+    rank: Rank,
+    findings: Sequence[tuple[Finding, RankCounts]],
+    regions: Sequence[Region],
+    compiles: Sequence[Compile],
+    steps: Sequence[Step],
+) -> dict[str, pd.DataFrame]:
     own = rank.process, rank.attempt
     folders = (rank.run.cwd,)
     return {
         "ranks": table(RANKS, [(*own, *_rank(rank))]),
-        "findings": table(FINDINGS, ((*own, *row) for row in _findings(report, rank, folders))),
+        "findings": table(FINDINGS, ((*own, *_finding(*one, folders)) for one in findings)),
         "regions": table(
             REGIONS,
             (
                 (*own, one.compile_id, one.function, one.ops, one.calls, one.ms, one.ended_by, one.split)
-                for one in report.regions
-                if one.process == rank.process
+                for one in regions
             ),
         ),
         "compiles": table(
@@ -119,16 +138,14 @@ def frames(report: Report, rank: Rank) -> dict[str, pd.DataFrame]:
                     *(display_path(one.file, folders) if one.file else None, one.line),
                     *(one.step, one.at_s, one.seconds, one.cache, one.finding, one.failed),
                 )
-                for one in report.compiles
-                if one.process == rank.process
+                for one in compiles
             ),
         ),
         "steps": table(
             STEPS,
             (
                 (*own, one.index, one.at_s, one.ms, one.compile_ms, one.compiles, one.crossings, one.launches)
-                for one in report.steps
-                if one.process == rank.process
+                for one in steps
             ),
         ),
     }
@@ -143,13 +160,6 @@ def _rank(rank: Rank) -> tuple[Any, ...]:
         *(totals.sites, totals.occurrences, totals.crossings, totals.recompiles, totals.skips),
         *(totals.regions, totals.ops, totals.steps, timing.step_ms if timing else None),
     )
-
-
-def _findings(report: Report, rank: Rank, folders: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    for finding in report.findings:
-        for entry in finding.by_rank:
-            if entry.process == rank.process:
-                yield _finding(finding, entry, folders)
 
 
 def _finding(finding: Finding, entry: RankCounts, folders: tuple[str, ...]) -> tuple[Any, ...]:

@@ -32,8 +32,8 @@ def write(report: Report, folder: Path) -> int:
         OutputError: if a file cannot be written.
     """
     written = 0
-    for rank in report.ranks:
-        for name, frame in rank_tables.frames(report, rank).items():
+    for rank, frames in rank_tables.frames(report):
+        for name, frame in frames.items():
             if frame.empty:
                 continue
             place = folder / name / f"job={quote(rank.job, safe='')}" / f"rank={rank.rank}"

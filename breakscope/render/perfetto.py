@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from breakscope.diagnose.merge import Identity, as_rank
+from breakscope.diagnose.rank_groups import by_process
 from breakscope.model import Compile, Rank, Report, Step
 
 _STEPS, _COMPILES = 1, 10  # numbers of the first thread of each kind
@@ -26,10 +27,10 @@ def render(report: Report) -> str:
     began = [rank.began for rank in whole.ranks if rank.began is not None]
     events: list[Slice] = []
     lost = 0
+    all_steps, all_compiles = by_process(whole.steps), by_process(whole.compiles)
     for number, rank in enumerate(whole.ranks):
         offset = rank.began - min(began) if rank.began is not None else 0.0
-        steps = [one for one in whole.steps if one.process == rank.process]
-        compiles = [one for one in whole.compiles if one.process == rank.process]
+        steps, compiles = all_steps.get(rank.process, []), all_compiles.get(rank.process, [])
         drawn = [*_steps(steps, offset), *_compiles(compiles, offset)]
         lost += sum(one.at_s is None or one.ms is None for one in steps)
         lost += sum(one.at_s is None or one.seconds is None for one in compiles)
