@@ -599,6 +599,36 @@ y = compiled([a, b])""",
         "rewrite",
     ),
     Entry(
+        "BS140",
+        "hook of FSDP2 between compiled regions",
+        "fully_shard gathers and frees parameters in hooks around each sharded module, and keeps Dynamo out "
+        "of them. This is how FSDP2 works, not a fault of the line; what matters is where the graphs end "
+        "because of it.",
+        "Compile each sharded block by itself (block.compile()), so that hooks stand between graphs.",
+        """\
+# before: hooks inside one graph make the loop over blocks run eagerly
+for block in net.blocks: fully_shard(block)
+net = torch.compile(net)
+# after: the hooks run between the blocks' graphs
+for block in net.blocks: block.compile(); fully_shard(block)""",
+        "warning",
+        "upstream",
+    ),
+    Entry(
+        "BS141",
+        "code of DDP itself, around the model",
+        "DistributedDataParallel.forward keeps its books (buckets, statistics, flags) around the model's "
+        "call, and Dynamo does not trace that. It is passed once a step and is no fault of the model.",
+        "Leave it, or compile the model inside DDP(torch.compile(net)) so that no graph reaches DDP's code.",
+        """\
+# before: DDP's own code is part of what Dynamo looks at
+net = torch.compile(DDP(net))
+# after: only the model is
+net = DDP(torch.compile(net))""",
+        "info",
+        "upstream",
+    ),
+    Entry(
         "BS190",
         "error that eager raises too",
         "Dynamo met an error of the program itself: a missing name, wrong arguments, shapes or devices "

@@ -59,6 +59,12 @@ class TorchMissingError(UsageError):
     slug = "torch"
 
 
+class LaunchError(UsageError):
+    """torchrun started no rank: its own output says why."""
+
+    slug = "launch"
+
+
 class OutputError(UsageError):
     """A file that the user asked for cannot be written."""
 

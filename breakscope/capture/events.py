@@ -20,7 +20,7 @@ from typing import Any
 
 Event = dict[str, Any]
 
-START = "start"  # agent alive: pid, python, argv
+START = "start"  # agent alive: pid, python, wall (seconds since 1970)
 TORCH = "torch"  # torch was imported: version, triton, device, what could not be hooked
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position

@@ -23,6 +23,7 @@ def command() -> Any:
         diff,
         explain,
         import_traces,
+        merge,
         remedy,
         report,
         scan,
@@ -47,7 +48,9 @@ def command() -> Any:
     ) -> None:
         pass
 
-    for module in (scan, import_traces, report, check, remedy, diff, explain, show, config, schema):
+    for module in (
+        scan, import_traces, report, check, remedy, diff, merge, explain, show, config, schema,
+    ):  # fmt: skip
         module.add(app)
     group: Any = typer.main.get_command(app)
     group.commands["check"].inherit(group.commands["scan"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from breakscope.cli import torchrun
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,6 +120,14 @@ def add(app: typer.Typer) -> None:
                 "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
             ),
         ] = False,
+        nproc_per_node: torchrun.NprocPerNode = None,
+        nnodes: torchrun.Nnodes = None,
+        node_rank: torchrun.NodeRank = None,
+        rdzv_id: torchrun.RdzvId = None,
+        rdzv_backend: torchrun.RdzvBackend = None,
+        rdzv_endpoint: torchrun.RdzvEndpoint = None,
+        max_restarts: torchrun.MaxRestarts = None,
+        torchrun_options: torchrun.Others = None,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
@@ -127,6 +136,16 @@ def add(app: typer.Typer) -> None:
 
         The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
         """
+        launcher = torchrun.options(
+            nproc_per_node,
+            nnodes=nnodes,
+            node_rank=node_rank,
+            rdzv_id=rdzv_id,
+            rdzv_backend=rdzv_backend,
+            rdzv_endpoint=rdzv_endpoint,
+            max_restarts=max_restarts,
+            others=torchrun_options,
+        )
         result = run(
             ctx.meta["breakscope.program"],
             compile_=compile_,
@@ -140,6 +159,7 @@ def add(app: typer.Typer) -> None:
             output=output,
             live=not quiet,
             artifacts=artifacts,
+            launcher=launcher,
         )
         if not quiet:
             show(result, limit=limit, everything=all_)
@@ -163,6 +183,7 @@ def run(
     output: Path | None,
     live: bool,
     artifacts: bool = False,
+    launcher: Any = None,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
     from breakscope.capture import scan as engine
@@ -182,7 +203,7 @@ def run(
     if artifacts:
         settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))
     what = program(words[0], words[1:], module=module)
-    return engine.scan(what, settings, output=output, timeout_s=timeout, live=live)
+    return engine.scan(what, settings, output=output, timeout_s=timeout, live=live, torchrun=launcher)
 
 
 def show(result: Scan, *, limit: int, everything: bool) -> None:

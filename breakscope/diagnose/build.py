@@ -73,7 +73,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     )
     return Report(
         tool=Tool("breakscope", __version__),
-        run=_run(found, outcome),
+        run=_run(found, outcome, regions),
         totals=_totals(found, made, regions),
         reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
         findings=tuple(sorted(made, key=worst_first)),
@@ -144,6 +144,10 @@ def _regions(
     region_ms: Mapping[int, float],
 ) -> tuple[Region, ...]:
     regions = []
+    buckets: dict[str | None, list[int]] = {}
+    for event in found.regions:
+        if event.split is not None:
+            buckets.setdefault(event.compile_id, []).append(event.slot)
     for event in found.regions:
         name = "<unknown>"
         if event.frame is not None:
@@ -152,13 +156,27 @@ def _regions(
                 places.definition(frame.file, frame.line, frame.name, frame.qualname).function or frame.name
             )
         # distinct() keeps the order: the site findings come first, in the order of the sites.
-        ended_by = None
-        if event.breaks and event.site in by_slot:
+        ended_by = split = None
+        together = buckets.get(event.compile_id, []) if event.split is not None else []
+        if together:
+            split = f"DDP bucket {together.index(event.slot) + 1} of {len(together)}"
+        if event.breaks and event.site in by_slot and event.slot in (together[-1:] or [event.slot]):
             ended_by = made[by_slot[event.site]].fingerprint
         calls = found.count(event.slot)
         ms = None if event.slot is None else region_ms.get(event.slot)
         whole = None if calls is None or ms is None else round(ms * calls, 6)
-        regions.append(Region(event.compile_id or "?", name, event.ops, calls, whole, ended_by))
+        regions.append(
+            Region(
+                compile_id=event.compile_id or "?",
+                function=name,
+                ops=event.ops,
+                calls=calls,
+                ms=whole,
+                ended_by=ended_by,
+                split=split,
+                collectives=event.collectives,
+            )
+        )
     return tuple(regions)
 
 
@@ -259,8 +277,8 @@ def _dynamo(found: Collected) -> dict[str, int]:
     }
 
 
-def _run(found: Collected, outcome: Outcome) -> Run:
-    notes = [*outcome.notes, *_lifted(found), *found.notes]
+def _run(found: Collected, outcome: Outcome, regions: Sequence[Region]) -> Run:
+    notes = [*outcome.notes, *_lifted(found), *found.notes, *_splits(regions)]
     if outcome.backend in ("eager", "aot_eager") and found.regions:
         notes.append(_BLIND.format(backend=outcome.backend))
     device = found.devices[-1] if found.devices else None
@@ -284,6 +302,17 @@ def _run(found: Collected, outcome: Outcome) -> Run:
         targets=tuple(dict.fromkeys(targets)),
         notes=tuple(notes),
     )
+
+
+def _splits(regions: Sequence[Region]) -> list[str]:
+    names = dict.fromkeys(region.function for region in regions if region.split is not None)
+    if not names:
+        return []
+    text = (
+        f"DDP splits the graphs of {', '.join(names)} at its buckets, so that gradients reduce early: "
+        "these are no breaks (torch._dynamo.config.optimize_ddp = False turns it off)"
+    )
+    return [text]
 
 
 def _lifted(found: Collected) -> list[str]:

@@ -117,7 +117,12 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class RegionEvent:
-    """A compiled graph. ``slot`` counts its runs."""
+    """A compiled graph. ``slot`` counts its runs.
+
+    Attributes:
+        split: "ddp" for one of several into which DDP splits a frame's graph, one for each bucket.
+        collectives: collective operations in it, in order; None in an imported trace.
+    """
 
     compile_id: str | None
     slot: int | None
@@ -125,6 +130,8 @@ class RegionEvent:
     breaks: bool
     site: int | None
     frame: FrameRef | None
+    split: str | None = None
+    collectives: tuple[str, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -237,8 +244,18 @@ def _take(found: Collected, event: Event) -> None:
             )
         )
     elif kind == "region":
+        known = event.get("collectives")
         found.regions.append(
-            RegionEvent(event["cid"], event["slot"], event["ops"], event["breaks"], event["site"], frame)
+            RegionEvent(
+                event["cid"],
+                event["slot"],
+                event["ops"],
+                event["breaks"],
+                event["site"],
+                frame,
+                event.get("split"),
+                None if known is None else tuple(known),
+            )
         )
     elif kind == "note":
         if event["text"] not in found.notes:

@@ -19,11 +19,14 @@ _ORDER = ("ended", "waited", "finding", "values", "collectives", "graphs", "cach
 def find(report: Report) -> tuple[Divergence, ...]:
     """Every divergence of every job in a merged report."""
     found: list[Divergence] = []
-    for group in groups(report.ranks):
-        by_findings = divergent_findings.find(report, group)
+    together = groups(report.ranks)
+    entries = divergent_findings.entries(report, together)
+    records = divergent_compiles.Records.of(report)
+    for number, group in enumerate(together):
+        by_findings = divergent_findings.find(group, entries.get(number, []))
         found += _ends(group)
         found += by_findings
-        found += divergent_compiles.find(report, group, by_findings)
+        found += divergent_compiles.find(records, group, by_findings)
         found += _setups(group)
     return tuple(
         sorted(
@@ -33,8 +36,19 @@ def find(report: Report) -> tuple[Divergence, ...]:
 
 
 def parted(divergences: tuple[Divergence, ...], job: str) -> int | None:
-    """The step at which the ranks of a job first differed; None if that is not known."""
-    return min((one.step for one in divergences if one.job == job and one.step is not None), default=None)
+    """The step at which the ranks of a job first did something else; None if that is not known.
+
+    Of the first attempt in which they did. Waiting is what came of it.
+    """
+    first = min(
+        (
+            (one.attempt, one.step)
+            for one in divergences
+            if one.job == job and one.step is not None and one.kind not in ("waited", "skew")
+        ),
+        default=None,
+    )
+    return None if first is None else first[1]
 
 
 def _ends(group: Group) -> list[Divergence]:

@@ -4,27 +4,45 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
-from breakscope.diagnose.rank_groups import Group
+from breakscope.diagnose.rank_groups import Group, by_process
 from breakscope.model import Compile, Divergence, Region, Report, Step
 
 # What is shorter is not worth a line: a rank waits this long for another in any step.
 WAITED_MS = 50.0
+_LONGER = (
+    2.0  # times as long one must have compiled as the one that waited: all warm up, none at the same pace
+)
 SKEW_S = 1.0
 _SKEW_SHARE = 0.2
 
-_Record = TypeVar("_Record", Region, Compile, Step)
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-def find(report: Report, group: Group, explained: Sequence[Divergence]) -> list[Divergence]:
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What every process of a report compiled and ran, by process."""
+
+    regions: Mapping[str, list[Region]]
+    compiles: Mapping[str, list[Compile]]
+    steps: Mapping[str, list[Step]]
+
+    @classmethod
+    def of(cls, report: Report) -> Records:
+        """Of all processes; a fleet has many groups, and its records are sorted out only once."""
+        return cls(by_process(report.regions), by_process(report.compiles), by_process(report.steps))
+
+
+def find(records: Records, group: Group, explained: Sequence[Divergence]) -> list[Divergence]:
     """Divergences of compiles; a frame whose findings differ anyway (``explained``) is not named again."""
     functions = {one.function for one in explained}
-    regions = _by_process(report.regions, group)
-    compiles = _by_process(report.compiles, group)
+    regions = {process: records.regions.get(process, []) for process in group.numbers}
+    compiles = {process: records.compiles.get(process, []) for process in group.numbers}
+    steps = {process: records.steps.get(process, []) for process in group.numbers}
     return [
-        *_waits(_by_process(report.steps, group), compiles, group),
+        *_waits(steps, compiles, regions, group),
         *_collectives(regions, group),
         *_graphs(regions, compiles, group, functions),
         *_caches(compiles, group),
@@ -32,19 +50,14 @@ def find(report: Report, group: Group, explained: Sequence[Divergence]) -> list[
     ]
 
 
-def _by_process(records: Sequence[_Record], group: Group) -> dict[str, list[_Record]]:
-    found: dict[str, list[_Record]] = {process: [] for process in group.numbers}
-    for record in records:
-        if record.process in found:
-            found[record.process].append(record)
-    return found
-
-
 # ---- who waited for whom ----
 
 
 def _waits(
-    steps: Mapping[str, list[Step]], compiles: Mapping[str, list[Compile]], group: Group
+    steps: Mapping[str, list[Step]],
+    compiles: Mapping[str, list[Compile]],
+    regions: Mapping[str, list[Region]],
+    group: Group,
 ) -> list[Divergence]:
     """Per compiling rank, the time that others spent beyond their usual step while it compiled.
 
@@ -67,11 +80,14 @@ def _waits(
             if process == slowest or step.ms is None or step.compile_ms is None or base is None:
                 continue
             waited = min(step.ms - step.compile_ms - base, longest - step.compile_ms)
-            if waited >= WAITED_MS:
+            if waited >= WAITED_MS and longest >= _LONGER * step.compile_ms:
                 own_waits = waits.setdefault(slowest, {})
                 own_waits[process] = own_waits.get(process, 0.0) + waited
                 first.setdefault(slowest, index)
-    return [_wait(group, who, waited, first[who], compiles[who]) for who, waited in waits.items()]
+    return [
+        _wait(group, who, waited, first[who], _slowest(first[who], compiles[who], regions[who]))
+        for who, waited in waits.items()
+    ]
 
 
 def _usual_ms(steps: Sequence[Step]) -> float | None:
@@ -79,22 +95,27 @@ def _usual_ms(steps: Sequence[Step]) -> float | None:
     return statistics.median(quiet) if quiet else None
 
 
-def _wait(
-    group: Group, who: str, waited: Mapping[str, float], step: int, compiles: Sequence[Compile]
-) -> Divergence:
-    most = max(waited.values())
+def _slowest(step: int, compiles: Sequence[Compile], regions: Sequence[Region]) -> str | None:
+    """The function whose compile took longest in a step, by its qualified name where it has a graph."""
     then = [one for one in compiles if one.step == step]
-    slowest = max(then, key=lambda one: one.seconds or 0.0, default=None)
-    compiled = f" compiled {slowest.function}" if slowest else " compiled"
+    longest = max(then, key=lambda one: one.seconds or 0.0, default=None)
+    if longest is None:
+        return None
+    names = {region.compile_id: region.function for region in regions}
+    return names.get(longest.compile_id, longest.function)
+
+
+def _wait(group: Group, who: str, waited: Mapping[str, float], step: int, function: str | None) -> Divergence:
+    most = max(waited.values())
     text = (
-        f"{group.words(waited)} waited up to {most:,.0f} ms for {group.words([who])}, which{compiled} "
-        f"from step {step} on"
+        f"{group.words(waited)} waited up to {most:,.0f} ms for {group.words([who])}, "
+        f"which compiled{f' {function}' if function else ''}, first at step {step}"
     )
     return group.made(
         "waited",
         text,
         [who],
-        function=slowest.function if slowest else None,
+        function=function,
         step=step,
         ms=round(most, 3),
         by_rank={process: f"waited {ms:,.0f} ms" for process, ms in waited.items()},

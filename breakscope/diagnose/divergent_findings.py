@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from breakscope.diagnose.guards import describe
 from breakscope.diagnose.rank_groups import Group
 from breakscope.model import Divergence, Finding, Rank, RankCounts, Report
 
+Entries = dict[str, RankCounts]
+"""What each process has of a finding, by process."""
+
 _VERBS = {"recompile": "recompiled", "graph_break": "broke the graph in", "skip": "ran eagerly"}
 
 
-def find(report: Report, group: Group) -> list[Divergence]:
-    """At most one divergence for each finding."""
-    found = []
+def entries(report: Report, groups: Sequence[Group]) -> dict[int, list[tuple[Finding, Entries]]]:
+    """For each group, by its place in ``groups``, the findings that its ranks have, with what each has."""
+    home = {process: number for number, group in enumerate(groups) for process in group.numbers}
+    found: dict[int, list[tuple[Finding, Entries]]] = {}
     for finding in report.findings:
-        own = {entry.process: entry for entry in finding.by_rank if entry.process in group.numbers}
-        if not own:
-            continue
+        own: dict[int, Entries] = {}
+        for entry in finding.by_rank:
+            if entry.process in home:
+                own.setdefault(home[entry.process], {})[entry.process] = entry
+        for number, those in own.items():
+            found.setdefault(number, []).append((finding, those))
+    return found
+
+
+def find(group: Group, findings: Sequence[tuple[Finding, Entries]]) -> list[Divergence]:
+    """At most one divergence for each finding of a group."""
+    found = []
+    for finding, own in findings:
         missing = [r for r in group.ranks if r.process not in own and _was_there(r, own)]
         made = _only_some(finding, group, own, missing) if missing else _unlike(finding, group, own)
         if made is not None:
@@ -23,7 +39,7 @@ def find(report: Report, group: Group) -> list[Divergence]:
     return found
 
 
-def _was_there(rank: Rank, own: dict[str, RankCounts]) -> bool:
+def _was_there(rank: Rank, own: Entries) -> bool:
     """Whether a rank got as far as the step at which others met the finding."""
     steps = [entry.first_step for entry in own.values() if entry.first_step is not None]
     if not steps or rank.totals.steps is None or (rank.run.status == "ok" and rank.ended is None):
@@ -33,7 +49,7 @@ def _was_there(rank: Rank, own: dict[str, RankCounts]) -> bool:
     return rank.totals.steps > min(steps) or (stopped and rank.totals.steps == min(steps))
 
 
-def _only_some(finding: Finding, group: Group, own: dict[str, RankCounts], missing: list[Rank]) -> Divergence:
+def _only_some(finding: Finding, group: Group, own: Entries, missing: list[Rank]) -> Divergence:
     step = min((e.first_step for e in own.values() if e.first_step is not None), default=None)
     when = "" if step is None else f" at step {step}"
     function = finding.location.function or finding.location.file
@@ -53,13 +69,13 @@ def _only_some(finding: Finding, group: Group, own: dict[str, RankCounts], missi
     )
 
 
-def what(finding: Finding, own: dict[str, RankCounts]) -> str:
+def what(finding: Finding, own: Entries) -> str:
     """What it is about on these ranks: a guard has its own values on each."""
     guards = [entry.guard for entry in own.values() if entry.guard]
     return describe(guards[0]) if guards else finding.title
 
 
-def _unlike(finding: Finding, group: Group, own: dict[str, RankCounts]) -> Divergence | None:
+def _unlike(finding: Finding, group: Group, own: Entries) -> Divergence | None:
     """All ranks have it, but not alike: other values, another number of times, or from another step on."""
     values = group.comparable({process: _values(entry) for process, entry in own.items()})
     early = group.early & own.keys()
@@ -94,12 +110,12 @@ def _unlike(finding: Finding, group: Group, own: dict[str, RankCounts]) -> Diver
     )
 
 
-def _minority(some: list[str], own: dict[str, RankCounts]) -> list[str]:
+def _minority(some: list[str], own: Entries) -> list[str]:
     rest = [process for process in own if process not in some]
     return some if len(some) <= len(rest) else rest
 
 
-def _parted(own: dict[str, RankCounts]) -> int | None:
+def _parted(own: Entries) -> int | None:
     """The first step that not all had in common; the last that all have says no more."""
     firsts = {entry.first_step for entry in own.values()}
     lasts = {entry.last_step for entry in own.values()}

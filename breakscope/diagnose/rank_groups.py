@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from breakscope.model import Divergence, DivergenceKind, Location, Rank
+from breakscope.model import Compile, Divergence, DivergenceKind, Location, Rank, Region, Step
 
 _Item = TypeVar("_Item")
+_Record = TypeVar("_Record", Region, Compile, Step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,14 @@ class Group:
     def words(self, processes: Iterable[str]) -> str:
         """``rank 1``, ``ranks 0 and 2``, ``ranks 0-6``."""
         return rank_words(self.numbers[process] for process in processes)
+
+
+def by_process(records: Iterable[_Record]) -> dict[str, list[_Record]]:
+    """The records of each process of a merged report, in order."""
+    found: dict[str, list[_Record]] = {}
+    for record in records:
+        found.setdefault(record.process or "", []).append(record)
+    return found
 
 
 def groups(ranks: Sequence[Rank]) -> list[Group]:

@@ -9,7 +9,7 @@ from breakscope import catalog
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
-from breakscope.model import Counts, Finding, SkippedFrame
+from breakscope.model import Counts, Finding, Frame, SkippedFrame
 
 _Key = tuple[object, ...]
 
@@ -118,6 +118,9 @@ def site_code(site: Site, places: Places) -> str:
     """The finding's code: what broke, or that a whole frame was given up for it."""
     own = site.own
     cause = own[0].record.reasons[0]
+    wrapper = _distributed_wrapper(places.stack(_most_telling(site).frames))
+    if wrapper is not None:
+        return wrapper
     if all(b.skips for b in own):
         if any(b.record.failed for b in own):
             return "BS306"
@@ -125,6 +128,22 @@ def site_code(site: Site, places: Places) -> str:
         # Dynamo names a loop as the reason, but not a try or a with.
         return "BS301" if said or places.sources.in_block(site.frame.file, site.frame.line) else "BS302"
     return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+
+
+# Wrappers for several ranks, whose own code is not what a user can repair.
+_WRAPPERS = (("/torch/distributed/fsdp/", "BS140"), ("/torch/nn/parallel/distributed.py", "BS141"))
+
+
+def _distributed_wrapper(stack: Sequence[Frame]) -> str | None:
+    """The code for a break inside FSDP2's or DDP's own frames: those that no frame of the user's is in."""
+    for frame in reversed(stack):
+        file = frame.file.replace("\\", "/")
+        for part, code in _WRAPPERS:
+            if part in file:
+                return code
+        if frame.owner == "project":
+            return None
+    return None
 
 
 def title_of(code: str, cause: Reason) -> str:

@@ -86,6 +86,7 @@ class _Layout:
     def screen(self, view: View, next_steps: Sequence[tuple[str, str]]) -> list[Text]:
         alarm = self.wrap(Text(view.alarm, "bold red")) if view.alarm else []
         blocks = [alarm + self.flow(view.header), self.flow(view.totals)]
+        blocks.append(self.ranks(view.ranks))
         if view.verdict:
             blocks.append(self.wrap(Text(view.verdict, "green")))
         number_width = len(str(len(view.groups))) + 1
@@ -98,6 +99,16 @@ class _Layout:
         blocks.append(self.next_steps(next_steps))
         spaced = [line for block in blocks if block for line in (Text(), *block)]
         return spaced[1:]
+
+    def ranks(self, lines: Sequence[tuple[str, str]]) -> list[Text]:
+        """In what ranks differ; the first line sums up."""
+        width = max((cell_len(label) for label, _ in lines), default=0) + len(_GAP)
+        made = []
+        for first, (label, text) in _first(lines):
+            style = "bold" if first else "bold red" if label else "dim"
+            prefix = Text.assemble((label.ljust(width), "bold" if first else style))
+            made += self.hang(prefix, Text(text, "" if label and not first else style))
+        return made
 
     def group(self, group: Group, number_width: int) -> list[Text]:
         number = Text(f"{group.number:>{number_width}}{_GAP}", "dim")

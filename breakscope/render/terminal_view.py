@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope.model import Finding, FindingKind, Report, Run
+from breakscope.render import ranks
 from breakscope.render.compiling import compiled, compiled_late
 from breakscope.render.terminal_finding import Group, Maker
 from breakscope.render.text import (
@@ -28,6 +29,7 @@ from breakscope.render.text import (
 _KIND_ORDER: dict[FindingKind, int] = {"skip": 0, "graph_break": 1, "recompile": 2}
 _SHOWN_NAMES = 3
 _SHOWN_ITEMS = 5
+_SHOWN_DIVERGENCES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class View:
         alarm: why the rest must not be taken at face value; stands in the first line.
         verdict: one sentence where there are no findings.
         more: one line about the findings that are not shown.
+        ranks: (label, text) lines on how the ranks of a job differ, before the findings; the first one sums
+            up. Empty for one process.
         notes: (label, text) lines after the findings.
     """
 
@@ -48,6 +52,7 @@ class View:
     groups: tuple[Group, ...]
     more: str | None
     notes: tuple[tuple[str, str], ...]
+    ranks: tuple[tuple[str, str], ...] = ()
 
 
 def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  # noqa: A002 - the flag's name
@@ -63,7 +68,22 @@ def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  
         groups=tuple(maker.group(number, *group) for number, group in enumerate(shown, 1)),
         more=_more(hidden),
         notes=_notes(report, all),
+        ranks=_ranks(report, folders, all),
     )
+
+
+def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002
+    view = ranks.build(report, folders, None if all else _SHOWN_DIVERGENCES)
+    if view is None:
+        return ()
+    lines = [("ranks", view.sentence)]
+    for one in view.lines:
+        lines.append((one.label, f"{one.text} ({one.where})" if one.where else one.text))
+        if one.each:
+            lines.append(("", one.each))
+    if view.left_out:
+        lines.append(("", f"and {view.left_out:,} more … --all shows them"))
+    return (*lines, *(("", text) for text in view.unknown))
 
 
 # ---- what is shown, and in which order ----
