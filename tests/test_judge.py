@@ -135,6 +135,8 @@ def test_a_script_that_stopped_compiling_is_vacuous_although_breakscope_compiled
         assert answer.outcome == "vacuous"
         assert "compiles nothing now" in answer.why[0]
     assert verdict(of(run=by["breakscope"]), knows(of(run=by["breakscope"]))).outcome == "clean"
+    unknown = replace(samples.RUN, targets=())  # an imported trace
+    assert verdict(of(run=unknown), knows(of(run=by["script"]))).outcome == "clean"
 
 
 # ---- what counts ----

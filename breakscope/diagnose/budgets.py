@@ -112,4 +112,4 @@ def _ms_per_step(report: Report) -> tuple[float | None, str | None]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.3f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
+    return f"{value:,.6g}" if value % 1 else f"{value:,.0f}"

@@ -320,7 +320,9 @@ def _death(report: Report) -> str:
 def _vacuous(report: Report, accepted: Accepted | None) -> str | None:
     if report.reconciliation.vacuous:
         return "nothing was compiled, so a clean report means nothing"
-    if accepted is not None and accepted.compiled_by_script and not _compiled_by_script(report):
+    # An imported trace does not know who compiled, and lists nobody.
+    ours = bool(report.run.targets) and not _compiled_by_script(report)
+    if accepted is not None and accepted.compiled_by_script and ours:
         return (
             "the script compiled something itself when the baseline was made and compiles nothing now: what "
             "the report shows was compiled by breakscope"
