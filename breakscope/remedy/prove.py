@@ -174,6 +174,8 @@ class Prover:
 def _equal(outputs: Comparison, alike: bool) -> str:
     equal = "bitwise equal" if outputs.bitwise else f"equal within {outputs.max_rel:.0e}"
     calls = f"{outputs.calls} call" + ("s" if outputs.calls != 1 else "")
+    if not outputs.tensors:
+        return f"no tensors returned by {calls}, the same output printed"
     return f"{equal} in {calls}{', the same output printed' if alike else ''}"
 
 
