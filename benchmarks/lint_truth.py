@@ -118,15 +118,19 @@ class Truth:
 
 
 def overlap(site: Site, place: dict) -> bool:
-    return (
-        site.file == place["file"] and site.first <= place["end_line"] and place["line"] <= site.last
-    )
+    return site.file == place["file"] and site.first <= place["end_line"] and place["line"] <= site.last
 
 
 def child(words: Iterable[str], cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
     return subprocess.run(
-        [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
 
 
@@ -149,7 +153,9 @@ def measure(script: Path, roots: list[str], folder: Path) -> tuple[dict, Ran]:
 
 
 def lint(tree: Path) -> list[dict]:
-    done = child(["-m", "breakscope", "lint", "--no-cache", "--level", "possible", "--format", "json", str(tree)], ROOT)
+    done = child(
+        ["-m", "breakscope", "lint", "--no-cache", "--level", "possible", "--format", "json", str(tree)], ROOT
+    )
     if done.returncode not in (0, 1):
         raise SystemExit(f"lint failed: {done.stderr}")
     return json.loads(done.stdout)["possible"]
@@ -184,7 +190,9 @@ def score(truth: Truth, findings: list[dict], tree: str, show: bool) -> Score:
         result.sites += 1
         result.recalled += bool(hits)
         if show and not hits:
-            print(f"    missed  {site.code} {site.file.removeprefix(tree)}:{site.first} {site.source}  {site.function}")
+            print(
+                f"    missed  {site.code} {site.file.removeprefix(tree)}:{site.first} {site.source}  {site.function}"
+            )
     for one in findings:
         place = one["location"]
         lines = truth.ran.get(place["file"], {}).get(place["function"])
@@ -224,7 +232,9 @@ def main() -> None:
     parser.add_argument("--group", choices=("fixtures", "seen", "unseen"), help="one group only")
     parser.add_argument("--show", action="store_true", help="print what was missed and what was wrong")
     parser.add_argument("--json", type=Path, help="write the figures here too")
-    parser.add_argument("--keep", type=Path, help="folder for scans and traces; those in it are not made again")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for scans and traces; those in it are not made again"
+    )
     arguments = parser.parse_args()
     spec = find_spec("transformers")
     if spec is None or spec.origin is None:
@@ -255,8 +265,12 @@ def main() -> None:
             if arguments.show:
                 print(f"{group}:")
             results[group] = score(truth, linted[tree], tree, arguments.show)
-    total = Score(*(sum(getattr(one, name) for one in results.values()) for name in Score.__dataclass_fields__))
-    print("| scripts | sites | found | recall | likely | confirmed | precision | precision where the scan could see |")
+    total = Score(
+        *(sum(getattr(one, name) for one in results.values()) for name in Score.__dataclass_fields__)
+    )
+    print(
+        "| scripts | sites | found | recall | likely | confirmed | precision | precision where the scan could see |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for name, one in results.items():
         print(row(name, one))

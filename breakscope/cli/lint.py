@@ -39,7 +39,9 @@ def add(app: typer.Typer) -> None:
         select: Annotated[
             list[str] | None, typer.Option(metavar="CODES", help="Only these codes: BS101,BS104 or BS1.")
         ] = None,
-        ignore: Annotated[list[str] | None, typer.Option(metavar="CODES", help="All but these codes.")] = None,
+        ignore: Annotated[
+            list[str] | None, typer.Option(metavar="CODES", help="All but these codes.")
+        ] = None,
         exclude: Annotated[
             list[str] | None,
             typer.Option(metavar="PATTERN", help="Files and folders to leave out, as in .gitignore."),
@@ -64,7 +66,8 @@ def add(app: typer.Typer) -> None:
         from breakscope.cli import output as out
         from breakscope.cli.report import publish
         from breakscope.errors import UsageError
-        from breakscope.lint import cache, engine, select as choice
+        from breakscope.lint import cache, engine
+        from breakscope.lint import select as choice
         from breakscope.render import lint as formats
 
         render = formats.FORMATS.get(format_)

@@ -1,6 +1,6 @@
 """Possible graph breaks, read off the source: no torch, no execution, no proof.
 
-    files ──facts──▶ what each file holds (one file at a time, cached) ──graph──▶ what is likely compiled ──▶ findings
+    files --extract--> facts of each file, cached --graph--> what is likely compiled --present--> possible breaks
 
 A scan knows; lint guesses. It says how sure it is ("likely" or "possible"), and never counts or costs anything.
 """

@@ -6,11 +6,10 @@ One pass: each expression is evaluated once, its parts first. What a call does i
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from breakscope.lint import known
-from breakscope.lint.facts import Call, Candidate
+from breakscope.lint.calls import call_kind
+from breakscope.lint.evaluator import CONFIGS, Evaluator
 from breakscope.lint.kinds import (
     ARRAY,
     DATA,
@@ -28,93 +27,17 @@ from breakscope.lint.kinds import (
     Kind,
     join,
 )
-from breakscope.lint.names import ClassNames, Names
 
-_CONFIGS = frozenset("config cfg conf args hparams opts opt options configuration kwargs".split())
 _IDENTITY = (ast.Is, ast.IsNot)
 _MEMBERSHIP = (ast.In, ast.NotIn)
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-@dataclass(slots=True)
-class Found:
-    """What came of reading one function."""
+class Expressions(Evaluator):
+    """Reads expressions: for each kind of node, what it gives and whether Dynamo can go through it."""
 
-    candidates: list[Candidate] = field(default_factory=list)
-    calls: dict[tuple[str, bool], Call] = field(default_factory=dict)
-    compiled: list[str] = field(default_factory=list)
-
-
-class Expressions:
-    """Evaluates expressions of one function.
-
-    Attributes:
-        env: local variable -> kind.
-        types: parameter -> name of the class that its annotation names.
-        sure: whether what is read now runs whenever the function does.
-        muted: whether what is read now can only run on the way to an error.
-    """
-
-    def __init__(self, names: Names, owner: ClassNames | None, found: Found) -> None:
-        self.names = names
-        self.owner = owner
-        self.found = found
-        self.env: dict[str, Kind] = {}
-        self.types: dict[str, str] = {}
-        self.parameters: frozenset[str] = frozenset()
-        self.sure = True
-        self.muted = False
-
-    # ---- what comes out ----
-
-    def report(self, code: str, node: ast.expr | ast.stmt, *, likely: bool, about: str = "") -> None:
-        """A place that breaks; at most possible where it need not run."""
-        if self.muted:
-            return
-        end_line = node.end_lineno or node.lineno
-        end_column = node.end_col_offset or node.col_offset
-        self.found.candidates.append(
-            Candidate(code, node.lineno, node.col_offset, end_line, end_column, likely and self.sure, about)
-        )
-
-    def call(self, target: str, node: ast.expr, *, sure: bool = True) -> None:
-        """Something that this function calls or hands on."""
-        key = (target, sure)
-        if key not in self.found.calls and not self.muted:
-            place = (
-                node.lineno,
-                node.col_offset,
-                node.end_lineno or node.lineno,
-                node.end_col_offset or node.col_offset,
-            )
-            self.found.calls[key] = Call(target, sure, place)
-
-    # ---- expressions ----
-
-    def kind(self, node: ast.expr | None) -> Kind:
-        """Evaluate an expression, and report what breaks in it."""
-        if node is None:
-            return NONE
-        evaluate = _EVALUATE.get(type(node))
-        return UNKNOWN if evaluate is None else evaluate(self, node)
-
-    def peek(self, node: ast.expr) -> Kind:
-        """The kind of an expression without reporting anything."""
-        muted, self.muted = self.muted, True
-        try:
-            return self.kind(node)
-        finally:
-            self.muted = muted
-
-    def is_local(self, node: ast.expr) -> bool:
-        """Whether the first name of a dotted name is a local variable."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id in self.env
-
-    def dotted(self, node: ast.expr) -> str | None:
-        """The full name of something that is not a local variable."""
-        return None if self.is_local(node) else self.names.dotted(node)
+    def _constant(self, node: ast.Constant) -> Kind:
+        return NONE if node.value is None else VALUE
 
     def maybe(self, code: str, node: ast.expr, test: ast.expr, *, about: str = "") -> bool:
         """Decide on a tensor's value: report it; whether it was one."""
@@ -147,18 +70,14 @@ class Expressions:
     def _name(self, node: ast.Name) -> Kind:
         local = self.env.get(node.id)
         if local is not None:
+            if node.id in self.locals:
+                self.call(f"local:{self.locals[node.id]}", node)
             return local
         if node.id in self.names.functions or node.id in self.names.imports or node.id in self.names.tables:
             self.reference(node)
-        if node.id in _CONFIGS:
+        if node.id in CONFIGS:
             return VALUE
         return self.names.kinds.get(node.id, UNKNOWN)
-
-    def reference(self, node: ast.expr) -> None:
-        """A name of the module: what it stands for may be called here, or by whom it is handed to."""
-        target = self.names.dotted(node)
-        if target and not target.startswith(("torch.", "numpy.", "typing.", "math.")):
-            self.call(f"name:{target}", node)
 
     def _attribute(self, node: ast.Attribute) -> Kind:
         name = node.attr
@@ -175,12 +94,12 @@ class Expressions:
             return VALUE
         if name in known.TENSOR_ATTRIBUTES and (base in DATA or base is MAYBE):
             return base
-        return VALUE if name in _CONFIGS else UNKNOWN
+        return VALUE if name in CONFIGS else UNKNOWN
 
     def _of_self(self, node: ast.Attribute) -> Kind:
         owner = self.owner
         name = node.attr
-        if name == "training" or name in _CONFIGS:
+        if name == "training" or name in CONFIGS:
             return VALUE
         if owner is None:
             return UNKNOWN
@@ -199,8 +118,6 @@ class Expressions:
         return UNKNOWN
 
     def _call(self, node: ast.Call) -> Kind:
-        from breakscope.lint.calls import call_kind
-
         return call_kind(self, node)
 
     def _bin_op(self, node: ast.BinOp) -> Kind:
@@ -369,94 +286,6 @@ class Expressions:
             self.kind(node.value)
         return UNKNOWN
 
-    # ---- assignment and iteration ----
-
-    def elements(self, node: ast.expr) -> Kind | list[Kind]:
-        """The kind of what iterating over an expression gives; a list for tuples."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id == "enumerate" and node.args:
-                inner = self.elements(node.args[0])
-                return [VALUE, inner if isinstance(inner, Kind) else UNKNOWN]
-            if node.func.id == "zip":
-                inners = [self.elements(arg) for arg in node.args]
-                return [inner if isinstance(inner, Kind) else UNKNOWN for inner in inners]
-        kind = self.kind(node)
-        if kind in (TENSOR, TENSORS, MASK, MAYBE, ARRAY):
-            return TENSOR if kind is TENSORS else kind
-        return VALUE if kind in (SHAPE, VALUE) else UNKNOWN
-
-    def bind(self, target: ast.expr, kind: Kind | list[Kind]) -> None:
-        """Give a target of an assignment its kind."""
-        if isinstance(target, ast.Name):
-            self.env[target.id] = kind if isinstance(kind, Kind) else OBJECT
-        elif isinstance(target, ast.Tuple | ast.List):
-            for index, element in enumerate(target.elts):
-                self.bind(element, _part(kind, index, len(target.elts)))
-        elif isinstance(target, ast.Starred):
-            self.bind(target.value, UNKNOWN)
-        elif isinstance(target, ast.Subscript | ast.Attribute):
-            self.kind(target)
-
-    def static(self, test: ast.expr) -> bool | None:
-        """Which way a condition goes while Dynamo traces, where the source tells; else None."""
-        if isinstance(test, ast.Constant):
-            return bool(test.value)
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self.static(test.operand)
-            return None if inner is None else not inner
-        if isinstance(test, ast.BoolOp):
-            sides = [self.static(operand) for operand in test.values]
-            decisive = isinstance(test.op, ast.Or)
-            if decisive in sides:
-                return decisive
-            return None if None in sides else not decisive
-        called = test.func if isinstance(test, ast.Call) else test
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if name in known.COMPILING:
-            return True
-        return False if name in known.NOT_COMPILING else None
-
-
-def _part(kind: Kind | list[Kind], index: int, count: int) -> Kind:
-    if isinstance(kind, list):
-        return kind[index] if len(kind) == count else UNKNOWN
-    if kind in (TENSORS, TENSOR, MAYBE, ARRAY, MASK):
-        return TENSOR if kind is TENSORS else kind
-    return VALUE if kind in (SHAPE, VALUE) else UNKNOWN
-
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _constant(_: Expressions, node: ast.Constant) -> Kind:
-    return NONE if node.value is None else VALUE
-
-
-_EVALUATE: dict[type, Callable[[Expressions, ast.expr], Kind]] = {
-    ast.Name: Expressions._name,
-    ast.Constant: _constant,
-    ast.Attribute: Expressions._attribute,
-    ast.Call: Expressions._call,
-    ast.BinOp: Expressions._bin_op,
-    ast.UnaryOp: Expressions._unary_op,
-    ast.BoolOp: Expressions._bool_op,
-    ast.Compare: Expressions._compare,
-    ast.IfExp: Expressions._if_exp,
-    ast.Subscript: Expressions._subscript,
-    ast.Tuple: Expressions._sequence,
-    ast.List: Expressions._sequence,
-    ast.Set: Expressions._sequence,
-    ast.Dict: Expressions._dict,
-    ast.JoinedStr: Expressions._joined_str,
-    ast.Lambda: Expressions._lambda,
-    ast.ListComp: Expressions._comprehension,
-    ast.SetComp: Expressions._comprehension,
-    ast.GeneratorExp: Expressions._comprehension,
-    ast.DictComp: Expressions._comprehension,
-    ast.Starred: Expressions._starred,
-    ast.NamedExpr: Expressions._named,
-    ast.Await: Expressions._inside,
-    ast.Yield: Expressions._inside,
-    ast.YieldFrom: Expressions._inside,
-}  # type: ignore[dict-item]

@@ -5,29 +5,25 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from breakscope.lint import known
-from breakscope.lint.expressions import Found
+from breakscope.lint.constructors import is_number, read_constructor
+from breakscope.lint.evaluator import Found
 from breakscope.lint.facts import Class, Facts, Function, failed
 from breakscope.lint.flow import Flow, FunctionNode
 from breakscope.lint.kinds import (
-    MAYBE,
-    NONE,
-    TENSOR,
     UNKNOWN,
     VALUE,
     Kind,
-    is_lazy,
-    join,
     last_name,
     of_annotation,
 )
 from breakscope.lint.names import ClassNames, Names
+from breakscope.lint.parameters import read_parameters
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = (ast.If, ast.Try, ast.With)
-# A module that says so may compile any of its functions; in others only `forward` can be compiled.
-_COMPILES = re.compile(rb"(?<!\bre)\.compile\b|(?<![\w.])compile\s*\(|import\s[^\n]*\bcompile\b|_dynamo\b")
 # torch.compile on a LightningModule compiles these too.
 _ENTRIES = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
 _MOST_BYTES = 20_000_000
@@ -35,7 +31,15 @@ _MOST_BYTES = 20_000_000
 
 def may_matter(source: bytes) -> bool:
     """Whether a file can hold code that is compiled, without another file's help."""
-    return b"def forward" in source or (b"torch" in source and _COMPILES.search(source) is not None)
+    return b"def forward" in source or (b"torch" in source and _compiles(source))
+
+
+def _compiles(source: bytes) -> bool:
+    """Whether a file may compile any of its functions; in others only ``forward`` can be compiled."""
+    if b"compile" not in source and b"_dynamo" not in source:
+        return False
+    rest = source.replace(b"re.compile(", b"")
+    return any(sign in rest for sign in (b".compile", b"compile(", b"import compile", b"_dynamo"))
 
 
 def read(source: bytes, *, everything: bool = False) -> Facts:
@@ -57,9 +61,32 @@ def read(source: bytes, *, everything: bool = False) -> Facts:
     except (RecursionError, MemoryError):
         return failed("its expressions are nested too deeply")
     try:
-        return _Module(tree, everything=everything or _COMPILES.search(source) is not None).facts()
+        return _Module(tree, everything=everything or _compiles(source)).facts()
     except RecursionError:
         return failed("its expressions are nested too deeply")
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is known around a function: variables, and functions by their qualified names."""
+
+    env: dict[str, Kind] = field(default_factory=dict)
+    locals: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A function that was not read yet."""
+
+    node: FunctionNode
+    owner: ClassNames | None
+    around: _Around
+
+    def parts(self) -> tuple[FunctionNode, ClassNames | None, _Around]:
+        return self.node, self.owner, self.around
+
+
+_NOTHING = _Around()
 
 
 class _Module:
@@ -70,8 +97,7 @@ class _Module:
         self.everything = everything
         self.found: dict[str, Function] = {}
         self.compiled: list[str] = []
-        # qualified name -> (node, its class, variables around it)
-        self.pending: dict[str, tuple[FunctionNode, ClassNames | None, dict[str, Kind]]] = {}
+        self.pending: dict[str, _Pending] = {}
         self.by_name: dict[str, list[str]] = {}
         self.ready: set[str] = set()
         self.classes: list[ClassNames] = []
@@ -93,9 +119,9 @@ class _Module:
                 self.names.classes[node.name] = ClassNames(node.name)
         for node in statements:
             if isinstance(node, _FUNCTIONS):
-                self._add_function(node, node.name, None, {})
+                self._add_function(node, node.name, None, _NOTHING)
             elif isinstance(node, ast.ClassDef):
-                self._add_class(node, prefix, {})
+                self._add_class(node, prefix, _NOTHING)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 self._variable(node)
             elif isinstance(node, ast.Expr) and self.everything:
@@ -124,16 +150,14 @@ class _Module:
                 if isinstance(value, ast.Name):  # an alias: new_name = old_name
                     self.names.tables[target.id] = (value.id,)
 
-    def _add_function(
-        self, node: FunctionNode, name: str, owner: ClassNames | None, env: dict[str, Kind]
-    ) -> None:
-        self.pending[name] = (node, owner, env)
+    def _add_function(self, node: FunctionNode, name: str, owner: ClassNames | None, around: _Around) -> None:
+        self.pending[name] = _Pending(node, owner, around)
         self.by_name.setdefault(node.name, []).append(name)
-        compiled = any(target in known.COMPILERS for target in self._decorators(node))
+        compiled = _is_compiled(self._decorators(node))
         if self.everything or compiled or (owner is not None and node.name in _ENTRIES):
             self.queue.append(name)
 
-    def _add_class(self, node: ast.ClassDef, prefix: str, env: dict[str, Kind]) -> None:
+    def _add_class(self, node: ast.ClassDef, prefix: str, around: _Around) -> None:
         own = ClassNames(prefix + node.name)
         own.bases = tuple(filter(None, (self.names.dotted(_unsubscripted(base)) for base in node.bases)))
         if not prefix:
@@ -145,21 +169,11 @@ class _Module:
                 returns = of_annotation(statement.returns)
                 if returns is not UNKNOWN:
                     own.returns[statement.name] = returns
-                self._add_function(statement, f"{own.name}.{statement.name}", own, env)
+                self._add_function(statement, f"{own.name}.{statement.name}", own, around)
             elif isinstance(statement, ast.ClassDef):
-                self._add_class(statement, f"{own.name}.", env)
-            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                kind = of_annotation(statement.annotation)
-                if kind is not UNKNOWN:
-                    own.kinds[statement.target.id] = kind
-                if _is_number(statement.value):
-                    own.numbers.add(statement.target.id)
-            elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
-                for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        own.kinds[target.id] = VALUE
-                        if _is_number(statement.value):
-                            own.numbers.add(target.id)
+                self._add_class(statement, f"{own.name}.", around)
+            elif isinstance(statement, ast.AnnAssign | ast.Assign):
+                _class_attribute(own, statement)
 
     def _decorators(self, node: FunctionNode) -> tuple[str, ...]:
         found = []
@@ -172,7 +186,7 @@ class _Module:
             ):
                 name = self.names.dotted(decorator.args[0])
             if name:
-                found.append(name)
+                found.append(f"{name}()" if isinstance(decorator, ast.Call) else name)
         return tuple(found)
 
     # ---- what they do ----
@@ -197,13 +211,13 @@ class _Module:
         )
 
     def _read(self, name: str) -> None:
-        node, owner, env = self.pending[name]
+        node, owner, around = self.pending[name].parts()
         if owner is not None:
             self._make_ready(owner)
         found = Found()
-        flow = Flow(self.names, owner, found)
-        flow.env = dict(env)
-        floats = _parameters(flow, node, owner)
+        flow = Flow(self.names, owner, found, name)
+        flow.env, flow.locals = dict(around.env), dict(around.locals)
+        floats = read_parameters(flow, node, owner)
         flow.run(node.body)
         decorators = self._decorators(node)
         self.found[name] = Function(
@@ -211,23 +225,25 @@ class _Module:
             owner.name if owner else "",
             node.lineno,
             decorators,
-            any(target in known.COMPILERS for target in decorators),
+            _is_compiled(decorators),
+            _wraps(node, decorators),
             tuple(found.calls.values()),
             tuple(dict.fromkeys(found.candidates)),
             floats,
         )
         self.compiled += found.compiled
-        for inner, around in flow.nested:
-            prefix = f"{name}.<locals>."
-            if isinstance(inner, ast.ClassDef):
-                self._add_class(inner, prefix, around)
+        prefix = f"{name}.<locals>."
+        for inner in flow.nested:
+            inside = _Around(inner.env, inner.locals)
+            if isinstance(inner.node, ast.ClassDef):
+                self._add_class(inner.node, prefix, inside)
             else:
-                self._add_function(inner, prefix + inner.name, owner, around)
-                self.queue.append(prefix + inner.name)
+                self._add_function(inner.node, prefix + inner.node.name, owner, inside)
+                self.queue.append(prefix + inner.node.name)
         for call in found.calls.values():
             self.queue += self.by_name.get(re.split(r"[.:]", call.target)[-1], ())
         for decorator in decorators:
-            self.queue += self.by_name.get(decorator.rpartition(".")[2], ())
+            self.queue += self.by_name.get(decorator.removesuffix("()").rpartition(".")[2], ())
         for target in found.compiled:
             self.queue += self.by_name.get(re.split(r"[.:]", target)[-1], ())
 
@@ -243,167 +259,34 @@ class _Module:
                 owner.kinds = {**parent.kinds, **owner.kinds}
                 owner.made_by = {**parent.made_by, **owner.made_by}
                 owner.numbers |= parent.numbers
-        for method in ("__init__", "setup", "build", "__post_init__"):
-            node = owner.methods.get(method)
-            if node is not None:
-                constructor = _Constructor(self.names, owner, Found())
-                constructor.muted = True
-                constructor.env = {arg.arg: _of_argument(arg) for arg in _arguments(node)}
-                constructor.run(node.body)
-
-
-class _Constructor(Flow):
-    """Reads a constructor for what it puts into ``self``."""
-
-    def _assign(self, node: ast.Assign) -> None:
-        for target in node.targets:
-            if _own_attribute(target):
-                self._keep(target.attr, node.value)  # type: ignore[attr-defined]
-        super()._assign(node)
-
-    def _ann_assign(self, node: ast.AnnAssign) -> None:
-        if _own_attribute(node.target) and node.value is not None:
-            self._keep(node.target.attr, node.value)  # type: ignore[union-attr]
-        super()._ann_assign(node)
-
-    def _expr(self, node: ast.Expr) -> None:
-        call = node.value
-        if isinstance(call, ast.Call) and last_name(call.func) in ("register_buffer", "register_parameter"):
-            name = call.args[0] if call.args else None
-            if self.owner and isinstance(name, ast.Constant) and isinstance(name.value, str):
-                self.owner.kinds[name.value] = TENSOR
-        super()._expr(node)
-
-    def _keep(self, name: str, value: ast.expr) -> None:
-        owner = self.owner
-        if owner is None:
-            return
-        kind = self.kind(value)
-        if isinstance(value, ast.Call):
-            maker = self.dotted(value.func)
-            if maker:
-                owner.made_by[name] = maker
-                kind = TENSOR if maker.endswith("nn.Parameter") or maker.endswith(".Buffer") else kind
-                if maker.startswith("torch.nn.") and kind is VALUE:
-                    return  # a module, of which calls matter
-        if _is_number(value):
-            owner.numbers.add(name)
-        if kind is not UNKNOWN:
-            owner.kinds[name] = join(owner.kinds.get(name, kind), kind)
-
-
-# ---- parameters ----
-
-
-def _parameters(
-    flow: Flow, node: FunctionNode, owner: ClassNames | None
-) -> tuple[tuple[str, tuple[int, int, int, int]], ...]:
-    """Give the parameters their kinds. Those annotated as a float without a default, with their places."""
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: dict[str, ast.expr] = dict(
-        zip([arg.arg for arg in positional[::-1]], arguments.defaults[::-1], strict=False)
-    )
-    defaults |= {
-        arg.arg: default
-        for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if default is not None
-    }
-    open_: list[str] = []
-    floats = []
-    for index, arg in enumerate((*positional, *arguments.kwonlyargs)):
-        name = arg.arg
-        if index == 0 and name in ("self", "cls"):
-            flow.env[name] = UNKNOWN
-            continue
-        kind = of_annotation(arg.annotation)
-        if arg.annotation is not None:
-            _remember_type(flow, name, arg.annotation)
-            if last_name(arg.annotation) == "float" and name not in defaults:
-                place = (arg.lineno, arg.col_offset, arg.end_lineno or arg.lineno, arg.end_col_offset or 0)
-                floats.append((name, place))
-        elif name in defaults and _is_plain(defaults[name]):
-            kind = VALUE
-        else:
-            open_.append(name)
-        flow.env[name] = kind
-        if is_lazy(arg.annotation):
-            _lazy_parameter(flow, node, name)
-    for rest in (arguments.vararg, arguments.kwarg):
-        if rest is not None:
-            flow.env[rest.arg] = UNKNOWN
-    flow.parameters = frozenset(flow.env)
-    if open_:
-        evidence = _used_as_tensors(flow, node, frozenset(open_))
-        forward = node.name == "forward" and owner is not None
-        for name in open_:
-            if name in evidence:
-                flow.env[name] = TENSOR
-            elif forward and name not in defaults:
-                flow.env[name] = MAYBE
-    return tuple(floats)
-
-
-def _lazy_parameter(flow: Flow, node: FunctionNode, name: str) -> None:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.For) and isinstance(inner.iter, ast.Name) and inner.iter.id == name:
-            flow.report("BS114", inner.iter, likely=False, about="an iterator made outside")
-
-
-def _remember_type(flow: Flow, name: str, annotation: ast.expr) -> None:
-    """Which class a parameter is of, where its annotation names just one."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return
-    if isinstance(annotation, ast.Subscript) and last_name(annotation.value) == "Optional":
-        annotation = annotation.slice
-    if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-        annotation = annotation.left
-    if isinstance(annotation, ast.Name | ast.Attribute) and of_annotation(annotation) is UNKNOWN:
-        dotted = flow.names.dotted(annotation)
-        if dotted:
-            flow.types[name] = dotted
-
-
-def _used_as_tensors(flow: Flow, node: FunctionNode, names: frozenset[str]) -> set[str]:
-    """Parameters that the function treats as only a tensor can be treated."""
-    found = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Attribute):
-            if (
-                inner.attr in known.TENSOR_ONLY
-                and isinstance(inner.value, ast.Name)
-                and inner.value.id in names
-            ):
-                found.add(inner.value.id)
-        elif isinstance(inner, ast.Call) and inner.args:
-            first = inner.args[0]
-            if isinstance(first, ast.Name) and first.id in names and _takes_tensor(flow, inner.func):
-                found.add(first.id)
-    return found
-
-
-def _takes_tensor(flow: Flow, func: ast.expr) -> bool:
-    if not isinstance(func, ast.Attribute):
-        return False
-    owner = flow.owner
-    if isinstance(func.value, ast.Name) and func.value.id == "self" and owner is not None:
-        return owner.made_by.get(func.attr) in known.NN_TENSOR
-    dotted = flow.names.dotted(func) or ""
-    if dotted.startswith("torch.nn.functional."):
-        return True
-    name = dotted.rpartition(".")[2]
-    plain = (
-        known.TORCH_VALUES
-        | known.SIZED
-        | {"tensor", "as_tensor", "from_numpy", "full", "stack", "cat", "where"}
-    )
-    return dotted == f"torch.{name}" and name not in plain and name[:1].islower()
+        read_constructor(self.names, owner)
 
 
 # ---- small things ----
+
+
+def _class_attribute(owner: ClassNames, statement: ast.Assign | ast.AnnAssign) -> None:
+    """Take in an attribute that the class itself sets or promises."""
+    promised = isinstance(statement, ast.AnnAssign)
+    kind = of_annotation(statement.annotation) if promised else UNKNOWN
+    if kind is UNKNOWN and isinstance(statement.value, ast.Constant):
+        kind = VALUE
+    for target in [statement.target] if promised else statement.targets:
+        if isinstance(target, ast.Name):
+            if kind is not UNKNOWN:
+                owner.kinds[target.id] = kind
+            if is_number(statement.value):
+                owner.numbers.add(target.id)
+
+
+def _is_compiled(decorators: tuple[str, ...]) -> bool:
+    return any(name.removesuffix("()") in known.COMPILERS for name in decorators)
+
+
+def _wraps(node: FunctionNode, decorators: tuple[str, ...]) -> bool:
+    """Whether a function looks like what a decorator returns: @wraps, or any arguments handed through."""
+    named = any(name.removesuffix("()").rpartition(".")[2] == "wraps" for name in decorators)
+    return named or (node.args.vararg is not None and node.args.kwarg is not None)
 
 
 def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -436,29 +319,3 @@ def _members(value: ast.expr) -> tuple[str, ...]:
 
 def _unsubscripted(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Subscript) else node
-
-
-def _arguments(node: FunctionNode) -> list[ast.arg]:
-    return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-
-
-def _of_argument(arg: ast.arg) -> Kind:
-    """Arguments of constructors are sizes and settings, unless they say otherwise."""
-    kind = of_annotation(arg.annotation)
-    return VALUE if kind is UNKNOWN and arg.annotation is None else kind
-
-
-def _own_attribute(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _is_number(node: ast.expr | None) -> bool:
-    return (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, int | float)
-        and not isinstance(node.value, bool)
-    )
-
-
-def _is_plain(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is not None

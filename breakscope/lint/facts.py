@@ -33,8 +33,9 @@ class Call:
     """Something that a function calls or hands on.
 
     Attributes:
-        target: ``name:a.b.c`` (as imported here), ``self:method``, ``super:method``, ``attr:x.method`` (a
-            method of what is in ``self.x``), ``of:Class.method`` or ``any:method`` (of an unknown object).
+        target: ``name:a.b.c`` (as imported here), ``local:f.<locals>.g``, ``self:method``, ``super:method``,
+            ``attr:x.method`` (a method of what is in ``self.x``), ``of:Class.method`` or ``any:method`` (of an
+            unknown object).
         sure: whether ``target`` is what is called, or only something of that name.
         place: line, column, end line and end column of the first such expression.
     """
@@ -51,7 +52,8 @@ class Function:
     Attributes:
         name: qualified name, ``Outer.inner`` and ``outer.<locals>.inner``.
         owner: qualified name of its class; empty for a function.
-        decorators: their names as imported here.
+        decorators: their names as imported here, with ``()`` where they are called with arguments.
+        wraps: whether it looks like what a decorator puts in place of a function.
         compiled: whether it is decorated with torch.compile.
         floats: parameters that are annotated as a float.
     """
@@ -61,6 +63,7 @@ class Function:
     line: int
     decorators: tuple[str, ...]
     compiled: bool
+    wraps: bool
     calls: tuple[Call, ...]
     candidates: tuple[Candidate, ...]
     floats: tuple[tuple[str, tuple[int, int, int, int]], ...] = ()
@@ -88,8 +91,8 @@ class Facts:
 
     Attributes:
         imports: name here -> what it stands for, ``a.b.c``; relative imports keep their dots.
-        functions: those that were looked into. ``others`` are names of those that were not, because nothing
-            in this file compiles them.
+        functions: those that were looked into. ``others`` are names of those that were not, because
+            nothing in this file compiles them.
         tables: module-level containers -> names of the functions and classes in them.
         compiled: what is handed to torch.compile, as targets of :class:`Call`.
         error: why the file could not be read; then all else is empty.
@@ -120,6 +123,7 @@ def to_plain(facts: Facts) -> list[Any]:
                 f.line,
                 f.decorators,
                 f.compiled,
+                f.wraps,
                 [[c.target, c.sure, c.place] for c in f.calls],
                 [
                     [c.code, c.line, c.column, c.end_line, c.end_column, c.likely, c.about]
@@ -164,6 +168,7 @@ def _function(
     line: int,
     decorators: list[str],
     compiled: bool,
+    wraps: bool,
     calls: list[Any],
     candidates: list[Any],
     floats: list[Any],
@@ -174,6 +179,7 @@ def _function(
         line,
         tuple(decorators),
         compiled,
+        wraps,
         tuple(Call(target, sure, tuple(place)) for target, sure, place in calls),
         tuple(Candidate(*row) for row in candidates),
         tuple((argument, tuple(place)) for argument, place in floats),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from breakscope.errors import UsageError
@@ -14,8 +15,24 @@ if TYPE_CHECKING:
 
 # Folders of tools, which hold no code of the project's.
 _NEVER = frozenset(
-    ".git .hg .svn .venv venv .tox .nox .eggs node_modules __pycache__ .mypy_cache .ruff_cache .pytest_cache "
-    "site-packages .breakscope .ipynb_checkpoints".split()
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        ".venv",
+        "venv",
+        ".tox",
+        ".nox",
+        ".eggs",
+        "node_modules",
+        "__pycache__",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+        "site-packages",
+        ".breakscope",
+        ".ipynb_checkpoints",
+    }
 )
 
 
@@ -31,7 +48,7 @@ def collect(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
     excluded = _spec(exclude, os.getcwd())
     for path in paths:
         full = os.path.abspath(path)
-        if os.path.isdir(full):
+        if Path(full).is_dir():
             for file in _walk(full, _Ignored.above(full), excluded):
                 found[file] = None
         elif os.path.isfile(full):
@@ -72,7 +89,7 @@ class _Ignored:
     def above(cls, folder: str) -> _Ignored:
         """Those above a folder, as far as its repository reaches."""
         chain = [folder]
-        while not os.path.exists(os.path.join(chain[-1], ".git")):
+        while not Path(chain[-1], ".git").exists():
             parent = os.path.dirname(chain[-1])
             if parent == chain[-1]:
                 return cls()  # no repository
@@ -124,9 +141,12 @@ def _walk(folder: str, ignored: _Ignored, excluded: _Spec | None) -> Iterator[st
             if entry.name in _NEVER or _left_out(entry.path, ignored, excluded, folder=True):
                 continue
             yield from _walk(entry.path, ignored, excluded)
-        elif entry.name.endswith(".py") and entry.is_file():
-            if not _left_out(entry.path, ignored, excluded, folder=False):
-                yield entry.path
+        elif (
+            entry.name.endswith(".py")
+            and entry.is_file()
+            and not _left_out(entry.path, ignored, excluded, folder=False)
+        ):
+            yield entry.path
 
 
 def _left_out(path: str, ignored: _Ignored, excluded: _Spec | None, *, folder: bool) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from breakscope.lint import known
+from breakscope.lint.evaluator import Found
 from breakscope.lint.expressions import Expressions
 from breakscope.lint.kinds import (
     DATA,
@@ -22,21 +24,33 @@ from breakscope.lint.kinds import (
     last_name,
     of_annotation,
 )
+from breakscope.lint.names import ClassNames, Names
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A function or class inside a function, with the variables and functions known around it."""
+
+    node: FunctionNode | ast.ClassDef
+    env: dict[str, Kind]
+    locals: dict[str, str]
 
 
 class Flow(Expressions):
     """Reads statements; ``extract`` says how one begins.
 
     Attributes:
-        nested: functions and classes that are defined inside, with the variables known there.
+        name: qualified name of the function; empty for a module.
+        nested: functions and classes that are defined inside.
     """
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
-        self.nested: list[tuple[FunctionNode | ast.ClassDef, dict[str, Kind]]] = []
+    def __init__(self, names: Names, owner: ClassNames | None, found: Found, name: str = "") -> None:
+        super().__init__(names, owner, found)
+        self.name = name
+        self.nested: list[Nested] = []
 
     def run(self, body: Sequence[ast.stmt]) -> bool:
         """Read a block. Whether its end can be reached."""
@@ -141,9 +155,11 @@ class Flow(Expressions):
         self.names.add_import(node)
 
     def _definition(self, node: FunctionNode | ast.ClassDef) -> None:
-        self.nested.append((node, dict(self.env)))
         if not isinstance(node, ast.ClassDef):
             self.env[node.name] = OBJECT
+            self.locals[node.name] = f"{self.name}.<locals>.{node.name}"
+        # The functions around it may be defined later: they share one table.
+        self.nested.append(Nested(node, dict(self.env), self.locals))
 
     # ---- compound statements ----
 

@@ -62,6 +62,7 @@ class Graph:
         self._owners: dict[str, list[Symbol]] | None = None
         self._subclasses: dict[Symbol, list[Symbol]] | None = None
         self._disabled: list[Placed] = []
+        self._called: dict[Symbol, list[tuple[Symbol, bool]]] = {}
 
     def placed(self) -> list[Placed]:
         """Every candidate in what is likely compiled. ``project.wanted`` names files to read for more."""
@@ -180,9 +181,16 @@ class Graph:
         function = self._function(symbol)
         if function is None:
             return True
-        return any(name in known.DISABLERS or name in known.OPAQUE for name in function.decorators)
+        names = [name.removesuffix("()") for name in function.decorators]
+        return any(name in known.DISABLERS or name in known.OPAQUE for name in names)
 
     def _callees(self, symbol: Symbol) -> list[tuple[Symbol, bool]]:
+        known_ones = self._called.get(symbol)
+        if known_ones is None:
+            known_ones = self._called[symbol] = self._find_callees(symbol)
+        return known_ones
+
+    def _find_callees(self, symbol: Symbol) -> list[tuple[Symbol, bool]]:
         function = self._function(symbol)
         if function is None:
             return []
@@ -193,22 +201,32 @@ class Graph:
                     self._report_disabled(symbol, call, sure)
                 else:
                     found.append((callee, sure))
-        inside = f"{symbol.name}.<locals>."
-        wrappers = [self.project.resolve(name, symbol.file) for name in function.decorators]
-        prefixes = [(symbol.file, inside)] + [
-            (one.file, f"{one.name}.<locals>.")
-            for one in wrappers
-            if one is not None and one.kind == "function"
+        return found + [
+            (wrapper, True) for name in function.decorators for wrapper in self._wrappers(symbol.file, name)
         ]
-        for file, prefix in prefixes:
-            names = self.project.functions[file]
-            found += [(Symbol(file, name, "function"), True) for name in names if name.startswith(prefix)]
-        return found
+
+    def _wrappers(self, file: str, decorator: str) -> list[Symbol]:
+        """The functions that a decorator puts in place of what it decorates."""
+        maker = self.project.resolve(decorator.removesuffix("()"), file)
+        if maker is None or maker.kind != "function":
+            return []
+        prefix = f"{maker.name}.<locals>."
+        # Called with arguments, a decorator makes the decorator: the wrapper is one level deeper.
+        depth = 2 if decorator.endswith("()") else 1
+        return [
+            Symbol(maker.file, name, "function")
+            for name, one in self.project.functions[maker.file].items()
+            if one.wraps
+            and name.startswith(prefix)
+            and name.count("<locals>") - maker.name.count("<locals>") == depth
+        ]
 
     def _targets(self, symbol: Symbol, function: Function, call: Call) -> list[tuple[Symbol, bool]]:
         kind, _, name = call.target.partition(":")
         if kind == "name":
             return self._named(self.project.resolve(name, symbol.file))
+        if kind == "local":
+            return [(Symbol(symbol.file, name, "function"), True)]
         if kind == "any":
             owners = self._with_method(name)
             return [(one, False) for one in owners] if len(owners) <= _MOST_OWNERS else []
@@ -282,7 +300,9 @@ class Graph:
 
     def _is_disabled(self, symbol: Symbol) -> bool:
         function = self._function(symbol)
-        return function is not None and any(name in known.DISABLERS for name in function.decorators)
+        return function is not None and any(
+            name.removesuffix("()") in known.DISABLERS for name in function.decorators
+        )
 
     def _report_disabled(self, symbol: Symbol, call: Call, sure: bool) -> None:
         reached = self.reached[symbol]

@@ -33,19 +33,56 @@ DATA = frozenset({TENSOR, MASK, ARRAY})  # reading its value needs the graph to 
 PLAIN = frozenset({NONE, VALUE, SHAPE, OBJECT})  # surely not a tensor
 
 _TENSOR_NAMES = frozenset(
-    "Tensor FloatTensor LongTensor IntTensor HalfTensor DoubleTensor ByteTensor Parameter "
-    "FloatTensorType LongTensorType".split()
+    {
+        "Tensor",
+        "FloatTensor",
+        "LongTensor",
+        "IntTensor",
+        "HalfTensor",
+        "DoubleTensor",
+        "ByteTensor",
+        "Parameter",
+        "FloatTensorType",
+        "LongTensorType",
+    }
 )
 _MASK_NAMES = frozenset({"BoolTensor"})
 _VALUE_NAMES = frozenset(
-    "int float bool str bytes complex None dtype device Size Literal Device Path PathLike".split()
+    {
+        "int",
+        "float",
+        "bool",
+        "str",
+        "bytes",
+        "complex",
+        "None",
+        "dtype",
+        "device",
+        "Size",
+        "Literal",
+        "Device",
+        "Path",
+        "PathLike",
+    }
 )
 _ARRAY_NAMES = frozenset({"ndarray", "NDArray", "ArrayLike"})
 _UNIONS = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired"})
 _SEQUENCES = frozenset(
-    "List Tuple Sequence Iterable Set FrozenSet list tuple set frozenset Collection".split()
+    {
+        "List",
+        "Tuple",
+        "Sequence",
+        "Iterable",
+        "Set",
+        "FrozenSet",
+        "list",
+        "tuple",
+        "set",
+        "frozenset",
+        "Collection",
+    }
 )
-_LAZY = frozenset("Iterator Generator Iterable AsyncIterator".split())
+_LAZY = frozenset({"Iterator", "Generator", "Iterable", "AsyncIterator"})
 
 
 def join(one: Kind, other: Kind) -> Kind:

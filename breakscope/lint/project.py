@@ -51,6 +51,8 @@ class Project:
         # Files that were wanted and have not been read (whole).
         self.wanted: set[str] = set()
         self._resolved: dict[tuple[str, str], Symbol | None] = {}
+        self._ancestors: dict[Symbol, list[Symbol]] = {}
+        self._methods: dict[tuple[Symbol, str, bool], Symbol | None] = {}
 
     def _module_names(self, path: str) -> list[str]:
         """Names under which a file can be imported, its package's first."""
@@ -136,8 +138,7 @@ class Project:
             return Symbol(file, name, "table")
         head, _, method = name.rpartition(".")
         if head and head in self.classes[file]:
-            found = self.method(Symbol(file, head, "class"), method)
-            return found
+            return self.method(Symbol(file, head, "class"), method)
         return None
 
     # ---- classes ----
@@ -150,7 +151,10 @@ class Project:
 
     def ancestors(self, symbol: Symbol) -> list[Symbol]:
         """A class and its bases in the set, nearest first."""
-        order: list[Symbol] = []
+        known = self._ancestors.get(symbol)
+        if known is not None:
+            return known
+        order = self._ancestors[symbol] = []
         queue = [symbol]
         while queue:
             one = queue.pop(0)
@@ -161,6 +165,12 @@ class Project:
 
     def method(self, symbol: Symbol, name: str, *, skip_own: bool = False) -> Symbol | None:
         """Where a method of a class is defined."""
+        key = (symbol, name, skip_own)
+        if key not in self._methods:
+            self._methods[key] = self._find_method(symbol, name, skip_own)
+        return self._methods[key]
+
+    def _find_method(self, symbol: Symbol, name: str, skip_own: bool) -> Symbol | None:
         for one in self.ancestors(symbol)[1 if skip_own else 0 :]:
             cls = self.classes[one.file][one.name]
             if name in cls.methods:
