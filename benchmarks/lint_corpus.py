@@ -250,19 +250,6 @@ UNSEEN: dict[str, Model] = {
         },
         BOTH,
     ),
-    "tapas": Model("TapasModel", "TapasConfig", ENCODER),
-    "encodec": Model(
-        "EncodecModel",
-        "EncodecConfig",
-        {
-            "num_filters": 4,
-            "hidden_size": 16,
-            "codebook_size": 16,
-            "upsampling_ratios": [4, 2],
-            "num_lstm_layers": 1,
-        },
-        "inputs = dict(input_values=torch.randn(1, 1, 1600))",
-    ),
     "roformer": Model("RoFormerForMaskedLM", "RoFormerConfig", ENCODER, LABELS),
     "deberta": Model("DebertaV2Model", "DebertaV2Config", {**ENCODER, "relative_attention": True}),
     "qwen2 vl": Model(

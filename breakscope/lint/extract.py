@@ -267,11 +267,14 @@ class _Module:
 
 def _class_attribute(owner: ClassNames, statement: ast.Assign | ast.AnnAssign) -> None:
     """Take in an attribute that the class itself sets or promises."""
-    promised = isinstance(statement, ast.AnnAssign)
-    kind = of_annotation(statement.annotation) if promised else UNKNOWN
+    if isinstance(statement, ast.AnnAssign):
+        targets: list[ast.expr] = [statement.target]
+        kind = of_annotation(statement.annotation)
+    else:
+        targets, kind = statement.targets, UNKNOWN
     if kind is UNKNOWN and isinstance(statement.value, ast.Constant):
         kind = VALUE
-    for target in [statement.target] if promised else statement.targets:
+    for target in targets:
         if isinstance(target, ast.Name):
             if kind is not UNKNOWN:
                 owner.kinds[target.id] = kind

@@ -34,8 +34,8 @@ class Call:
 
     Attributes:
         target: ``name:a.b.c`` (as imported here), ``local:f.<locals>.g``, ``self:method``, ``super:method``,
-            ``attr:x.method`` (a method of what is in ``self.x``), ``of:Class.method`` or ``any:method`` (of an
-            unknown object).
+            ``attr:x.method`` (a method of what is in ``self.x``), ``of:Class.method`` or ``any:method`` (of
+            an unknown object).
         sure: whether ``target`` is what is called, or only something of that name.
         place: line, column, end line and end column of the first such expression.
     """

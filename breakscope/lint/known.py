@@ -111,14 +111,14 @@ _BREAKING = {
         "sys.stderr.flush logging.getLogger tqdm.tqdm.write"
     ),
     "BS105": (
-        "torch.nonzero torch.argwhere torch.unique torch.unique_consecutive torch.masked_select torch.bincount "
-        "torch.flatnonzero"
+        "torch.nonzero torch.argwhere torch.unique torch.unique_consecutive torch.masked_select "
+        "torch.bincount torch.flatnonzero"
     ),
     "BS107": (
         "os.path.exists os.path.isfile os.path.isdir os.listdir os.makedirs os.remove os.system os.mkdir "
-        "subprocess.run subprocess.call subprocess.Popen subprocess.check_output json.dumps json.dump json.loads "
-        "json.load torch.save torch.load gc.collect torch.set_num_threads shutil.copy shutil.rmtree "
-        "torch.nn.utils.rnn.pack_padded_sequence torch.nn.utils.rnn.pack_sequence"
+        "subprocess.run subprocess.call subprocess.Popen subprocess.check_output json.dumps json.dump "
+        "json.loads json.load torch.save torch.load gc.collect torch.set_num_threads shutil.copy "
+        "shutil.rmtree torch.nn.utils.rnn.pack_padded_sequence torch.nn.utils.rnn.pack_sequence"
     ),
     "BS109": "torch._dynamo.graph_break",
     "BS111": "open input torch.get_num_threads",
