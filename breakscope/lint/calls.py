@@ -32,6 +32,7 @@ _READS: dict[str, tuple[str, str, Kind]] = {
     **dict.fromkeys(("int", "float", "bool", "complex"), ("BS102", "{}() of a tensor", VALUE)),
     **dict.fromkeys(("str", "repr", "format", "ascii"), ("BS128", "text of a tensor", VALUE)),
     **dict.fromkeys(("any", "all"), ("BS101", "{}() of a tensor", VALUE)),
+    "round": ("BS111", "round() of a tensor", VALUE),
     "range": ("BS111", "range() of a tensor", SHAPE),
     "hash": ("BS129", "hash() of a tensor", VALUE),
 }
@@ -120,6 +121,9 @@ def _function(ev: Evaluator, node: ast.Call, kinds: list[Kind], named: dict[str,
             ev.call(f"name:{name}", node)
             return ev.names.functions[name]
         return _dotted(ev, node, dotted, kinds, named)
+    if ev.names.made_by.get(name) in known.NN_RECURRENT:
+        ev.report("BS116", node, likely=True)
+        return UNKNOWN
     return _builtin(ev, node, name, kinds, named)
 
 

@@ -31,7 +31,8 @@ _MOST_BYTES = 20_000_000
 
 def may_matter(source: bytes) -> bool:
     """Whether a file can hold code that is compiled, without another file's help."""
-    return b"def forward" in source or (b"torch" in source and _compiles(source))
+    named = b"def forward" in source or b"LightningModule" in source
+    return named or (b"torch" in source and _compiles(source))
 
 
 def _compiles(source: bytes) -> bool:
@@ -140,6 +141,9 @@ class _Module:
             if maker in known.LOGGER_MAKERS:
                 self.names.loggers |= {target.id for target in targets if isinstance(target, ast.Name)}
             kind = self.top.kind(value)
+            made_by = self.names.dotted(value.func)
+            if made_by:
+                self.names.made_by |= {one.id: made_by for one in targets if isinstance(one, ast.Name)}
         members = _members(value)
         for target in targets:
             if isinstance(target, ast.Name):

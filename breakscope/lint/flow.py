@@ -246,6 +246,8 @@ class Flow(Expressions):
         maker: str | None = None
         if isinstance(context, ast.Call):
             maker = self.dotted(context.func)
+        elif isinstance(context, ast.Name) and context.id not in self.env:
+            maker = self.names.made_by.get(context.id)
         elif isinstance(context, ast.Attribute) and self.owner is not None:
             maker = self.owner.made_by.get(context.attr)
         if maker in known.LOCKS or maker in known.BREAKING_CONTEXTS - {"open"}:

@@ -55,6 +55,8 @@ PAIR_METHODS = _names("max min sort topk median mode kthvalue cummax cummin nanm
 ALWAYS_PAIR = _names("sort topk kthvalue cummax cummin frexp aminmax")
 SAME_KIND_METHODS = _names("to float half cuda cpu clone copy contiguous detach")
 
+TENSOR_METHODS = TENSOR_ONLY | TENSOR_MOSTLY | SEQUENCE_METHODS | PAIR_METHODS | SAME_KIND_METHODS
+
 # ---- functions of torch ----
 
 TORCH_VALUES = _names(
@@ -96,6 +98,15 @@ _NN_TENSOR = (
     "TransformerEncoderLayer TransformerDecoderLayer Transformer Sequential Fold Unfold"
 )
 NN_TENSOR = frozenset(f"torch.nn.{name}" for name in _NN_TENSOR.split())
+# Making one of these makes parameters.
+NN_WITH_PARAMETERS = frozenset(
+    f"torch.nn.{name}"
+    for name in (
+        *("Linear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "PReLU"),
+        *("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LayerNorm", "GroupNorm", "RMSNorm", "Embedding"),
+        *("MultiheadAttention", "RNN", "LSTM", "GRU"),
+    )
+)
 NN_RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "LSTM", "GRU"))
 LOCKS = frozenset(
     f"threading.{name}" for name in ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition")
@@ -104,8 +115,8 @@ LOCKS = frozenset(
 # ---- calls that break whatever they are given: canonical name -> code ----
 
 _BREAKING = {
-    "BS102": "torch._assert",
-    "BS103": "torch.equal torch.allclose torch.is_nonzero",
+    "BS102": "torch._assert torch.is_nonzero",
+    "BS103": "torch.equal torch.allclose",
     "BS104": (
         "print pprint.pprint rich.print warnings.warn sys.stdout.write sys.stderr.write sys.stdout.flush "
         "sys.stderr.flush logging.getLogger tqdm.tqdm.write"
@@ -154,7 +165,7 @@ BREAKING_METHODS = {
     "bincount": "BS105",
     "equal": "BS103",
     "allclose": "BS103",
-    "is_nonzero": "BS103",
+    "is_nonzero": "BS102",
     "backward": "BS121",
     "retain_grad": "BS121",
     "requires_grad_": "BS115",

@@ -103,7 +103,8 @@ def method_kind(
     if tensor and name in known.SIZED_METHODS:
         # The first argument of narrow and unfold is a dimension; of new_full the second is a value.
         read_sizes(ev, node, kinds[:1] if name == "new_full" else kinds, [*named.items()])
-    if not tensor and base is UNKNOWN and name not in known.TENSOR_MOSTLY:
+    of_tensors = known.TENSOR_METHODS if base is MAYBE else known.TENSOR_ONLY | known.TENSOR_MOSTLY
+    if base in (UNKNOWN, MAYBE) and name not in of_tensors:
         _unknown_method(ev, node, func)
         return UNKNOWN
     if base is ARRAY:

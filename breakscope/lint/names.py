@@ -41,6 +41,7 @@ class Names:
         imports: name -> dotted name; relative ones begin with dots.
         functions: module-level function -> the kind that it returns.
         kinds: module-level variable -> its kind.
+        made_by: module-level variable -> name of the class or function whose result it holds.
         loggers: variables that hold a logger.
     """
 
@@ -48,6 +49,7 @@ class Names:
     functions: dict[str, Kind] = field(default_factory=dict)
     classes: dict[str, ClassNames] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
+    made_by: dict[str, str] = field(default_factory=dict)
     loggers: set[str] = field(default_factory=set)
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -45,8 +45,13 @@ def torch_kind(ev: Evaluator, node: ast.Call, dotted: str, kinds: list[Kind], na
         return NONE
     sized = name in known.SIZED and dotted == f"torch.{name}"
     if sized or dotted in known.SIZED_FUNCTIONAL:
-        read_sizes(ev, node, kinds if sized else kinds[1:], [*named.items()])
+        # The second argument of full() is a value; the first of the others is what is padded or resized.
+        sizes = kinds[:1] if name == "full" else kinds if sized else kinds[1:]
+        read_sizes(ev, node, sizes, [*named.items()])
         return TENSOR
+    if dotted in known.NN_WITH_PARAMETERS or dotted == "torch.nn.Parameter":
+        ev.report("BS115", node, likely=dotted != "torch.nn.Parameter", about="parameters made here")
+        return VALUE if dotted != "torch.nn.Parameter" else TENSOR
     submodule = dotted != f"torch.{name}"
     if submodule and not dotted.startswith(known.TENSOR_MODULES):
         return UNKNOWN
