@@ -10,6 +10,7 @@ from breakscope.lint.facts import Call, Candidate, Function
 from breakscope.lint.project import Project, Symbol
 
 _LIGHTNING = ("LightningModule",)
+_MODULE_NAMES = ("Module", *_LIGHTNING)
 _ENTRIES = ("training_step", "validation_step", "test_step", "predict_step")
 # Bases that have a forward() and are no modules.
 _NOT_MODULES = (
@@ -141,7 +142,7 @@ class Graph:
         return answer
 
     def _has_forward(self, cls: Symbol) -> bool:
-        return self.project.method(cls, "forward") is not None or self._ends_with(cls, ("Module",))
+        return self.project.method(cls, "forward") is not None or self._ends_with(cls, _MODULE_NAMES)
 
     def _ends_with(self, cls: Symbol, names: tuple[str, ...]) -> bool:
         return any(

@@ -76,6 +76,8 @@ TORCH_MASKS = _names(
     "isnan isinf isfinite isposinf isneginf any all eq ne lt le gt ge logical_not logical_and logical_or "
     "logical_xor isclose signbit isin greater greater_equal less less_equal not_equal"
 )
+# Of Python numbers Dynamo makes a number of these while it traces.
+TORCH_ARITHMETIC = _names("add sub mul div floor_divide true_divide remainder fmod pow")
 # torch.NAME with a submodule below it that gives tensors; other submodules are not judged.
 TENSOR_MODULES = ("torch.nn.functional.", "torch.fft.", "torch.special.", "torch.linalg.")
 # Functions that want Python numbers as sizes or bounds: a tensor there is read out.

@@ -57,6 +57,8 @@ def torch_kind(ev: Evaluator, node: ast.Call, dotted: str, kinds: list[Kind], na
         return UNKNOWN
     if name in known.TORCH_VALUES or name[:1].isupper():
         return VALUE
+    if name in known.TORCH_ARITHMETIC and all(kind in PLAIN for kind in kinds):
+        return VALUE
     return _torch_result(name, node, kinds, named)
 
 
