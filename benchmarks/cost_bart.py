@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 MODULE = "transformers.models.bart.modeling_bart"
-ROUNDS, STEPS, WARM = 20, 6, 8
+ROUNDS, STEPS, WARM = 20, 6, 6
 
 
 def repaired() -> Any:

@@ -4,7 +4,7 @@ A gap (:mod:`breakscope.diagnose.gaps`) costs what host and device *together* lo
 ended the region before, since a host that is far ahead of its device may pause for free; it ends when the
 device, or without one the host, begins the next region. Without the break that region would not have been
 entered at all, so its entry (the runtime wrappers around a graph, and on a GPU the way to the first kernel)
-is lost too; how long an entry takes is read off the shortest regions of the same run.
+is lost too; how long an entry takes is read off the shortest small region of the same run.
 """
 
 from __future__ import annotations
@@ -126,10 +126,14 @@ def _owners(found: Collected, sites: Sequence[Site]) -> dict[int, int]:
 
 
 def _entry_ns(sampled: Sequence[Sampled], ops: Mapping[int, int]) -> float:
-    """How long it takes to enter a region: the host time of the run's shortest small one; 0 without one."""
+    """How long it takes to enter a region: the time of the run's shortest small one; 0 without one.
+
+    On a GPU the device's time counts: what the host does in a region after it has launched the kernels
+    keeps nobody waiting.
+    """
     times: dict[int, list[int]] = defaultdict(list)
     for one in sampled:
-        for slot, runs in one.runs.items():
+        for slot, runs in (one.device_runs or one.runs).items():
             if ops.get(slot, _MOST_OPS + 1) <= _MOST_OPS:
                 times[slot].extend(runs)
     return min((statistics.median(runs) for runs in times.values()), default=0.0)
