@@ -1,7 +1,9 @@
-"""The models that ``lint_truth.py`` scans: built from a small config with random weights, in seconds on a CPU.
+"""The models that ``lint_truth.py`` scans: built from a small config with random weights, in seconds on a
+CPU.
 
-``SEEN`` were looked at while the rules of ``breakscope lint`` were written. ``UNSEEN`` were chosen before the
-rules were measured on them, and no rule was changed for them afterwards: they stand for other people's models.
+``SEEN`` were looked at while the rules of ``breakscope lint`` were written. ``UNSEEN`` were chosen
+before the rules were measured on them, and no rule was changed for them afterwards: they stand for other
+people's models.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ SPEECH = {
 IDS = "ids = torch.randint(5, 90, (2, 32))"
 SERIES_INPUTS = """
 inputs = dict(
-    past_values=torch.randn(2, 15), past_time_features=torch.randn(2, 15, 1), past_observed_mask=torch.ones(2, 15),
+    past_values=torch.randn(2, 15), past_time_features=torch.randn(2, 15, 1),
+    past_observed_mask=torch.ones(2, 15),
     future_values=torch.randn(2, 4), future_time_features=torch.randn(2, 4, 1),
 )"""
 
@@ -112,7 +115,8 @@ SEEN: dict[str, Model] = {
             "eos_token_id": 2,
             "decoder_start_token_id": 3,
         },
-        "inputs = dict(input_features=torch.randn(2, 8, 100), decoder_input_ids=torch.randint(4, 90, (2, 4)))",
+        "ids = torch.randint(4, 90, (2, 4)); "
+        "inputs = dict(input_features=torch.randn(2, 8, 100), decoder_input_ids=ids)",
     ),
     "longformer": Model("LongformerModel", "LongformerConfig", {**ENCODER, "attention_window": 8}),
     "phi3 longrope": Model(

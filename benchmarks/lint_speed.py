@@ -2,12 +2,14 @@
 
     python benchmarks/lint_speed.py [--repeat 3] [--torchfix PYTHON] [--torchfix-files 40]
 
-Bars: at least 300 files/s on 2 cores from cold, ten times that from the cache, one file in under 0.25 s for the whole
-process. A run is a real child process, best of ``--repeat``; *cold* is without our cache (the operating system has the
-files in memory for all). CPU seconds are those of all processes: on a busy machine they say more than the wall clock.
+Bars: at least 300 files/s on 2 cores from cold, ten times that from the cache, one file in under 0.25 s
+for the whole process. A run is a real child process, best of ``--repeat``; *cold* is without our cache
+(the operating system has the files in memory for all). CPU seconds are those of all processes: on a busy
+machine they say more than the wall clock.
 
-``--torchfix`` names a Python in which TorchFix is installed (``pip install torchfix`` in an environment of its own). It
-takes minutes for the whole tree, so it gets every n-th file of those with a forward(), and the same for both.
+``--torchfix`` names a Python in which TorchFix is installed (``pip install torchfix`` in an environment
+of its own). It takes minutes for the whole tree, so it gets every n-th file of those with a forward(),
+and the same for both.
 
 Needs transformers 4.52.4 (the extra ``models``).
 """

@@ -2,20 +2,22 @@
 
     python benchmarks/lint_truth.py [--only NAME ...] [--show] [--json FILE]
 
-Every script of ``fixtures/`` and every model of ``lint_corpus.py`` is scanned in a child process (backend eager),
-and run once more without torch.compile under a line tracer, which says what ran. Then both trees are linted as a
-user would lint them: ``fixtures/`` as one file set, the whole of transformers as another.
+Every script of ``fixtures/`` and every model of ``lint_corpus.py`` is scanned in a child process
+(backend eager), and run once more without torch.compile under a line tracer, which says what ran. Then
+both trees are linted as a user would lint them: ``fixtures/`` as one file set, the whole of transformers
+as another.
 
-A *site* is a place where the scan says that the graph broke (codes BS1xx, BS301, BS302, BS306), once however many
-scripts find it. A lint finding is *confirmed* if a site lies on its lines, or, for a cause of recompiles (BS2xx), if
-the scan has that code in that function.
+A *site* is a place where the scan says that the graph broke (codes BS1xx, BS301, BS302, BS306), once
+however many scripts find it. A lint finding is *confirmed* if a site lies on its lines, or, for a cause
+of recompiles (BS2xx), if the scan has that code in that function.
 
-- precision at "likely": of the likely findings in functions that ran, those that are confirmed. Functions count,
-  not lines: a finding on a branch that was not taken counts as wrong.
-- recall at "possible": of the sites in the linted files, those on which there is a finding of either level.
+- precision at "likely": of the likely findings in functions that ran, those that are confirmed.
+  Functions count, not lines: a finding on a branch that was not taken counts as wrong.
+- recall at "possible": of the sites in the linted files, those on which there is a finding of either
+  level.
 
-The second figure for precision counts only findings whose line ran in a frame that Dynamo did not give up on: there
-the scan could have seen it.
+The second figure for precision counts only findings whose line ran in a frame that Dynamo did not give
+up on: there the scan could have seen it.
 
 Needs transformers 4.52.4 (the extra ``models``).
 """
@@ -190,9 +192,8 @@ def score(truth: Truth, findings: list[dict], tree: str, show: bool) -> Score:
         result.sites += 1
         result.recalled += bool(hits)
         if show and not hits:
-            print(
-                f"    missed  {site.code} {site.file.removeprefix(tree)}:{site.first} {site.source}  {site.function}"
-            )
+            where = f"{site.file.removeprefix(tree)}:{site.first}"
+            print(f"    missed  {site.code} {where} {site.source}  {site.function}")
     for one in findings:
         place = one["location"]
         lines = truth.ran.get(place["file"], {}).get(place["function"])
@@ -268,9 +269,7 @@ def main() -> None:
     total = Score(
         *(sum(getattr(one, name) for one in results.values()) for name in Score.__dataclass_fields__)
     )
-    print(
-        "| scripts | sites | found | recall | likely | confirmed | precision | precision where the scan could see |"
-    )
+    print("| scripts | sites | found | recall | likely | confirmed | precision | where the scan could see |")
     print("|---|---|---|---|---|---|---|---|")
     for name, one in results.items():
         print(row(name, one))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from breakscope.model import Location
+from breakscope.model import Location, Tool
 
 Level = Literal["likely", "possible"]
 
@@ -57,6 +57,7 @@ class Linted:
         unused: comments for breakscope that lint has a doubt about.
     """
 
+    tool: Tool
     possible: tuple[Possible, ...]
     files: int
     read: int

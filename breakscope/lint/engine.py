@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from breakscope import __version__
 from breakscope.errors import UsageError
 from breakscope.lint import files, present
 from breakscope.lint.cache import Cache, digest, run_key
@@ -18,7 +19,7 @@ from breakscope.lint.graph import Graph, Placed
 from breakscope.lint.project import Project
 from breakscope.lint.readers import read_all
 from breakscope.lint_model import Linted, Possible, Remark
-from breakscope.model import Location
+from breakscope.model import Location, Tool
 
 _MOST_ROUNDS = 12  # files that are only called into are read when the call is known
 
@@ -63,6 +64,7 @@ def lint(
     ]
     linted = present.present(placed, contents, root, suppress=suppress)
     result = Linted(
+        Tool("breakscope", __version__),
         linted.possible,
         len(found),
         len(facts),
@@ -128,6 +130,7 @@ def _result(plain: Any) -> Linted | None:
         )
         remarks = {name: tuple(Remark(**one) for one in plain[name]) for name in ("unreadable", "unused")}
         return Linted(
+            Tool(**plain["tool"]),
             possible,
             plain["files"],
             plain["read"],

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-import breakscope
 from breakscope.lint_model import Linted
 
 SCHEMA_VERSION = 1
@@ -43,7 +42,6 @@ def _json(linted: Linted, options: Options) -> str:
     """Everything, for programs; paths as they are."""
     document = {
         "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "breakscope", "version": breakscope.__version__},
         **asdict(linted),
         "hidden": options.hidden,
     }

@@ -6,7 +6,6 @@ import json
 import os
 from typing import Any
 
-import breakscope
 from breakscope.catalog_entry import Severity
 from breakscope.lint_model import Linted, Possible
 from breakscope.render import sarif, sarif_places
@@ -24,7 +23,7 @@ def render(linted: Linted, options: Options) -> str:
         "tool": {
             "driver": {
                 "name": "breakscope lint",
-                "version": breakscope.__version__,
+                "version": linted.tool.version,
                 "rules": [sarif.rule_of(code, code, "warning") for code in codes],
             }
         },
