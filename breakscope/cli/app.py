@@ -23,6 +23,7 @@ def command() -> Any:
         diff,
         explain,
         import_traces,
+        lint,
         merge,
         remedy,
         report,
@@ -49,7 +50,7 @@ def command() -> Any:
         pass
 
     for module in (
-        scan, import_traces, report, check, remedy, diff, merge, explain, show, config, schema,
+        scan, import_traces, report, check, remedy, diff, merge, explain, lint, show, config, schema,
     ):  # fmt: skip
         module.add(app)
     group: Any = typer.main.get_command(app)

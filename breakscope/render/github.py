@@ -43,7 +43,7 @@ def render(report: Report, *, root: str | None = None, known: frozenset[str] | N
     lines = []
     alarm = about_run(report, root).alarm
     if alarm:
-        lines.append(_command("warning", {"title": "breakscope"}, clip(alarm, _MESSAGE)))
+        lines.append(command("warning", {"title": "breakscope"}, clip(alarm, _MESSAGE)))
         room["warning"] -= 1
     hidden = []
     for finding in ordered:
@@ -90,10 +90,11 @@ def _annotation(
     # The annotation stands at its line already, unless that is only the caller's.
     elsewhere = file is None or package_path(finding.location.file) is not None
     parts = [*([f"at {where}"] if elsewhere else []), *([words.counts] if words.counts else []), *facts]
-    return _command(level, properties, clip("\n".join(parts) or words.title, _MESSAGE))
+    return command(level, properties, clip("\n".join(parts) or words.title, _MESSAGE))
 
 
-def _command(level: str, properties: dict[str, str], message: str) -> str:
+def command(level: str, properties: dict[str, str], message: str) -> str:
+    """One workflow command, such as ``::warning file=a.py,line=1::text``."""
     pairs = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::{level} {pairs}::{data(message)}"
 
