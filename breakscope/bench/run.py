@@ -1,0 +1,93 @@
+"""One benchmark, from a command line to a report."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from breakscope.bench import assemble
+from breakscope.bench.conduct import Conducted, Conductor
+from breakscope.bench.plan import ArmSettings, Options
+from breakscope.benchmark import Benchmark, to_dict
+from breakscope.capture.observe import Observed, observe
+from breakscope.capture.scan import check_target
+from breakscope.capture.settings import Settings
+from breakscope.child import launch
+from breakscope.child.launch import Program
+from breakscope.child.program import check_torch, project_roots
+from breakscope.errors import UsageError
+from breakscope.model import Report
+
+_COUNTED_STEPS = 6
+
+
+def bench(
+    program: Program, options: Options, beside: Path, say: Callable[[str], None]
+) -> tuple[Report, Benchmark]:
+    """Measure every arm, and count the crossings by a short scan while the arms start.
+
+    Args:
+        beside: folder for the run's own files, removed in the end.
+        say: takes the live line.
+
+    Raises:
+        BreakscopeError: if nothing could be run.
+    """
+    check_torch()
+    settings = Settings(compile=options.function or "auto", steps=_COUNTED_STEPS, seed=options.seed)
+    check_target(program, settings)
+    if options.fixes is not None and not Path(options.fixes).is_dir():
+        raise UsageError(f"--fixes: there is no folder {options.fixes}")
+    began = time.monotonic()
+    with launch.workspace(beside) as folder:
+        shared = ArmSettings(
+            variant="eager",
+            mode="as-script",
+            dynamic="auto",
+            backend=options.backend,
+            unit=options.unit,
+            function=options.function,
+            fixes=None,
+            channel=-1,
+            outputs="",
+            script=program.path,
+            roots=project_roots(program, Path.cwd()),
+            seed=options.seed,
+            kernels=options.kernels,
+        )
+        seen: list[Observed] = []
+
+        def count() -> None:
+            say("counting crossings")
+            (folder / "scan").mkdir()
+            with (folder / "scan" / "log").open("wb") as log:
+                seen.append(
+                    observe(program, settings, folder / "scan", options.timeout_s, stdout=log.fileno())
+                )
+
+        conductor = Conductor(program, options, shared, folder, say)
+        found = conductor.run(meanwhile=count)
+        report = seen[0].report
+        result = assemble.benchmark(
+            found, options, {"compiled": _crossings(report)}, time.monotonic() - began
+        )
+        result = _with_kernels(result, found, options, folder)
+    return replace(report, benchmark=to_dict(result)), result
+
+
+def _crossings(report: Report) -> float | None:
+    steps, crossings = report.totals.steps, report.totals.crossings
+    return None if not steps or crossings is None else crossings / steps
+
+
+def _with_kernels(result: Benchmark, found: Conducted, options: Options, folder: Path) -> Benchmark:
+    if not options.kernels:
+        return result
+    from breakscope.bench import kernels
+
+    if options.export is not None and (folder / "export").is_dir():
+        shutil.copytree(folder / "export", options.export, dirs_exist_ok=True)
+    return kernels.add(result, found, options)
