@@ -77,9 +77,9 @@ class CompileWatch:
 
 def random_state() -> tuple[bytes, ...]:
     """The state of torch's generators: whether a call drew random numbers shows as a difference."""
-    state = [bytes(torch.get_rng_state().numpy())]
+    state = [bytes(torch.get_rng_state().tolist())]
     if torch.cuda.is_available() and torch.cuda.is_initialized() and not capturing():
-        state.append(bytes(torch.cuda.get_rng_state().numpy()))
+        state.append(bytes(torch.cuda.get_rng_state().tolist()))
     return tuple(state)
 
 
@@ -115,3 +115,111 @@ def _graphs() -> int | None:
     """Graphs that Dynamo has compiled in this process; None where its counters are not there."""
     counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
     return None if counters is None else int(counters["stats"]["unique_graphs"])
+
+
+def without_dispatch() -> Any:
+    """A context in which no dispatch mode sees what we do ourselves inside a step that one is watching."""
+    return torch._C._DisableTorchDispatch()
+
+
+def around_triton(around: Callable[[Callable[..., Any], Any, Any, Any], Any]) -> Callable[[], None]:
+    """Have every launch of a Triton kernel of Inductor's pass through ``around(real, kernel, args, kwargs)``.
+
+    Reason for ``CachingAutotuner.run``: generated code launches through it, whatever the launcher. Without
+    it, Triton kernels are listed with their times in the step only. Returns what takes it out again.
+    """
+    try:
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+    except ImportError:
+        return lambda: None
+    real = CachingAutotuner.run
+
+    def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        return around(real, kernel, args, kwargs)
+
+    CachingAutotuner.run = run
+
+    def undo() -> None:
+        CachingAutotuner.run = real
+
+    return undo
+
+
+def around_graphs(context: Callable[[], Any]) -> Callable[[], None]:
+    """Have every run of a graph that Inductor compiled, forward or backward, happen in a context.
+
+    Reason for ``CompiledFxGraph.__call__``: both pass through it, in whatever thread. Returns what takes it
+    out again.
+    """
+    try:
+        from torch._inductor.output_code import CompiledFxGraph
+    except ImportError:
+        return lambda: None
+    real = CompiledFxGraph.__call__
+
+    def call(graph: Any, inputs: Any) -> Any:
+        with context():
+            return real(graph, inputs)
+
+    CompiledFxGraph.__call__ = call
+
+    def undo() -> None:
+        CompiledFxGraph.__call__ = real
+
+    return undo
+
+
+def around_cpp(around: Callable[[str, Callable[..., Any], Any, Any], Any]) -> Callable[[], None]:
+    """Have every call of a C++ kernel of Inductor's pass through ``around(name, real, args, kwargs)``.
+
+    Generated code finds them as globals of its module, named ``cpp_…``. Returns what takes it out again.
+    """
+    replaced: list[tuple[dict[str, Any], str, Any]] = []
+    for module in generated_modules():
+        for name, value in list(vars(module).items()):
+            if name.startswith("cpp_") and callable(value) and not isinstance(value, type):
+                replaced.append((vars(module), name, value))
+                vars(module)[name] = _through(around, name, value)
+
+    def undo() -> None:
+        for namespace, name, value in replaced:
+            namespace[name] = value
+
+    return undo
+
+
+def _through(around: Callable[..., Any], name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return around(name, real, args, kwargs)
+
+    return call
+
+
+def generated_modules() -> list[types.ModuleType]:
+    """The modules that Inductor has generated and loaded in this process."""
+    cache = getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
+    return list(getattr(cache, "modules", []))
+
+
+def triton_facts(kernel: Any) -> dict[str, Any]:
+    """What a ``CachingAutotuner`` knows of its kernel; keys are missing where this torch does not say."""
+    meta = getattr(kernel, "inductor_meta", None) or {}
+    facts: dict[str, Any] = {"name": str(getattr(getattr(kernel, "fn", None), "__name__", "triton"))}
+    if meta.get("kernel_num_gb") is not None:
+        facts["bytes"] = int(float(meta["kernel_num_gb"]) * 1e9)
+    if meta.get("kernel_flop"):
+        facts["flops"] = int(meta["kernel_flop"])
+    launchers = getattr(kernel, "launchers", None) or []
+    if len(launchers) == 1:
+        launcher = launchers[0]
+        for ours, theirs in (("registers", "n_regs"), ("spills", "n_spills"), ("shared", "shared")):
+            value = getattr(launcher, theirs, None)
+            if isinstance(value, int):
+                facts[ours] = value
+        config = getattr(launcher, "config", None)
+        if config is not None:
+            facts["config"] = str(config)
+    filename = getattr(kernel, "filename", None)
+    if filename:
+        facts["file"] = str(filename)
+    return facts

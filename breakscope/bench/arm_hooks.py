@@ -79,6 +79,14 @@ class ArmHooks:
         return _Context(self, untouched, ours, owner)
 
     def _backend(self, script_backend: Any) -> Any:
+        backend = self._chosen(script_backend)
+        if not self._settings.kernels:
+            return backend
+        from breakscope.bench.graphs import RecordingBackend
+
+        return RecordingBackend(compat.get("lookup_backend")(backend))
+
+    def _chosen(self, script_backend: Any) -> Any:
         settings = self._settings
         if settings.mode != "as-script":
             return compat.get("inductor_wrapper")(settings.mode, None, self._dynamic)

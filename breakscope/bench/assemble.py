@@ -279,7 +279,7 @@ def _noise(found: Conducted, arms: Sequence[ArmResult], on_gpu: bool) -> list[st
         reasons.append(f"the machine was busy: load {load:.1f} per CPU")
     for arm in arms:
         medians = [process.step.median for process in arm.processes if process.step is not None]
-        if len(medians) > 1 and max(medians) > 1.1 * min(medians):  # noqa: PLR2004
+        if len(medians) > 1 and max(medians) > 1.1 * min(medians):
             reasons.append(
                 f"{arm.name}: its processes disagree ({min(medians):.3g} and {max(medians):.3g} ms)"
             )

@@ -248,7 +248,7 @@ class Conductor:
 
     def _again_alone(self) -> None:
         """Arms that ran out of memory in company get the machine to themselves."""
-        if len(self.found.players) < 2:  # noqa: PLR2004 -- company takes two
+        if len(self.found.players) < 2:
             return
         poor = [player.arm for player in self.found.players if player.out_of_memory]
         if not poor:

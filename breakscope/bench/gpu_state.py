@@ -15,8 +15,9 @@ _FIELDS = (
     "clocks.mem",
     "temperature.gpu",
     "power.draw",
-    "clocks_throttle_reasons.active",
 )
+# The newer name first.
+_REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
 _TIMEOUT_S = 10
 # Bits of the throttle reasons that mean "slower than it could be"; idle and settings of the user do not.
 _THROTTLE = {
@@ -37,8 +38,10 @@ def read(at_s: float, device: str | None, ours: Collection[int]) -> GpuState | N
         device: UUID of the card, or None for the first one.
         ours: process ids that are not to be counted as others.
     """
-    rows = _ask(["--query-gpu=" + ",".join(_FIELDS)], device)
-    if not rows or len(rows[0]) != len(_FIELDS):
+    rows: list[list[str]] = []
+    for name in _REASONS:
+        rows = rows or _ask([f"--query-gpu={','.join((*_FIELDS, name))}"], device)
+    if not rows or len(rows[0]) != len(_FIELDS) + 1:
         return None
     sm, max_sm, memory, temperature, power, reasons = rows[0]
     return GpuState(

@@ -52,6 +52,8 @@ class Turns:
         self._done_steps = 0
         self._calls: list[tuple[Mark, Mark]] = []
         self._step_began: Mark | None = None
+        self._stepping = False
+        self._settled_ns = 0
         self._compiles_before = 0
         self._compile_s_before = 0.0
         self._raised: str | None = None
@@ -124,6 +126,10 @@ class Turns:
             raise
         finally:
             self._inside = False
+        if not self._grant.get("timed"):
+            # Warm-up steps are timed one by one, the device waited for, before outputs are looked at.
+            self.meter.settle()
+            self._settled_ns = time.perf_counter_ns()
         self._keep(result)
         if by_call:
             if self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
@@ -163,16 +169,23 @@ class Turns:
         self._calls = []
         self._compiles_before = self.compiles.count
         self._compile_s_before = self.compiles.seconds
-        self._step_began = self.meter.mark()
+        if self._session is not None:
+            self._session.begin_step()
+        # A step that is a call has the call's own marks: nothing of ours lies between.
+        self._step_began = self.meter.mark() if self._unit == "optimizer" else None
+        self._stepping = True
 
     def _end_step(self) -> None:
-        began, ended = self._step_began, self.meter.mark()
-        if began is None:
+        if not self._stepping:
             return
+        self._stepping = False
+        began, ended = (self._step_began, self.meter.mark()) if self._step_began else self._calls[-1]
         timed = self._grant.get("timed", False)
         if not timed:
-            self.meter.settle()
-            ended.host_ns = time.perf_counter_ns()
+            if self._unit == "optimizer":
+                self.meter.settle()
+                self._settled_ns = time.perf_counter_ns()
+            ended.host_ns = max(ended.host_ns, self._settled_ns)
         self._samples.append(
             {
                 "marks": (began, ended),
@@ -183,7 +196,7 @@ class Turns:
         )
         self._done_steps += 1
         if self._session is not None:
-            self._session.step()
+            self._session.end_step()
         if len(self._samples) >= self._grant["settle"] + self._grant["steps"]:
             self._answer()
             self._wait()
@@ -298,7 +311,7 @@ class Turns:
             self.died(error)
 
     def _replay(self) -> None:
-        assert self._last is not None  # noqa: S101 -- for the type checker; the caller has looked
+        assert self._last is not None
         function, args, kwargs, ambient = self._last
         with ambient.entered():
             self._replayed += 1

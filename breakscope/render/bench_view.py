@@ -295,7 +295,7 @@ def _kernels(table: KernelTable) -> Table | None:
 
 def _kernel(one: Kernel) -> tuple[str, ...]:
     return (
-        one.name if len(one.name) <= 60 else f"{one.name[:57]}...",  # noqa: PLR2004 -- characters
+        one.name if len(one.name) <= 60 else f"{one.name[:57]}...",
         one.kind,
         f"{one.calls:g}",
         f"{one.step_us:,.1f}",
