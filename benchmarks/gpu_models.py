@@ -36,7 +36,8 @@ ids = torch.randint(4, 32000, (8, 128)).cuda()
 LONGFORMER = _INFER.format(
     build="""
 from transformers import LongformerConfig, LongformerModel
-model = LongformerModel(LongformerConfig(vocab_size=50265, attention_window=512, max_position_embeddings=4098))
+config = LongformerConfig(vocab_size=50265, attention_window=512, max_position_embeddings=4098)
+model = LongformerModel(config)
 ids = torch.randint(4, 50000, (4, 1000)).cuda()
 mask = torch.ones_like(ids)
 """,
@@ -49,7 +50,8 @@ from transformers import Phi3Config, Phi3Model
 half = 1024 // 16 // 2
 config = Phi3Config(
     vocab_size=32064, hidden_size=1024, intermediate_size=4096, num_hidden_layers=12, num_attention_heads=16,
-    num_key_value_heads=16, max_position_embeddings=8192, original_max_position_embeddings=4096, pad_token_id=0,
+    num_key_value_heads=16, max_position_embeddings=8192,
+    original_max_position_embeddings=4096, pad_token_id=0,
     rope_scaling={"type": "longrope", "rope_type": "longrope", "short_factor": [1.0] * half,
                   "long_factor": [2.0] * half},
 )
@@ -74,8 +76,10 @@ class Block(torch.nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (part.view(b, t, self.heads, -1).transpose(1, 2) for part in self.qkv(self.first(x)).chunk(3, -1))
-        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, c))
+        parts = self.qkv(self.first(x)).chunk(3, -1)
+        q, k, v = (part.view(b, t, self.heads, -1).transpose(1, 2) for part in parts)
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(seen.transpose(1, 2).reshape(b, t, c))
         return x + self.down(F.gelu(self.up(self.second(x))))
 
 class GPT(torch.nn.Module):
@@ -106,8 +110,10 @@ torch.cuda.synchronize()
 _MLP = """
 import torch
 torch.manual_seed(0)
-model = torch.nn.Sequential(*[layer for _ in range(12) for layer in (torch.nn.Linear(512, 512), torch.nn.GELU(),
-                                                                     torch.nn.LayerNorm(512))]).cuda()
+layers = []
+for _ in range(12):
+    layers += [torch.nn.Linear(512, 512), torch.nn.GELU(), torch.nn.LayerNorm(512)]
+model = torch.nn.Sequential(*layers).cuda()
 x = torch.randn(64, 512, device="cuda")
 {loop}
 torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""What to try, only where it was measured: kernels far under the ceiling, by the time that they could give back."""
+"""What to try, only where it was measured: kernels far under the ceiling, worst first. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _ideas(kernel: Kernel, others: Sequence[Kernel]) -> Iterator[str]:
     if kernel.spills:
         yield f"it spills {kernel.spills} registers: try max-autotune, or split the fused expression"
     if kernel.bound == "launch":
-        yield "too short to fill the card: reduce-overhead (CUDA graphs), a larger batch, or fusing with its neighbours"
+        yield "too short to fill the card: reduce-overhead (CUDA graphs), a larger batch, or more fusion"
     elif kernel.kind == "vendor" and kernel.flops:
         wide = any(text.startswith("float32") for text in kernel.inputs)
         if wide:
@@ -45,7 +45,7 @@ def _ideas(kernel: Kernel, others: Sequence[Kernel]) -> Iterator[str]:
         else:
             yield "a small or narrow product: max-autotune, a larger batch, sizes that are multiples of 64"
     elif kernel.kind in ("triton", "cpp") and any(not _dense(text) for text in kernel.inputs):
-        yield "an input is strided so that its last dimension is not contiguous: another layout, or max-autotune"
+        yield "an input's last dimension is not contiguous: another layout, or max-autotune"
     elif kernel.grid and size < _SMALL_GRID:
         yield f"only {size} blocks: too few for the card; max-autotune or a larger batch"
     elif kernel.kind in ("triton", "cpp"):

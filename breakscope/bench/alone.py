@@ -222,6 +222,7 @@ class _CpuRunner:
         one = done[record["marker"]]
         if one.kind == "op" and record["name"].removeprefix("aten::") != one.name.split(".")[1]:
             record["alone_why"] = f"a part of {one.name}, which is measured as a whole"
+            record["bytes"] = record["bytes_how"] = None
             return
         try:
             with torch.no_grad():

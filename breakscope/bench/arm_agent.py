@@ -10,12 +10,18 @@ import socket
 import sys
 import time
 import types
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from breakscope.bench.plan import ArmSettings
 from breakscope.bench.wire import Channel
 from breakscope.capture import targets
 from breakscope.child import imports
+
+if TYPE_CHECKING:
+    from breakscope.bench.arm_hooks import ArmHooks
+    from breakscope.bench.turns import Turns
 
 
 def start(settings_text: str) -> None:
@@ -42,7 +48,7 @@ class _Arm:
         self._settings = settings
         self._channel = channel
         self._began = began
-        self._hooks: object = None
+        self._hooks: ArmHooks | None = None
 
     def hook_torch(self) -> None:
         """The script has just imported torch."""
@@ -63,7 +69,9 @@ class _Arm:
         """The decorator of ``--function``."""
         import torch  # noqa: F401 -- the hooks come with it, and the function needs it anyway
 
-        return self._hooks.measured(function)  # type: ignore[attr-defined]
+        if self._hooks is None:
+            raise RuntimeError("torch was imported before the agent could be told")
+        return self._hooks.measured(function)
 
     def no_such_function(self, names: list[str]) -> None:
         """The module of ``--function`` has no function of that name."""
@@ -78,13 +86,13 @@ class _Arm:
             self._channel.send("failed", error="the script ended without importing torch")
 
 
-def _telling(turns: object, hook: object) -> object:
+def _telling(turns: Turns, hook: Callable[..., Any]) -> Callable[..., Any]:
     """``sys.excepthook`` that also says what ended the script."""
 
     def excepthook(
         kind: type[BaseException], error: BaseException, trace: types.TracebackType | None
     ) -> None:
-        turns.died(error)  # type: ignore[attr-defined]
-        hook(kind, error, trace)  # type: ignore[operator]
+        turns.died(error)
+        hook(kind, error, trace)
 
     return excepthook

@@ -85,7 +85,7 @@ def random_state() -> tuple[bytes, ...]:
 
 def capturing() -> bool:
     """Whether a CUDA graph is being recorded on this stream."""
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+    return bool(torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())
 
 
 def tree_map(function: Callable[[Any], Any], value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What an arm changes about the script: ``torch.compile`` becomes the arm's, and its steps wait for their turn."""
+"""What an arm changes about the script: ``torch.compile`` becomes its own, and steps wait for their turn."""
 
 from __future__ import annotations
 

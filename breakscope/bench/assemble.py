@@ -81,20 +81,19 @@ def _ranges(cpus: Sequence[int] | None) -> str | None:
 def _arm(found: Conducted, arm: Arm, crossings: dict[str, float | None]) -> ArmResult:
     players = found.of(arm)
     alive = [player for player in players if player.failed is None]
-    common = {
-        "name": arm.name,
-        "variant": arm.variant,
-        "mode": None if arm.variant == "eager" else arm.mode,
-        "dynamic": arm.dynamic,
-    }
+    common = ArmResult(
+        name=arm.name,
+        variant=arm.variant,
+        mode=None if arm.variant == "eager" else arm.mode,
+        dynamic=arm.dynamic,
+        status="failed",
+    )
     if not alive:
         reason = next((player.failed for player in players if player.failed), "it was not started")
-        return ArmResult(**common, status="failed", reason=reason)
+        return replace(common, reason=reason)
     step = _estimate(alive, "ms")
     if step is None:
-        return ArmResult(
-            **common, status="failed", reason=_no_steps(alive), processes=tuple(map(_process, alive))
-        )
+        return replace(common, reason=_no_steps(alive), processes=tuple(map(_process, alive)))
     host = _estimate(alive, "host_ms")
     whole = alive[0].unit == "optimizer"
     busy = alive[0].profile.get("busy_ms")
@@ -102,8 +101,8 @@ def _arm(found: Conducted, arm: Arm, crossings: dict[str, float | None]) -> ArmR
     for player in players:
         for reason, number in player.discarded.items():
             discarded[reason] = discarded.get(reason, 0) + number
-    return ArmResult(
-        **common,
+    return replace(
+        common,
         status="ok",
         interleaved=arm.name not in found.alone,
         step=step,

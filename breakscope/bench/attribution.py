@@ -101,7 +101,7 @@ def _leaves(value: Any) -> list[Any]:
     return found
 
 
-class _Ops(TorchDispatchMode):
+class _Ops(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, attribution: Attribution) -> None:
         super().__init__()
         self._attribution = attribution

@@ -30,7 +30,6 @@ def _matmul(
     left: Any,
     right: Any,
     target: Any,
-    M: Any,  # noqa: N803
     N: Any,  # noqa: N803
     K: Any,  # noqa: N803
     BM: tl.constexpr,  # noqa: N803
@@ -81,7 +80,6 @@ def matmul(
         left,
         right,
         target,
-        side,
         side,
         side,
         BM=blocks[0],

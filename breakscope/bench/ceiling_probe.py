@@ -57,19 +57,27 @@ def measure(kind: str) -> tuple[list[Item], list[str]]:
     return _gpu() if kind == "cuda" else _cpu()
 
 
+def _mm(left: Any, right: Any, out: Any) -> None:
+    torch.mm(left, right, out=out)
+
+
+def _add(first: Any, second: Any, out: Any) -> None:
+    torch.add(first, second, alpha=3.0, out=out)
+
+
 # ---- GPU ----
 
 
-def _gpu_ms(action: Callable[[], object]) -> float:
+def _gpu_ms(action: Callable[..., object], *arguments: object) -> float:
     """Median over repeats, by events; the first runs compile and warm up."""
     for _ in range(3):
-        action()
+        action(*arguments)
     torch.cuda.synchronize()
     times = []
     for _ in range(_REPEATS):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         first.record()
-        action()
+        action(*arguments)
         last.record()
         torch.cuda.synchronize()
         times.append(float(first.elapsed_time(last)))
@@ -86,9 +94,7 @@ def _gpu() -> tuple[list[Item], list[str]]:
     first, second, third = (torch.randn(size, device="cuda", dtype=torch.bfloat16) for _ in range(3))
     moved = 2 * size * first.element_size()
     how = f"{moved / 2 / 1024**3:g} GiB to {moved / 2 / 1024**3:g} GiB, read + written"
-    found.append(
-        _rate("copy", "bytes", "vendor", moved, _gpu_ms(lambda: second.copy_(first)), f"copy_, {how}")
-    )
+    found.append(_rate("copy", "bytes", "vendor", moved, _gpu_ms(second.copy_, first), f"copy_, {how}"))
     try:
         found += _triton_bandwidth(first, second, third, moved, how)
     except Exception as error:  # noqa: BLE001 -- an architecture that Triton lacks; the vendor's numbers stand
@@ -116,8 +122,8 @@ def _triton_bandwidth(first: Any, second: Any, third: Any, moved: float, how: st
     for block, warps in ((1024, 4), (4096, 8), (8192, 8)):
         config = f"blocks of {block}, {warps} warps"
         times = {
-            "copy": _gpu_ms(lambda b=block, w=warps: ceiling_kernels.copy(first, second, b, w)),
-            "triad": _gpu_ms(lambda b=block, w=warps: ceiling_kernels.triad(first, second, third, b, w)),
+            "copy": _gpu_ms(ceiling_kernels.copy, first, second, block, warps),
+            "triad": _gpu_ms(ceiling_kernels.triad, first, second, third, block, warps),
         }
         for what, ms in times.items():
             if what not in best or ms < best[what][0]:
@@ -139,7 +145,7 @@ def _matmuls(dtype: torch.dtype, notes: list[str]) -> list[Item]:
         left, right = (torch.randn(side, side, device="cuda", dtype=dtype) for _ in range(2))
         out = torch.empty_like(left)
         flops = 2.0 * side**3
-        ms = _gpu_ms(lambda: torch.mm(left, right, out=out))
+        ms = _gpu_ms(_mm, left, right, out)
         _better(found, _rate("matmul", label, "vendor", flops, ms, f"torch.mm, {side} cubed, random data"))
         if dtype is torch.float32:
             continue  # what Triton's dot makes of float32 is TF32, another ceiling
@@ -162,7 +168,7 @@ def _triton_matmul(left: Any, right: Any, out: Any, label: str, flops: float) ->
     reference = left[:_CHECKED].float() @ right.float()
     best: tuple[float, str] | None = None
     for blocks, warps in (((128, 256, 64), 8), ((128, 128, 64), 4)):
-        ms = _gpu_ms(lambda b=blocks, w=warps: ceiling_kernels.matmul(left, right, out, b, w))
+        ms = _gpu_ms(ceiling_kernels.matmul, left, right, out, blocks, warps)
         error = float((out[:_CHECKED].float() - reference).norm() / reference.norm())
         if not error < 0.02:
             raise RuntimeError(f"the matmul kernel is off by {error:.2g}")
@@ -175,12 +181,12 @@ def _triton_matmul(left: Any, right: Any, out: Any, label: str, flops: float) ->
 # ---- CPU ----
 
 
-def _cpu_ms(action: Callable[[], object]) -> float:
-    action()
+def _cpu_ms(action: Callable[..., object], *arguments: object) -> float:
+    action(*arguments)
     times = []
     for _ in range(_REPEATS):
         began = time.perf_counter()
-        action()
+        action(*arguments)
         times.append((time.perf_counter() - began) * 1e3)
     return min(times)  # a ceiling: what disturbs a CPU only ever slows it
 
@@ -190,15 +196,13 @@ def _cpu() -> tuple[list[Item], list[str]]:
     first, second, third = (torch.rand(count) for _ in range(3))
     threads = f"{torch.get_num_threads()} threads, {_CPU_BYTES // 1024**2} MiB a tensor"
     found = [
-        _rate(
-            "copy", "bytes", "vendor", 8.0 * count, _cpu_ms(lambda: second.copy_(first)), f"copy_, {threads}"
-        ),
+        _rate("copy", "bytes", "vendor", 8.0 * count, _cpu_ms(second.copy_, first), f"copy_, {threads}"),
         _rate(
             "triad",
             "bytes",
             "vendor",
             12.0 * count,
-            _cpu_ms(lambda: torch.add(first, second, alpha=3.0, out=third)),
+            _cpu_ms(_add, first, second, third),
             f"torch.add with alpha, {threads}",
         ),
     ]
@@ -206,7 +210,7 @@ def _cpu() -> tuple[list[Item], list[str]]:
     for dtype in (torch.float32, torch.bfloat16):
         left, right = (torch.randn(side, side, dtype=dtype) for _ in range(2))
         out = torch.empty_like(left)
-        ms = _cpu_ms(lambda left=left, right=right, out=out: torch.mm(left, right, out=out))
+        ms = _cpu_ms(_mm, left, right, out)
         label = str(dtype).removeprefix("torch.")
         found.append(
             _rate("matmul", label, "vendor", 2.0 * side**3, ms, f"torch.mm, {side} cubed, {threads}")

@@ -1,4 +1,4 @@
-"""The device's own limits, measured once per device and kept in the user's cache folder. Never a datasheet's."""
+"""The device's own limits, measured once per device and kept in the user's cache. Never a datasheet's."""
 
 from __future__ import annotations
 

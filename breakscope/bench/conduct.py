@@ -79,7 +79,7 @@ class Conductor:
         self.found = Conducted(spent=dict.fromkeys(("startup_s", "warmup_s", "timed_s", "kernels_s"), 0.0))
 
     def run(self, meanwhile: Callable[[], None]) -> Conducted:
-        """Start, warm up, measure in rounds, compare, end. Arms that fail are left behind with their reason."""
+        """Start, warm up, measure in rounds, compare, end. An arm that fails is left with its reason."""
         arms = self._options.arms()
         try:
             with self._timed("startup_s"):
@@ -105,12 +105,12 @@ class Conductor:
             deadline = time.monotonic() + self._options.timeout_s
             for player in players:
                 self._say(f"starting {player.arm.name}")
-                _try(lambda player=player: wait_until_ready(player, deadline))
+                _try(wait_until_ready, player, deadline)
         with self._timed("warmup_s"):
             for player in players:
                 if player.alive:
                     self._say(f"compiling and warming up {player.arm.name} ({_which(player)})")
-                    _try(lambda player=player: self._warm_up(player))
+                    _try(self._warm_up, player)
             self._align(players)
         with self._timed("timed_s"):
             self._rounds(players)
@@ -144,7 +144,7 @@ class Conductor:
         for player in players:
             missing = furthest - player.last.get("steps", 0)
             if player.alive and missing > 0 and not player.last.get("ended"):
-                _try(lambda player=player, missing=missing: self._more(player, missing))
+                _try(self._more, player, missing)
 
     def _more(self, player: Player, steps: int) -> None:
         player.warmup += player.ask(RUN, steps=steps, settle=0, timed=False)["samples"]
@@ -165,7 +165,7 @@ class Conductor:
             self._random.shuffle(turn)
             for player in turn:
                 self._say(f"round {number + 1} of {ROUNDS}: {player.arm.name}")
-                _try(lambda player=player, number=number: self._round(player, number, steps, settle))
+                _try(self._round, player, number, steps, settle)
             if on_gpu:
                 self._read_gpu(ready)
 
@@ -213,7 +213,7 @@ class Conductor:
             if player.number or not player.alive or not (on_gpu or self._options.kernels):
                 continue
             self._say(f"kernels of {player.arm.name}")
-            _try(lambda player=player: self._profile(player))
+            _try(self._profile, player)
 
     def _profile(self, player: Player) -> None:
         reply = player.ask(RUN, steps=_PROFILED_STEPS, settle=1, timed=False, purpose="profile")
@@ -224,8 +224,7 @@ class Conductor:
             exported = None
             if self._options.export is not None:
                 exported = str(self._folder / "export" / f"arm{self._options.arms().index(player.arm)}")
-            fields = {"purpose": "kernels", "export": exported}
-            reply = player.ask(RUN, steps=1, settle=0, timed=False, **fields)
+            reply = player.ask(RUN, steps=1, settle=0, timed=False, purpose="kernels", export=exported)
             player.profile = {**player.profile, "details": reply.get("details")}
 
     def _compare(self, players: Sequence[Player]) -> None:
@@ -280,10 +279,10 @@ class _Timer:
         self._spent[self._part] += time.monotonic() - self._began
 
 
-def _try(action: Callable[[], Any]) -> None:
+def _try(action: Callable[..., object], *arguments: object) -> None:
     """An arm's failure is kept by its player and stops nobody else."""
     try:
-        action()
+        action(*arguments)
     except ArmFailedError:
         return
 

@@ -25,7 +25,7 @@ _DEFINITION = r"^{name} = async_compile\.cpp_pybinding\(.*?^'''\)"
 
 
 def write(attribution: Attribution, found: dict[str, Any], folder: Path) -> list[str]:
-    """Write the scripts of the costliest kernels and of all graphs; the names of the files, relative to the folder.
+    """Write the scripts of the costliest kernels and of all graphs; returns their names below the folder.
 
     Each kernel's record gets its script's name as ``exported``.
     """
@@ -152,7 +152,8 @@ def _graph(graph: RecordedGraph) -> str:
     unknown = [name for name, value in graph.inputs if value is None]
     problems = list(_problems(graph, unknown))
     if problems:
-        return f'{head}\nraise SystemExit("this graph cannot stand alone: {"; ".join(problems)}")\n\n"""\n{graph.code}\n"""\n'
+        why = f"this graph cannot stand alone: {'; '.join(problems)}"
+        return f'{head}\nraise SystemExit({why!r})\n\n"""\n{graph.code}\n"""\n'
     arguments = _Arguments()
     inputs = ",\n        ".join(arguments.source(value) for _, value in graph.inputs)
     return (

@@ -90,7 +90,7 @@ def wide(value):
 
 def check(args, kwargs):
     if not CHECKS:
-        print("no check: the kernel is Inductor's own, and eager has none like it; the graph's script has one")
+        print("no check: eager has no such kernel; the script of its graph has a check")
         return
     copies = wide(args), wide(kwargs)
     ours = kernel(*args, **kwargs)

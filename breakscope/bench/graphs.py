@@ -1,4 +1,4 @@
-"""Dynamo's graphs as text, kept while an arm compiles: for the lines that kernels come from, and for export."""
+"""Dynamo's graphs as text, kept while an arm compiles: for kernels' source lines, and for export."""
 
 from __future__ import annotations
 
@@ -86,6 +86,9 @@ def _imports(names: dict[str, Any]) -> list[str]:
     """Import lines for the globals of a graph's code."""
     lines = []
     for name, value in names.items():
+        if value is type(None):
+            lines.append(f"{name} = type(None)")
+            continue
         module = getattr(value, "__module__", None)
         if isinstance(value, types.ModuleType):
             lines.append(f"import {value.__name__} as {name}" if name != value.__name__ else f"import {name}")

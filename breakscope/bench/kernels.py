@@ -1,4 +1,4 @@
-"""The kernels of each arm's step, held against the device's ceilings: what bounds them, what they could give back.
+"""The kernels of each arm's step against the device's ceilings: what bounds them, what they could give back.
 
 Pure, but for the ceilings, which are measured once per device.
 """
@@ -26,7 +26,8 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
     """The benchmark with its kernels, the ceilings and what to try."""
     on_gpu = any(player.last.get("on_gpu") for player in found.players)
     measured, note = ceilings.ceilings("cuda" if on_gpu else "cpu", options.device, options.threads)
-    known = _details_by_name(found)
+    # On a CPU a name is an op, and says nothing of its sizes.
+    known = _details_by_name(found) if on_gpu else {}
     tables = tuple(_table(found, arm, measured, known, on_gpu) for arm in options.arms())
     exported = tuple(
         script

@@ -59,7 +59,7 @@ class Meter:
 
     @staticmethod
     def between(first: Mark, last: Mark) -> float:
-        """Milliseconds on the device where both marks are there, else on the host. The device must be done."""
+        """Milliseconds on the device where both marks are on it, else on the host. It must be done."""
         if first.event is not None and last.event is not None:
             return float(first.event.elapsed_time(last.event))
         return Meter.host(first, last)

@@ -46,7 +46,7 @@ def on_gpu(value: Any) -> bool:
 
 
 def fresh(value: Any) -> Any:
-    """The same with every plain tensor in it copied, so that one call cannot change what the next one gets."""
+    """The same with every plain tensor in it copied: a call cannot change what the next one gets."""
     return arm_compat.tree_map(_copy, value)
 
 

@@ -51,7 +51,7 @@ class Options:
 
     Attributes:
         fixes: folder of a fixes overlay; None to measure no fixed arm.
-        function: the one function to measure, as ``--compile`` of a scan names it; None for the script's steps.
+        function: the one function to measure, as ``scan --compile`` names it; None for the script's steps.
         steps: timed steps per process; None for as many as fit into ``seconds``, at most 200.
         seconds: most timed seconds per process.
         processes: per arm: the second one shows the warm cache and what differs between processes.

@@ -167,7 +167,7 @@ def start(
 
 
 def environment(options: Options, cache: Path) -> dict[str, str]:
-    """Variables of an arm's process: an Inductor cache of the arm's own, the device and the threads asked for."""
+    """Variables of an arm's process: an Inductor cache of its own, the device and the threads asked for."""
     variables = {"TORCHINDUCTOR_CACHE_DIR": str(cache), "TRITON_CACHE_DIR": str(cache / "triton")}
     if options.device is not None:
         variables["CUDA_VISIBLE_DEVICES"] = _visible(options.device)

@@ -20,7 +20,7 @@ def begin(purpose: str, message: Message, folder: Path, on_gpu: bool) -> _Sessio
     """Start a session that lasts for the granted steps.
 
     Args:
-        purpose: "profile" for the kernels and their times; "kernels" for who launched each, and its time alone.
+        purpose: "profile" for kernels and their times; "kernels" for who launched each, and its time alone.
     """
     session = _Profile if purpose == "profile" else _Kernels
     return session(message, folder, on_gpu)

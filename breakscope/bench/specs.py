@@ -31,7 +31,7 @@ class Spec:
         elements = 1
         for size, step in zip(self.shape, self.stride, strict=True):
             elements *= size if step != 0 else min(size, 1)
-        return elements * self.dtype.itemsize
+        return elements * int(self.dtype.itemsize)
 
     def __str__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")
@@ -60,7 +60,7 @@ def _fill(base: Any) -> None:
 
 
 def spec(leaf: Any) -> Any:
-    """A Spec for a tensor, anything else as it is. Runs under no_grad and outside of dispatch modes or in them."""
+    """A Spec for a tensor, anything else as it is."""
     if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
         return leaf
     values = None

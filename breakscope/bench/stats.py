@@ -61,8 +61,8 @@ def estimate(processes: Sequence[Process], *, resolution: float = 0.0, seed: int
     least = max(REPEATABILITY * median, resolution)
     return Estimate(
         median=median,
-        low=max(0.0, min(median - least, *(low for low, _ in intervals))),
-        high=max(median + least, *(high for _, high in intervals)),
+        low=max(0.0, min([median - least, *(low for low, _ in intervals)])),
+        high=max([median + least, *(high for _, high in intervals)]),
         spread=spread(everything),
         samples=len(everything),
     )
@@ -108,8 +108,8 @@ def compare(
         sum(len(pooled(process)) for process in processes) for processes in (arm_processes, base_processes)
     )
     middle = math.exp(statistics.median(math.log(ratio) for ratio, _, _, _ in pairs))
-    low = min(min(low for _, low, _, _ in pairs), middle * (1 - REPEATABILITY))
-    high = max(max(high for _, _, high, _ in pairs), middle * (1 + REPEATABILITY))
+    low = min([middle * (1 - REPEATABILITY), *(low for _, low, _, _ in pairs)])
+    high = max([middle * (1 + REPEATABILITY), *(high for _, _, high, _ in pairs)])
     judgement: Judgement = "no evidence"
     if fewest >= MIN_SAMPLES and low > 1 + REPEATABILITY:
         judgement = "faster"

@@ -9,10 +9,12 @@ ends early, its last call is repeated on copies of its last inputs; where a step
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import os
 import threading
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,8 +75,6 @@ class Turns:
         Args:
             repeat: measure on copies of the inputs of the first call, again and again.
         """
-        import functools
-
         turns = self
 
         @functools.wraps(function)
@@ -85,7 +85,8 @@ class Turns:
                 turns._repeat(function, args, kwargs)
             return turns._call(function, args, kwargs)
 
-        arm_compat.never_compile(in_turn.__code__)
+        code: types.CodeType = in_turn.__code__  # type: ignore[attr-defined]
+        arm_compat.never_compile(code)
         return in_turn
 
     def optimizer_stepped(self, optimizer: Any) -> None:

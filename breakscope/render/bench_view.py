@@ -96,18 +96,18 @@ def _sentences(benchmark: Benchmark) -> list[str]:
 def _facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     threads = f"{benchmark.threads} on CPUs {benchmark.cpus}" if benchmark.threads else NOT_MEASURED
     spent = benchmark.spent
+    took = (
+        f"{seconds(spent.total_s)}: starting {seconds(spent.startup_s)}, compiling and warming up "
+        f"{seconds(spent.warmup_s)}, timed rounds {seconds(spent.timed_s)}, "
+        f"profiles and comparison {seconds(spent.kernels_s)}"
+    )
     facts = [
         ("clock", benchmark.clock),
         ("method", benchmark.method),
         ("L2 cache", benchmark.l2),
         ("CPU threads", threads),
         ("seed", str(benchmark.seed)),
-        (
-            "took",
-            f"{seconds(spent.total_s)}: starting {seconds(spent.startup_s)}, compiling and warming up "
-            f"{seconds(spent.warmup_s)}, timed rounds {seconds(spent.timed_s)}, "
-            f"profiles and comparison {seconds(spent.kernels_s)}",
-        ),
+        ("took", took),
     ]
     clocks = [state.sm_mhz for state in benchmark.gpu if state.sm_mhz is not None]
     if clocks:
@@ -216,8 +216,8 @@ def _outputs(arm: ArmResult) -> str:
 
 
 def _compiles(benchmark: Benchmark) -> Table | None:
-    head = ("arm", "process", "cache", "to first step", "first step", "compile", "first steps, ms", "ms a step",
-            "break-even, steps")  # fmt: skip
+    head = ("arm", "process", "cache", "to first step", "first step", "compile", "first steps, ms",
+            "ms a step", "break-even, steps")  # fmt: skip
     rows = []
     for arm in benchmark.arms:
         for number, process in enumerate(arm.processes, 1):
@@ -277,8 +277,8 @@ def _advice(advice: Sequence[Advice]) -> Table | None:
 
 
 def _kernels(table: KernelTable) -> Table | None:
-    head = ("kernel", "kind", "calls", "µs a step", "share", "alone, µs", "GB/s", "of copy", "TFLOP/s", "of matmul",
-            "bound", "regs", "spills", "shared", "could give back, µs", "op")  # fmt: skip
+    head = ("kernel", "kind", "calls", "µs a step", "share", "alone, µs", "GB/s", "of copy", "TFLOP/s",
+            "of matmul", "bound", "regs", "spills", "shared", "could give back, µs", "op")  # fmt: skip
     rows = [_kernel(one) for one in table.kernels[:_MOST_KERNELS]]
     hidden = len(table.kernels) - len(rows)
     device = NOT_MEASURED if table.device_ms is None else f"{milliseconds(table.device_ms)} ms"
