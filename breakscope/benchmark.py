@@ -94,8 +94,8 @@ class ArmResult:
         throughput: steps a second.
         peak_memory_mib: allocated at most during timed steps; memory_kind says by whom.
         graphs: compiled graphs; crossings_per_step: as a scan counts them.
-        break_even_steps: steps until the cold compile has paid for itself against eager; None: never, or
-            not known; warm_break_even_steps: the same with a filled cache.
+        break_even_steps: steps until the cold compile has paid for itself against eager; None where there is
+            no evidence that the arm is faster; warm_break_even_steps: the same with a filled cache.
         discarded: timed steps thrown out, with the reason.
         bound: what the step waits for.
     """

@@ -32,7 +32,9 @@ def benchmark(
     """
     arms = [_arm(found, arm, crossings) for arm in options.arms()]
     eager = next((one for one in arms if one.variant == "eager"), None)
-    arms = [_with_break_even(one, eager) for one in arms]
+    verdicts = _verdicts(found, options, arms)
+    faster = {one.arm for one in verdicts if one.judgement == "faster" and eager and one.base == eager.name}
+    arms = [_with_break_even(one, eager) if one.name in faster else one for one in arms]
     info = _info(found.players)
     on_gpu = any(player.last.get("on_gpu") for player in found.players)
     return Benchmark(
@@ -47,7 +49,7 @@ def benchmark(
         cpus=_ranges(info.get("cpus")),
         l2="warm: steps follow each other as in the script" if on_gpu else "as the script leaves it",
         arms=tuple(arms),
-        verdicts=tuple(_verdicts(found, options, arms)),
+        verdicts=tuple(verdicts),
         recommendation=recommend(arms, options.horizon),
         spent=Spent(
             total_s=round(total_s, 3), **{part: round(value, 3) for part, value in found.spent.items()}

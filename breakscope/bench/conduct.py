@@ -88,9 +88,13 @@ class Conductor:
                 meanwhile()
             self._perform(players)
             self._again_alone()
-        finally:
+        except BaseException:
+            # Ctrl-C, or a fault of ours: nobody waits for scripts to end by themselves.
             for player in self.found.players:
-                player.end()
+                player.kill()
+            raise
+        for player in self.found.players:
+            player.end()
         return self.found
 
     def _start(self, arm: Arm, number: int, again: str = "") -> Player:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 
 from breakscope.bench import assemble
 from breakscope.bench.conduct import Conducted, Conductor
@@ -67,15 +70,33 @@ def bench(
                 seen.append(
                     observe(program, settings, folder / "scan", options.timeout_s, stdout=log.fileno())
                 )
+            if seen[0].ended.status == "interrupted":
+                raise KeyboardInterrupt
 
         conductor = Conductor(program, options, shared, folder, say)
-        found = conductor.run(meanwhile=count)
+        with _interruptible():
+            found = conductor.run(meanwhile=count)
         report = seen[0].report
         result = assemble.benchmark(
             found, options, {"compiled": _crossings(report)}, time.monotonic() - began
         )
         result = _with_kernels(result, found, options, folder)
     return replace(report, benchmark=to_dict(result)), result
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Have whoever ends us end the arms' processes too: they have sessions of their own."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _crossings(report: Report) -> float | None:

@@ -219,11 +219,12 @@ def _compiles(benchmark: Benchmark) -> Table | None:
     head = ("arm", "process", "cache", "to first step", "first step", "compile", "first steps, ms",
             "ms a step", "break-even, steps")  # fmt: skip
     rows = []
+    judged = {one.arm: one.judgement for one in benchmark.verdicts if one.base == "eager"}
     for arm in benchmark.arms:
+        never = {"slower": "never", "no evidence": "no evidence"}.get(judged.get(arm.name, ""), "-")
         for number, process in enumerate(arm.processes, 1):
             paid = arm.break_even_steps if number == 1 else arm.warm_break_even_steps
             shown = number == 1 or process.cache == "warm"
-            never = "never" if arm.variant != "eager" and arm.step is not None else "-"
             rows.append(
                 (
                     arm.name if number == 1 else "",
