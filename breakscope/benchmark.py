@@ -192,16 +192,16 @@ class Ceiling:
     """A limit of this device, measured on it.
 
     Attributes:
-        what: "copy", "triad" or "matmul".
+        what: "copy", "triad", "matmul", or "launch": the shortest kernel.
         by: who reached it: "triton" (a kernel of ours) or "vendor".
-        value: TB/s (read and written) or TFLOP/s; unit says which.
+        value: TB/s (read and written), TFLOP/s, or microseconds of the shortest kernel; unit says which.
     """
 
     what: str
     dtype: str
     by: str
     value: float
-    unit: Literal["TB/s", "TFLOP/s"]
+    unit: Literal["TB/s", "TFLOP/s", "us"]
     how: str
 
 

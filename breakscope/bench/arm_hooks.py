@@ -49,12 +49,16 @@ class ArmHooks:
         arm_compat.dynamo_loaded()
         compat.never_compile(OutermostCall.__get__.__code__)
         self._turns.compiles.install()
-        real = compat.get("optimize")
+        real, real_reset = compat.get("optimize"), compat.get("reset")
 
         def optimize(*args: Any, **kwargs: Any) -> Any:
             return self._optimize(real, *args, **kwargs)
 
-        compat.replace_entry_points(optimize, compat.get("reset"))
+        def reset() -> None:
+            real_reset()
+            self._turns.compiles.install()  # a reset forgets who wanted to know of compiles
+
+        compat.replace_entry_points(optimize, reset)
 
     def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         # A compiled optimizer step is traced through here, and must not be changed by it.

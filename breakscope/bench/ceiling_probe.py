@@ -18,7 +18,9 @@ import torch
 
 _REPEATS = 7
 _GPU_ELEMENTS = 1 << 30  # of two bytes: 2 GiB, dozens of times any L2
-_GPU_SIDES = (4096, 8192)
+_GPU_SIDES = (4096, 6144, 8192, 12288)
+_TRITON_SIDES = (4096, 8192)
+_LAUNCHES = 200  # in the CUDA graph that tells what the shortest kernel takes
 _CPU_BYTES = 256 * 1024**2
 _CPU_SIDE = 1024
 _CHECKED = 512  # rows of a product that are held against the vendor's
@@ -98,15 +100,35 @@ def _gpu() -> tuple[list[Item], list[str]]:
     try:
         found += _triton_bandwidth(first, second, third, moved, how)
     except Exception as error:  # noqa: BLE001 -- an architecture that Triton lacks; the vendor's numbers stand
-        notes.append(f"Triton reaches nothing on this device: {type(error).__name__}: {str(error)[:200]}")
+        notes.append(f"Triton reaches nothing on this device: {_said(error)}")
     del first, second, third
     torch.cuda.empty_cache()
+    found.append(_shortest())
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
         try:
             found += _matmuls(dtype, notes)
         except Exception as error:  # noqa: BLE001 -- a dtype that the card lacks
-            notes.append(f"no matmul rate of {dtype}: {type(error).__name__}: {str(error)[:200]}")
+            notes.append(f"no matmul rate of {dtype}: {_said(error)}")
     return found, notes
+
+
+def _said(error: Exception) -> str:
+    """The kind of an error and its first line: Triton's go on for pages."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:200] if lines else 'no message'}"
+
+
+def _shortest() -> Item:
+    """What a kernel that does next to nothing takes where the host is out of the way: one after the other."""
+    tiny = torch.zeros(1, device="cuda")
+    tiny.add_(1)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(_LAUNCHES):
+            tiny.add_(1)
+    us = _gpu_ms(graph.replay) * 1e3 / _LAUNCHES
+    how = f"{_LAUNCHES} additions to one number in a CUDA graph"
+    return {"what": "launch", "dtype": "float32", "by": "vendor", "value": us, "unit": "us", "how": how}
 
 
 def _rate(what: str, dtype: str, by: str, amount: float, ms: float, how: str) -> Item:
@@ -147,12 +169,12 @@ def _matmuls(dtype: torch.dtype, notes: list[str]) -> list[Item]:
         flops = 2.0 * side**3
         ms = _gpu_ms(_mm, left, right, out)
         _better(found, _rate("matmul", label, "vendor", flops, ms, f"torch.mm, {side} cubed, random data"))
-        if dtype is torch.float32:
+        if dtype is torch.float32 or side not in _TRITON_SIDES:
             continue  # what Triton's dot makes of float32 is TF32, another ceiling
         try:
             _better(found, _triton_matmul(left, right, out, label, flops))
         except Exception as error:  # noqa: BLE001 -- the vendor's number stands
-            notes.append(f"Triton's matmul of {label}: {type(error).__name__}: {str(error)[:200]}")
+            notes.append(f"Triton's matmul of {label}: {_said(error)}")
     return list(found.values())
 
 

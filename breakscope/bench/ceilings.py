@@ -15,7 +15,7 @@ from breakscope import codec
 from breakscope.benchmark import Ceiling
 
 _TIMEOUT_S = 180
-_LAYOUT = 1
+_LAYOUT = 2
 
 
 def ceilings(kind: str, device: str | None, threads: int | None) -> tuple[tuple[Ceiling, ...], str | None]:

@@ -28,7 +28,11 @@ _WARM_CHUNK = 4
 _MOST_WARM_STEPS = 60
 _MOST_WARM_S = 20.0
 _LONG_STEP_MS = 200.0
+# A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed.
+_SETTLE_MS = 60.0
+_MOST_SETTLE_STEPS = 100
 _PROFILED_STEPS = 3
+_GRACE_S = 4.0
 
 
 @dataclass(slots=True)
@@ -93,9 +97,16 @@ class Conductor:
             for player in self.found.players:
                 player.kill()
             raise
-        for player in self.found.players:
-            player.end()
+        self._end_all()
         return self.found
+
+    def _end_all(self) -> None:
+        """Let the scripts end by themselves, all at once, and end those that do not."""
+        for player in self.found.players:
+            player.ask_to_end()
+        deadline = time.monotonic() + _GRACE_S
+        for player in self.found.players:
+            player.end(max(0.1, deadline - time.monotonic()))
 
     def _start(self, arm: Arm, number: int, again: str = "") -> Player:
         index = self._options.arms().index(arm)
@@ -182,7 +193,11 @@ class Conductor:
             total = int(min(MOST_STEPS, max(ROUNDS, self._options.seconds * 1e3 / max(slowest, 1e-3))))
         if any(player.unit == "optimizer" for player in players) and self._options.steps is None:
             total = min(total, 5 * ROUNDS)  # the script's own steps are all there is
-        return math.ceil(total / ROUNDS), 1 if slowest > _LONG_STEP_MS else 2
+        # The script's own steps are scarce where a step cannot be repeated.
+        most = 2 if any(player.unit == "optimizer" for player in players) else _MOST_SETTLE_STEPS
+        fastest = min(_typical_ms(player) for player in players)
+        settle = max(1, min(most, math.ceil(_SETTLE_MS / max(fastest, 1e-3))))
+        return math.ceil(total / ROUNDS), settle
 
     def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
         reply = player.ask(RUN, steps=steps, settle=settle, timed=True)
@@ -256,14 +271,14 @@ class Conductor:
         poor = [player.arm for player in self.found.players if player.out_of_memory]
         if not poor:
             return
-        for player in self.found.players:
-            player.end()
+        self._end_all()
         for arm in dict.fromkeys(poor):
             reason = next(one.failed for one in self.found.of(arm) if one.out_of_memory)
             self.found.players = [one for one in self.found.players if one.arm != arm]
             again = self._start(arm, 0, again="-alone")
             self._perform([again])
-            again.end()
+            again.ask_to_end()
+            again.end(_GRACE_S)
             if again.failed is None:
                 self.found.alone[arm.name] = f"it did not fit beside the other arms ({_short(reason)})"
 

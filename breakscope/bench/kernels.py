@@ -17,8 +17,8 @@ from breakscope.benchmark import Benchmark, Bound, Ceiling, Kernel, KernelTable
 
 # At this share of a ceiling the ceiling is what bounds a kernel.
 _NEAR = 0.6
-# Device time of a kernel that hardly does anything; shorter than twice this, launching is what counts.
-_EMPTY_US = 2.0
+# A kernel that takes less than so many times the shortest possible one is bound by its launch.
+_SHORT = 3
 _DTYPES = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "float64": "float64"}
 
 
@@ -177,7 +177,8 @@ def judged(kernel: Kernel, measured: Sequence[Ceiling]) -> Kernel:
     tflops = None if kernel.flops is None else kernel.flops / per_call / 1e6
     memory_share = None if bandwidth is None or copy is None else bandwidth / (copy * 1e3)
     compute_share = None if tflops is None or matmul is None else tflops / matmul
-    floors = []
+    shortest = _best(measured, "launch", None)
+    floors = [] if kernel.bytes is None and kernel.flops is None else [shortest or 0.0]
     if kernel.bytes is not None and copy is not None:
         floors.append(kernel.bytes / copy / 1e6)
     if kernel.flops is not None and matmul is not None:
@@ -192,18 +193,18 @@ def judged(kernel: Kernel, measured: Sequence[Ceiling]) -> Kernel:
         tflops=tflops,
         bandwidth_share=memory_share,
         tflops_share=compute_share,
-        bound=_bound(kernel, per_call, memory_share, compute_share),
+        bound=_bound(per_call, memory_share, compute_share, shortest),
         give_back_us=give_back,
     )
 
 
-def _bound(kernel: Kernel, us: float, memory: float | None, compute: float | None) -> Bound | None:
+def _bound(us: float, memory: float | None, compute: float | None, shortest: float | None) -> Bound | None:
     if memory is None and compute is None:
         return None
     memory, compute = memory or 0.0, compute or 0.0
     if max(memory, compute) >= _NEAR:
         return "memory" if memory >= compute else "compute"
-    if kernel.kind != "cpp" and us <= 2 * _EMPTY_US and kernel.grid:
+    if shortest is not None and us < _SHORT * shortest:
         return "launch"
     return "latency"
 

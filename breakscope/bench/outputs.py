@@ -53,7 +53,9 @@ def fresh(value: Any) -> Any:
 def _copy(leaf: Any) -> Any:
     if type(leaf) is not torch.Tensor or leaf.layout is not torch.strided:
         return leaf
-    copied = leaf.detach().clone(memory_format=torch.preserve_format)
+    # A normal tensor stays one in inference mode, and the other way round: guards would tell them apart.
+    with torch.inference_mode(leaf.is_inference()):
+        copied = leaf.detach().clone(memory_format=torch.preserve_format)
     return copied.requires_grad_(leaf.requires_grad)
 
 

@@ -119,13 +119,16 @@ class Player:
             return lines[-1].strip()[-_LOG_TAIL:] if lines else ""
         return ""
 
-    def end(self) -> None:
-        """Let the script end by itself, and end it if it does not."""
+    def ask_to_end(self) -> None:
+        """Tell the script to end by itself."""
         if self.alive:
             with suppress(ClosedError):
                 self.channel.send(END)
-            with suppress(subprocess.TimeoutExpired):
-                self.popen.wait(_GRACE_S)
+
+    def end(self, grace_s: float) -> None:
+        """End the script if it has not ended after a while."""
+        with suppress(subprocess.TimeoutExpired):
+            self.popen.wait(grace_s)
         self.kill()
 
     def kill(self) -> None:

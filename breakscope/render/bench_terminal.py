@@ -48,7 +48,7 @@ def _screen(console: Console, view: BenchView, next_steps: Sequence[tuple[str, s
         console.print(Text(alarm, "bold red"))
     for sentence in view.sentences:
         console.print(Text(sentence, "bold green"))
-    for table in view.tables:
+    for table in (one for one in view.tables if not one.detail):
         console.print()
         console.print(Text(table.title, "bold"))
         console.print(_rich(table))

@@ -6,12 +6,13 @@ Every text is harmless and without a line break; every number has its unit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from breakscope.benchmark import Advice, ArmResult, Benchmark, Estimate, Kernel, KernelTable, Verdict
-from breakscope.render.text import NOT_MEASURED, harmless, milliseconds, seconds
+from breakscope.benchmark import Advice, ArmResult, Benchmark, Estimate, KernelTable, Verdict
+from breakscope.render.text import NOT_MEASURED, and_more, harmless, milliseconds, seconds
 
 _MOST_KERNELS = 40
+_NAME = 60  # characters of a kernel's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Table:
         lengths: for each row a number to draw a bar of, or None; empty where there is nothing to draw.
         numeric: which columns hold numbers, and stand right.
         more: what was left out, as a sentence.
+        detail: too wide for a terminal.
     """
 
     title: str
@@ -30,6 +32,7 @@ class Table:
     numeric: tuple[bool, ...]
     lengths: tuple[float | None, ...] = ()
     more: str | None = None
+    detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,11 @@ class BenchView:
 
 def build(benchmark: Benchmark) -> BenchView:
     """The view of a benchmark."""
-    tables = [_arms(benchmark), _compiles(benchmark), _verdicts(benchmark.verdicts), _totals(benchmark)]
-    tables += [_kernels(table) for table in benchmark.kernels if table.kernels]
-    tables += [_ceilings(benchmark), _advice(benchmark.advice)]
+    tables = [_arms(benchmark), _verdicts(benchmark.verdicts), _totals(benchmark)]
+    tables += [_compiles(benchmark), _resources(benchmark)]
+    for table in benchmark.kernels:
+        tables += [_kernels(table), _launches(table)] if table.kernels else []
+    tables += [_advice(benchmark.advice), _ceilings(benchmark)]
     return BenchView(
         title=harmless(
             f"benchmark of {benchmark.unit} on {benchmark.device or 'an unknown device'}"
@@ -163,8 +168,7 @@ def _table(
 
 def _arms(benchmark: Benchmark) -> Table | None:
     base = next((arm.step for arm in benchmark.arms if arm.variant == "eager" and arm.step), None)
-    head = ("arm", "ms a step", "95% interval", "vs eager", "spread", "device busy", "host", "steps/s", "MiB",
-            "graphs", "crossings", "outputs")  # fmt: skip
+    head = ("arm", "ms a step", "95% interval", "vs eager", "crossings", "outputs")
     rows = []
     for arm in benchmark.arms:
         if arm.step is None:
@@ -176,18 +180,31 @@ def _arms(benchmark: Benchmark) -> Table | None:
                 milliseconds(arm.step.median),
                 f"{milliseconds(arm.step.low)} to {milliseconds(arm.step.high)}",
                 "-" if base is None or arm.step is base else f"{base.median / arm.step.median:.2f}x",
-                milliseconds(arm.step.spread),
-                _busy(arm),
-                _host(arm),
-                "-" if arm.throughput is None else f"{arm.throughput:,.4g}",
-                "-" if arm.peak_memory_mib is None else f"{arm.peak_memory_mib:,.0f}",
-                _count(arm.graphs),
                 "-" if arm.crossings_per_step is None else f"{arm.crossings_per_step:.3g}",
                 _outputs(arm),
             )
         )
     lengths = [arm.step.median if arm.step else None for arm in benchmark.arms]
     return _table("arms", head, rows, 1, lengths)
+
+
+def _resources(benchmark: Benchmark) -> Table | None:
+    head = ("arm", "spread", "in calls", "device busy", "host", "steps/s", "MiB", "graphs")
+    rows = [
+        (
+            arm.name,
+            f"{milliseconds(arm.step.spread)} ms",
+            "-" if arm.calls is None else f"{milliseconds(arm.calls.median)} ms",
+            _busy(arm),
+            _host(arm),
+            "-" if arm.throughput is None else f"{arm.throughput:,.4g}",
+            "-" if arm.peak_memory_mib is None else f"{arm.peak_memory_mib:,.0f}",
+            _count(arm.graphs),
+        )
+        for arm in benchmark.arms
+        if arm.step is not None
+    ]
+    return _table("what a step takes", head, rows)
 
 
 def _busy(arm: ArmResult) -> str:
@@ -278,9 +295,23 @@ def _advice(advice: Sequence[Advice]) -> Table | None:
 
 
 def _kernels(table: KernelTable) -> Table | None:
-    head = ("kernel", "kind", "calls", "µs a step", "share", "alone, µs", "GB/s", "of copy", "TFLOP/s",
-            "of matmul", "bound", "regs", "spills", "shared", "could give back, µs", "op")  # fmt: skip
-    rows = [_kernel(one) for one in table.kernels[:_MOST_KERNELS]]
+    head = ("kernel", "kind", "calls", "µs a step", "share", "alone, µs", "of copy", "of matmul", "bound",
+            "could give back, µs")  # fmt: skip
+    rows = [
+        (
+            _short(one.name),
+            one.kind,
+            f"{one.calls:g}",
+            f"{one.step_us:,.1f}",
+            f"{one.share:.1%}",
+            "-" if one.alone_us is None else f"{one.alone_us:,.2f}",
+            _share(one.bandwidth_share),
+            _share(one.tflops_share),
+            one.bound or "-",
+            "-" if one.give_back_us is None else f"{one.give_back_us:,.1f}",
+        )
+        for one in table.kernels[:_MOST_KERNELS]
+    ]
     hidden = len(table.kernels) - len(rows)
     device = NOT_MEASURED if table.device_ms is None else f"{milliseconds(table.device_ms)} ms"
     accounted = "" if table.accounted is None else f", {table.accounted:.1%} of it identified"
@@ -294,25 +325,39 @@ def _kernels(table: KernelTable) -> Table | None:
     )
 
 
-def _kernel(one: Kernel) -> tuple[str, ...]:
-    return (
-        one.name if len(one.name) <= 60 else f"{one.name[:57]}...",
-        one.kind,
-        f"{one.calls:g}",
-        f"{one.step_us:,.1f}",
-        f"{one.share:.1%}",
-        "-" if one.alone_us is None else f"{one.alone_us:,.2f}",
-        "-" if one.bandwidth is None else f"{one.bandwidth:,.0f}",
-        _share(one.bandwidth_share),
-        "-" if one.tflops is None else f"{one.tflops:,.3g}",
-        _share(one.tflops_share),
-        one.bound or "-",
-        _count(one.registers),
-        _count(one.spills),
-        _count(one.shared_bytes),
-        "-" if one.give_back_us is None else f"{one.give_back_us:,.1f}",
-        one.op or "-",
-    )
+def _launches(table: KernelTable) -> Table | None:
+    head = ("kernel", "op", "inputs", "from", "grid", "block", "config", "regs", "spills", "shared", "MB",
+            "GFLOP", "GB/s", "TFLOP/s", "why not alone")  # fmt: skip
+    rows = [
+        (
+            _short(one.name),
+            one.op or "-",
+            and_more(one.inputs, 4),
+            and_more(one.sources or one.nodes, 3),
+            _extent(one.grid),
+            _extent(one.block),
+            one.config or "-",
+            _count(one.registers),
+            _count(one.spills),
+            _count(one.shared_bytes),
+            "-" if one.bytes is None else f"{one.bytes / 1e6:,.3g}",
+            "-" if one.flops is None else f"{one.flops / 1e9:,.3g}",
+            "-" if one.bandwidth is None else f"{one.bandwidth:,.0f}",
+            "-" if one.tflops is None else f"{one.tflops:,.3g}",
+            one.alone_why or "-",
+        )
+        for one in table.kernels[:_MOST_KERNELS]
+    ]
+    made = _table(f"how they were launched: {table.arm}", head, rows, 7)
+    return None if made is None else replace(made, detail=True)
+
+
+def _extent(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes)) or "-"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _NAME else f"{text[: _NAME - 3]}..."
 
 
 def _share(value: float | None) -> str:

@@ -115,6 +115,7 @@ MATMUL = Kernel(
 CEILINGS = (
     Ceiling("copy", "bytes", "vendor", 4.0, "TB/s", "copy_"),
     Ceiling("copy", "bytes", "triton", 4.2, "TB/s", "ours"),
+    Ceiling("launch", "float32", "vendor", 1.5, "us", "in a CUDA graph"),
     Ceiling("matmul", "float16", "vendor", 700.0, "TFLOP/s", "torch.mm"),
     Ceiling("matmul", "float32", "vendor", 50.0, "TFLOP/s", "torch.mm"),
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import report_samples
+from scanning import command
 
 from breakscope import schema
 
@@ -56,6 +58,6 @@ def test_a_budget_that_is_no_report(bench: Callable[..., Any], tmp_path: Path) -
     assert "old.json" in done.stderr
 
 
-def test_no_script(bench: Callable[..., Any]) -> None:
-    done = bench(SCRIPT, "-m")
-    assert done.exit_code == 2
+def test_no_script(tmp_path: Path) -> None:
+    done = subprocess.run(command("bench"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "breakscope: name a script to measure\n")
