@@ -119,8 +119,8 @@ class Cost:
         share: of the steady step, 0 to 1.
         method: how it was measured: "measured gaps, 20 steps".
         spread_ms: half of the distance between the quartiles over the sampled steps.
-        parts: what ``ms_per_step`` is made of, in milliseconds: "sync" (the host waits for the device),
-            "eager" (work between the regions), "overhead" (leaving and entering compiled code).
+        parts: what ``ms_per_step`` is made of, in milliseconds: "gap" (from the end of a region to the
+            beginning of the next) and "entry" (entering the next, which would not be there).
     """
 
     ms_per_step: float
@@ -176,6 +176,8 @@ class Finding:
         stack: how one got there, outermost first, ending at ``location``.
         skipped: functions that run eagerly as a whole because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
+        intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
+            finding is left out of the ranking. None for everything else.
         not_measured: why there is no cost, as a sentence; None where there is one.
     """
 
@@ -200,6 +202,7 @@ class Finding:
     last_step: int | None = None
     suggestion: Suggestion | None = None
     not_measured: str | None = None
+    intended: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +291,8 @@ class Timing:
             view unless ``bound`` says "device".
         bound: what the step waits for; None if not known.
         device_busy_ms: time in which the device worked, per step; None if not measured.
-        guard_us: time to check the guards of what was compiled, per step, in microseconds.
+        guard_us: microseconds per step from the beginning of each outermost call to its first compiled
+            code: checking guards and finding the code that fits.
     """
 
     method: str

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MINIMUM_TORCH = (2, 9)
+# The logger of an artifact; asked for by name, because importing its module loads Inductor.
+CUDAGRAPH_LOG = "torch._inductor.cudagraph_utils.__cudagraphs"
 NEWEST_TRIED = (2, 15)
 
 

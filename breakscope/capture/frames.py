@@ -50,7 +50,7 @@ class Frames:
         self._agent = agent
         self._local = threading.local()
         self._skipped: dict[int, _Skipped] = {}
-        self.crossings = Crossings(agent.counters, compat.never_compile)
+        self.crossings = Crossings(agent.clock, compat.never_compile)
 
     @property
     def current(self) -> Compile | None:

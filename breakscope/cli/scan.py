@@ -89,6 +89,13 @@ def add(app: typer.Typer) -> None:
             bool,
             typer.Option("--keep-fullgraph", help="Leave fullgraph=True in force: the first break raises."),
         ] = False,
+        cost: Annotated[
+            bool,
+            typer.Option(
+                "--cost/--no-cost",
+                help="Time the regions of up to 60 steady steps, to know what each site costs.",
+            ),
+        ] = True,
         steps: Annotated[
             int | None,
             typer.Option(
@@ -121,7 +128,7 @@ def add(app: typer.Typer) -> None:
             raise UsageError("name a module after -m" if module else "name a script to scan")
         if mode is not None and backend is not Backend.INDUCTOR:
             raise UsageError("--mode needs --backend inductor")
-        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)
+        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps, cost=cost)
         what = program(words[0], words[1:], module=module)
         result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
         if not quiet:
