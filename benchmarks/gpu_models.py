@@ -47,13 +47,18 @@ mask = torch.ones_like(ids)
 PHI3 = _INFER.format(
     build="""
 from transformers import Phi3Config, Phi3Model
+import transformers
 half = 1024 // 16 // 2
+factors = {"short_factor": [1.0] * half, "long_factor": [2.0] * half}
+if int(transformers.__version__.split(".")[0]) >= 5:
+    rope = {"rope_parameters": {"rope_type": "longrope", "rope_theta": 10_000.0, "partial_rotary_factor": 1.0,
+                                "original_max_position_embeddings": 4096, **factors}}
+else:
+    rope = {"rope_scaling": {"type": "longrope", **factors}}
 config = Phi3Config(
     vocab_size=32064, hidden_size=1024, intermediate_size=4096, num_hidden_layers=12, num_attention_heads=16,
-    num_key_value_heads=16, max_position_embeddings=8192,
-    original_max_position_embeddings=4096, pad_token_id=0,
-    rope_scaling={"type": "longrope", "rope_type": "longrope", "short_factor": [1.0] * half,
-                  "long_factor": [2.0] * half},
+    num_key_value_heads=16, max_position_embeddings=8192, original_max_position_embeddings=4096,
+    pad_token_id=0, **rope,
 )
 model = Phi3Model(config)
 ids = torch.randint(4, 32000, (8, 128)).cuda()
