@@ -11,7 +11,6 @@ import sys
 import time
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from breakscope.bench.plan import ArmSettings
@@ -32,7 +31,7 @@ def start(settings_text: str) -> None:
     channel = Channel(socket.socket(fileno=settings.channel))
     arm = _Arm(settings, channel, began)
     if settings.fixes is not None:
-        importlib.import_module("breakscope.overlay").install(Path(settings.fixes))
+        importlib.import_module("breakscope.overlay").install(settings.fixes, settings.script)
     if settings.function is not None:
         target = targets.Target.parse(settings.function)
         targets.install(target, settings.script, arm.measure_function, arm.no_such_function)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from breakscope import schema
 from breakscope.bench import assemble
 from breakscope.bench.conduct import Conducted, Conductor
 from breakscope.bench.plan import ArmSettings, Options
@@ -21,7 +25,7 @@ from breakscope.capture.settings import Settings
 from breakscope.child import launch
 from breakscope.child.launch import Program
 from breakscope.child.program import check_torch, project_roots
-from breakscope.errors import UsageError
+from breakscope.errors import ReportError, UsageError
 from breakscope.model import Report
 
 _COUNTED_STEPS = 6
@@ -62,9 +66,11 @@ def bench(
             kernels=options.kernels,
         )
         seen: list[Observed] = []
+        crossings: dict[str, float | None] = {}
 
         def count() -> None:
             say("counting crossings")
+            fixed = _start_fixed_scan(program, options, folder)
             (folder / "scan").mkdir()
             with (folder / "scan" / "log").open("wb") as log:
                 seen.append(
@@ -72,14 +78,15 @@ def bench(
                 )
             if seen[0].ended.status == "interrupted":
                 raise KeyboardInterrupt
+            crossings["compiled"] = _crossings(seen[0].report)
+            if fixed is not None:
+                crossings["fixed"] = _read_fixed_scan(fixed, folder, options.timeout_s)
 
         conductor = Conductor(program, options, shared, folder, say)
         with _interruptible():
             found = conductor.run(meanwhile=count)
         report = seen[0].report
-        result = assemble.benchmark(
-            found, options, {"compiled": _crossings(report)}, time.monotonic() - began
-        )
+        result = assemble.benchmark(found, options, crossings, time.monotonic() - began)
         result = _with_kernels(result, found, options, folder)
     return replace(report, benchmark=to_dict(result)), result
 
@@ -97,6 +104,39 @@ def _interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _start_fixed_scan(program: Program, options: Options, folder: Path) -> subprocess.Popen[bytes] | None:
+    """The same short scan with the fixes, beside the first one; as a command, since a scan needs signals."""
+    if options.fixes is None:
+        return None
+    words = ["scan", "--quiet", "--fixes", options.fixes, "--steps", str(_COUNTED_STEPS)]
+    words += [
+        "--compile",
+        options.function or "auto",
+        "--output",
+        str(folder / "fixed.json"),
+        *program.command,
+    ]
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+    with (folder / "fixed.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "breakscope", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+
+
+def _read_fixed_scan(scan: subprocess.Popen[bytes], folder: Path, timeout_s: float) -> float | None:
+    try:
+        scan.wait(timeout_s)
+        return _crossings(schema.load(folder / "fixed.json"))
+    except (subprocess.TimeoutExpired, ReportError):
+        return None  # the arm's own failure will say why; without a scan its crossings are not known
+    finally:
+        scan.kill()
 
 
 def _crossings(report: Report) -> float | None:
