@@ -307,6 +307,44 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Signature:
+    """With what the outermost compiled call was called when a frame was compiled.
+
+    Attributes:
+        compile_id: of the frame; function: its name. A resumed or nested frame has the outermost call of
+            its own compile here.
+        entry: name of what was called: a function, or a module's class (``module``).
+        parameters: names of its parameters, without ``self``.
+        arguments: ``{"args": […], "kwargs": {…}}``; an argument maps its kind to what is known:
+            ``{"tensor": {"shape", "dtype", "device", "requires_grad"}}``, ``{"int": 3}``, ``{"list": […]}``,
+            ``{"same": "args[0]"}`` for a tensor that is passed again.
+        origins: for what the frame holds of the caller's objects, ``x`` or ``batch['text']``: which
+            argument it is, ``args[0]`` or ``kwargs['mask']``.
+        call: the calling expression.
+        training: the module's mode; None for a function.
+        grad, inference: whether gradients, and inference mode, were on.
+        autocast: device type and dtype of autocast, "cuda bfloat16"; None where it was off.
+    """
+
+    compile_id: str | None
+    function: str
+    entry: str
+    module: bool
+    entry_file: str | None
+    entry_line: int | None
+    parameters: tuple[str, ...]
+    arguments: dict[str, Any]
+    origins: dict[str, str]
+    call: Location | None
+    training: bool | None
+    grad: bool
+    inference: bool
+    autocast: str | None
+    step: int | None
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Compiled:
     """One thing that was given to torch.compile, and by whom."""
 
@@ -408,6 +446,7 @@ class Report:
     steps: tuple[Step, ...] = ()
     compiles: tuple[Compile, ...] = ()
     timing: Timing | None = None
+    signatures: tuple[Signature, ...] = ()
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The report as pandas tables: findings, regions, guards, skipped."""

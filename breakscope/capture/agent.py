@@ -21,15 +21,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from breakscope import overlay
 from breakscope.capture import events, targets
 from breakscope.capture.clock import Clock
 from breakscope.capture.events import Counters, Event, EventList, EventWriter
 from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
-from breakscope.child import imports
+from breakscope.child import imports, tracebacks
+from breakscope.child.tracebacks import PACKAGE
 from breakscope.diagnose.owners import owner_of
-
-PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
 
 
 def start(settings_text: str) -> None:
@@ -67,6 +67,8 @@ class Agent:
         self.start_event()
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
+        if self.settings.fixes is not None:
+            overlay.install(self.settings.fixes, self.settings.script)
         if self.settings.function is not None:
             targets.install(
                 targets.Target.parse(self.settings.function),
@@ -84,7 +86,7 @@ class Agent:
         """Hook torch, which has just been imported."""
         from breakscope.capture import dynamo
 
-        sys.excepthook = _without_our_frames(sys.excepthook)
+        sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
         self.dynamo = dynamo.TorchHooks(self)
         self.dynamo.install()
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)
@@ -232,32 +234,3 @@ def _calling_frame() -> types.FrameType | None:
             return frame
         frame = frame.f_back
     return None
-
-
-def _without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """``sys.excepthook`` that shows the script's traceback as it would be without us."""
-
-    def excepthook(
-        kind: type[BaseException], error: BaseException, _trace: types.TracebackType | None
-    ) -> None:
-        seen: set[int] = set()
-        link: BaseException | None = error
-        while link is not None and id(link) not in seen:
-            seen.add(id(link))
-            link.__traceback__ = _strip(link.__traceback__)
-            link = link.__cause__ or link.__context__
-        hook(kind, error, error.__traceback__)
-
-    return excepthook
-
-
-def _strip(trace: types.TracebackType | None) -> types.TracebackType | None:
-    kept = []
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(PACKAGE):
-            kept.append(trace)
-        trace = trace.tb_next
-    rest: types.TracebackType | None = None
-    for entry in reversed(kept):
-        rest = types.TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return rest

@@ -30,6 +30,7 @@ METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
 REGION = "region"  # a graph was compiled: ops, slot of its run counter
 SKIP = "skip"  # Dynamo gave up on a frame: code, slot of its call counter
 SITE = "site"  # a slot was given to a site's crossings
+SIGNATURE = "signature"  # with what the outermost compiled call was called, of which a compile came
 DEVICE = "device"  # tensors of a region live here: type, name, count
 CUDAGRAPHS = "cudagraphs"  # Inductor did without a CUDA graph: its own words
 FALLBACK = "fallback"  # ops of a region that Inductor has no kernel for

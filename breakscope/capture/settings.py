@@ -29,6 +29,7 @@ class Settings:
         seed: of torch's, Python's and numpy's generators, set once when torch is imported; None to leave
             them alone.
         outputs: folder that gets what the outermost compiled calls return; None to keep nothing.
+        fixes: folder of fixes that are applied to source as it is loaded (:mod:`breakscope.overlay`).
     """
 
     compile: str = "auto"
@@ -44,6 +45,7 @@ class Settings:
     cost: bool = True
     seed: int | None = None
     outputs: str | None = None
+    fixes: str | None = None
 
     def dumps(self) -> str:
         """For the child's environment."""

@@ -9,7 +9,7 @@ import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from breakscope.capture import compat, events, live_values
+from breakscope.capture import compat, events, live_values, signatures
 from breakscope.capture.frames import Compile, Frames, frame_fields
 from breakscope.diagnose import guards, records
 
@@ -160,6 +160,13 @@ class TraceHandler(logging.Handler):
         self._agent.emit(
             events.METRICS, cid=_cid(metadata), metrics=fields, frame=frame, counters=compat.counted()
         )
+        if compile_ is not None and "fail_type" not in fields:
+            self._agent.guarded(
+                "a compile lacks its arguments",
+                lambda: self._agent.emit(
+                    events.SIGNATURE, cid=_cid(metadata), frame=frame, **signatures.of_compile(compile_)
+                ),
+            )
 
     def break_from_graph(self, reason: Any, cid: str | None, compile_: Compile) -> None:
         """Report a break by what ``torch._dynamo.explain`` reads: the reason that a graph carries."""

@@ -12,6 +12,7 @@ from breakscope.diagnose import cost, intended, recompiles, records, refusals, s
 from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
+from breakscope.diagnose.signatures import signatures
 from breakscope.model import (
     Compiled,
     Counts,
@@ -79,6 +80,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
         compiles=compiles,
         timing=priced.timing,
+        signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
     )
 
 

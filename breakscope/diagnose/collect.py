@@ -22,6 +22,7 @@ _KEPT = {
     "device": "devices",
     "cudagraphs": "cudagraphs",
     "fallback": "fallbacks",
+    "signature": "signatures",
 }
 
 SLOT_STEPS = 0
@@ -136,6 +137,7 @@ class Collected:
     metrics: list[Event] = field(default_factory=list)
     compiled: list[Event] = field(default_factory=list)
     devices: list[Event] = field(default_factory=list)
+    signatures: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     start: Event | None = None
