@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib
 import os
 import random
 import socket
@@ -13,6 +12,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from breakscope import overlay
 from breakscope.bench.plan import ArmSettings
 from breakscope.bench.wire import Channel
 from breakscope.capture import targets
@@ -31,7 +31,7 @@ def start(settings_text: str) -> None:
     channel = Channel(socket.socket(fileno=settings.channel))
     arm = _Arm(settings, channel, began)
     if settings.fixes is not None:
-        importlib.import_module("breakscope.overlay").install(settings.fixes, settings.script)
+        overlay.install(settings.fixes, settings.script)
     if settings.function is not None:
         target = targets.Target.parse(settings.function)
         targets.install(target, settings.script, arm.measure_function, arm.no_such_function)

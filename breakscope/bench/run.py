@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from breakscope import schema
+from breakscope import overlay
 from breakscope.bench import assemble
+from breakscope.bench import count as counting
 from breakscope.bench.conduct import Conducted, Conductor
 from breakscope.bench.plan import ArmSettings, Options
 from breakscope.benchmark import Benchmark, to_dict
@@ -25,7 +23,7 @@ from breakscope.capture.settings import Settings
 from breakscope.child import launch
 from breakscope.child.launch import Program
 from breakscope.child.program import check_torch, project_roots
-from breakscope.errors import ReportError, UsageError
+from breakscope.errors import UsageError
 from breakscope.model import Report
 
 _COUNTED_STEPS = 6
@@ -46,8 +44,8 @@ def bench(
     check_torch()
     settings = Settings(compile=options.function or "auto", steps=_COUNTED_STEPS, seed=options.seed)
     check_target(program, settings)
-    if options.fixes is not None and not Path(options.fixes).is_dir():
-        raise UsageError(f"--fixes: there is no folder {options.fixes}")
+    if options.fixes is not None and not (Path(options.fixes) / overlay.MANIFEST).is_file():
+        raise UsageError(f"--fixes: {options.fixes} holds no fixes; breakscope fix writes such a folder")
     began = time.monotonic()
     with launch.workspace(beside) as folder:
         shared = ArmSettings(
@@ -70,17 +68,19 @@ def bench(
 
         def count() -> None:
             say("counting crossings")
-            fixed = _start_fixed_scan(program, options, folder)
-            (folder / "scan").mkdir()
-            with (folder / "scan" / "log").open("wb") as log:
-                seen.append(
-                    observe(program, settings, folder / "scan", options.timeout_s, stdout=log.fileno())
-                )
-            if seen[0].ended.status == "interrupted":
-                raise KeyboardInterrupt
+            fixed = None
+            if options.fixes is not None:
+                fixed_settings = replace(settings, fixes=options.fixes)
+                fixed = counting.start(program, fixed_settings, folder / "fixed", options.timeout_s)
+            try:
+                seen.append(_scan(program, settings, folder / "scan", options.timeout_s))
+                if fixed is not None:
+                    fixed_report = counting.finish(fixed, folder / "fixed")
+                    crossings["fixed"] = None if fixed_report is None else _crossings(fixed_report)
+            finally:
+                if fixed is not None:
+                    fixed.terminate()  # which it passes on to its script
             crossings["compiled"] = _crossings(seen[0].report)
-            if fixed is not None:
-                crossings["fixed"] = _read_fixed_scan(fixed, folder, options.timeout_s)
 
         conductor = Conductor(program, options, shared, folder, say)
         with _interruptible():
@@ -89,6 +89,15 @@ def bench(
         result = assemble.benchmark(found, options, crossings, time.monotonic() - began)
         result = _with_kernels(result, found, options, folder)
     return replace(report, benchmark=to_dict(result)), result
+
+
+def _scan(program: Program, settings: Settings, folder: Path, timeout_s: float) -> Observed:
+    folder.mkdir()
+    with (folder / "log").open("wb") as log:
+        seen = observe(program, settings, folder, timeout_s, stdout=log.fileno())
+    if seen.ended.status == "interrupted":
+        raise KeyboardInterrupt
+    return seen
 
 
 @contextmanager
@@ -104,39 +113,6 @@ def _interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _start_fixed_scan(program: Program, options: Options, folder: Path) -> subprocess.Popen[bytes] | None:
-    """The same short scan with the fixes, beside the first one; as a command, since a scan needs signals."""
-    if options.fixes is None:
-        return None
-    words = ["scan", "--quiet", "--fixes", options.fixes, "--steps", str(_COUNTED_STEPS)]
-    words += [
-        "--compile",
-        options.function or "auto",
-        "--output",
-        str(folder / "fixed.json"),
-        *program.command,
-    ]
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
-    with (folder / "fixed.log").open("wb") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "breakscope", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-
-
-def _read_fixed_scan(scan: subprocess.Popen[bytes], folder: Path, timeout_s: float) -> float | None:
-    try:
-        scan.wait(timeout_s)
-        return _crossings(schema.load(folder / "fixed.json"))
-    except (subprocess.TimeoutExpired, ReportError):
-        return None  # the arm's own failure will say why; without a scan its crossings are not known
-    finally:
-        scan.kill()
 
 
 def _crossings(report: Report) -> float | None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import signal
 import subprocess
 import sys
+import textwrap
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from scanning import clean_environment
+from scanning import clean_environment, command
+
+from breakscope import overlay
 
 NET = """
 import torch
@@ -234,3 +241,75 @@ def test_kernels_of_a_cpu_and_their_scripts(bench: Callable[..., Any]) -> None:
     graph = next(text for name, text in said.items() if name.startswith("arm1_graph"))
     error = float(graph.partition("relative difference ")[2].split()[0])
     assert error < 1e-5
+
+
+@pytest.mark.slow
+def test_fixes_are_an_arm_of_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
+    script = textwrap.dedent(EVAL)
+    old = "        if y.sum() > 1e9:\n            y = y * 2\n"
+    new = "        y = torch.where(y.sum() > 1e9, y * 2, y)\n"
+    start = script.index(old)
+    fix = {
+        "module": None,
+        "file": str(tmp_path / "script.py"),
+        "sha256": hashlib.sha256(script.encode()).hexdigest(),
+        "edits": [[start, start + len(old), new]],
+    }
+    (tmp_path / "fixes").mkdir()
+    manifest = {"version": overlay.VERSION, "config": {}, "files": [fix]}
+    (tmp_path / "fixes" / overlay.MANIFEST).write_text(json.dumps(manifest))
+    done = bench(script, "--fixes", "fixes", "--backend", "aot_eager", "--processes", "1", "--steps", "20")
+    assert done.exit_code == 0, done.stderr
+    eager, compiled, fixed = done.benchmark.arms
+    assert (compiled.graphs, compiled.crossings_per_step) == (2, 1.0)
+    assert (fixed.graphs, fixed.crossings_per_step) == (1, 0.0)
+    assert fixed.outputs is not None
+    assert (fixed.outputs.status, fixed.outputs.error) == ("same", 0.0)
+    pairs = [(one.arm, one.base) for one in done.benchmark.verdicts]
+    assert pairs == [("compiled", "eager"), ("fixed", "eager"), ("fixed", "compiled")]
+    assert (tmp_path / "script.py").read_text() == script
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_the_benchmark_ends_its_arms(tmp_path: Path, number: signal.Signals) -> None:
+    script = f"""
+import os, pathlib, sys, time
+pathlib.Path(f"pid-{{os.getpid()}}").touch()
+import torch
+{NET.replace("import torch", "")}
+net = Net()
+net(torch.randn(4, 32))
+time.sleep(600)
+"""
+    (tmp_path / "script.py").write_text(script)
+    running = subprocess.Popen(
+        command("bench", "--processes", "1", "--backend", "eager", "script.py"),
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def pids() -> set[int]:
+        return {int(path.name.partition("-")[2]) for path in tmp_path.glob("pid-*")}
+
+    until(lambda: len(pids()) == 3)  # the scan and two arms
+    running.send_signal(number)
+    assert running.wait(60) == 130
+    until(lambda: not any(alive(pid) for pid in pids()))
+    assert not list((tmp_path / ".breakscope").glob(".run-*"))
+
+
+def until(condition: Callable[[], bool], limit_s: float = 60) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.1)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -26,7 +26,7 @@ SCRIPT = "raise SystemExit('the script ran')"
         (("--device", "gpu"), "--device is cpu or cuda:N, not 'gpu'"),
         (("--device", "cuda:x"), "--device is cpu or cuda:N, not 'cuda:x'"),
         (("--export", "out"), "--export needs --kernels"),
-        (("--fixes", "nowhere"), "--fixes: there is no folder"),
+        (("--fixes", "nowhere"), "holds no fixes"),
         (("--steps", "0"), "--steps"),
         (("--processes", "99"), "--processes"),
         (("--budget", "nothing.json"), "nothing.json"),
