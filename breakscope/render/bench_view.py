@@ -94,8 +94,8 @@ def _sentences(benchmark: Benchmark) -> list[str]:
     if chosen is None:
         return []
     if chosen.arm is None:
-        return [f"for {chosen.horizon:,} steps: {chosen.why}"]
-    return [f"for {chosen.horizon:,} steps use {chosen.arm}: {chosen.why}"]
+        return [chosen.why]
+    return [f"use {chosen.arm}: {chosen.why}"]
 
 
 def _facts(benchmark: Benchmark) -> list[tuple[str, str]]:

@@ -260,7 +260,7 @@ def test_fixes_are_an_arm_of_their_own(bench: Callable[..., Any], tmp_path: Path
     (tmp_path / "fixes" / overlay.MANIFEST).write_text(json.dumps(manifest))
     done = bench(script, "--fixes", "fixes", "--backend", "aot_eager", "--processes", "1", "--steps", "20")
     assert done.exit_code == 0, done.stderr
-    eager, compiled, fixed = done.benchmark.arms
+    _, compiled, fixed = done.benchmark.arms
     assert (compiled.graphs, compiled.crossings_per_step) == (2, 1.0)
     assert (fixed.graphs, fixed.crossings_per_step) == (1, 0.0)
     assert fixed.outputs is not None

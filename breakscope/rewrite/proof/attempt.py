@@ -96,7 +96,9 @@ def attempt(
         shown = [*((f"argument{i or ''}", call) for i, call in enumerate(calls))]
         shown += [("state", root) for root in roots]
         entries, floating = picture.take([*shown, *results], originals)
-        gradients, failed = _gradients(floating, copies) if conditions.gradients and not raised else ([], None)
+        gradients, failed = (
+            _gradients(floating, copies) if conditions.gradients and not raised else ([], None)
+        )
         return Outcome(entries, raised, watched.text, watched.randomness, gradients, failed)
     finally:
         world.restore()
@@ -160,9 +162,7 @@ def compare(old: Outcome, new: Outcome, tolerance: float) -> Difference | None:
     return None
 
 
-def _compare_gradient(
-    name: str, old: torch.Tensor | None, new: torch.Tensor | None
-) -> Difference | None:
+def _compare_gradient(name: str, old: torch.Tensor | None, new: torch.Tensor | None) -> Difference | None:
     if old is None or new is None:
         if old is new:
             return None

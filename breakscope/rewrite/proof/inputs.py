@@ -15,7 +15,9 @@ _MOST_ALONE = 6
 _MOST_SIZES = 6
 
 
-def values(given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool) -> Iterator[Conditions]:
+def values(
+    given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool
+) -> Iterator[Conditions]:
     """Other values for the tensors that a function is given: all of them at once, then one alone."""
     change = to(torch.float64) if gradients else torch.clone
     fills = [*_EDGES, *_around(sorted(set(constants), key=abs)[:8])]
@@ -82,9 +84,11 @@ def _only(index: int, fill: Fill, given: list[torch.Tensor]) -> None:
 def _apply(fill: Fill, tensor: torch.Tensor) -> None:
     if tensor.numel() and not tensor.is_complex():
         # Not through .data or detach(): an inner tensor of a graph keeps its place in it.
-        fill(torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
-            tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
-        ))
+        fill(
+            torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
+                tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
+            )
+        )
 
 
 def _constant(value: float, tensor: torch.Tensor) -> None:
@@ -162,7 +166,11 @@ _ALONE = tuple(
 def _around(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
     """The numbers in the code, and what lies beside them."""
     for constant in constants:
-        for name, value in ((constant, constant), ("above", constant * 1.5 + 1), ("below", constant * 0.5 - 1)):
+        for name, value in (
+            (constant, constant),
+            ("above", constant * 1.5 + 1),
+            ("below", constant * 0.5 - 1),
+        ):
             label = f"all {value:g}" if name is constant else f"all {value:g}, {name} {constant:g}"
             yield label, partial(_constant, value)
 

@@ -106,7 +106,9 @@ class Session:
 
     # -- one call --------------------------------------------------------------------------------
 
-    def examine(self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def examine(
+        self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         """Compare the forms on one call of the script, unless it is like one that was compared."""
         self.calls += 1
         if self.mismatch or self.trouble or self.captured >= MAX_CAPTURED:
@@ -133,7 +135,9 @@ class Session:
         here: Call = (args, kwargs)
         old, new = forms["watched"], forms["new"]
         bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
-        self.notes.update({f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque})
+        self.notes.update(
+            {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
+        )
         plain = Conditions("the script's own arguments")
         first, second = bench.run("watched", plain), bench.run("watched", plain)
         unstable = compare(first, second, 0.0)
@@ -182,9 +186,7 @@ class Session:
                 if not self._agree(bench, conditions, kind, skip_raising=skip_raising):
                     return
 
-    def _agree(
-        self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False
-    ) -> bool:
+    def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
 
         Args:
@@ -249,7 +251,12 @@ class Session:
             "kinds": dict(self.kinds),
             "max_difference": self.max_difference,
             "conditions": [
-                {"text": one.text, "of_tensor": one.of_tensor, "true": one.taken[True], "false": one.taken[False]}
+                {
+                    "text": one.text,
+                    "of_tensor": one.of_tensor,
+                    "true": one.taken[True],
+                    "false": one.taken[False],
+                }
                 for one in self.conditions
             ],
             "mismatch": self.mismatch,
