@@ -9,6 +9,7 @@ bench     one benchmark of each model, with --kernels: arms, accounted device ti
 again     the same once more: do the two agree within the intervals that they claim?
 events    the same calls timed with CUDA events in a script of its own: do the steps agree within 5%?
 ceilings  a plain large copy and the best cuBLAS product against the ceilings that bench reports
+own       does torch's own benchmark_all_kernels get through the first model?
 ncu       Nsight Compute's time of up to five exported kernels against the time alone that bench reports
 
 A part that fails is in the summary with its traceback; one for which the time was out says so.
@@ -32,7 +33,7 @@ from typing import Any
 
 from gpu_models import SCRIPTS
 
-PARTS = ("bench", "again", "events", "ceilings", "ncu")
+PARTS = ("bench", "again", "events", "ceilings", "ncu", "own")
 
 EVENTS = """
 import json, statistics, sys, torch
@@ -61,6 +62,22 @@ for mode in sys.argv[2].split(","):
         torch.cuda.synchronize()
     found[mode] = statistics.median(a.elapsed_time(b) for a, b in pairs)
 print(json.dumps(found))
+"""
+
+# What torch's own tool says of the same model's kernels, if it gets that far.
+OWN = """
+import os, sys
+os.environ["TORCHINDUCTOR_BENCHMARK_KERNEL"] = "1"
+import torch
+source = open(sys.argv[1]).read()
+namespace = {}
+exec(source.partition("\\nwith torch.no_grad():\\n    for")[0], namespace)
+call = source.partition("        model(")[2].partition(")\\n")[0]
+model = torch.compile(namespace["model"])
+with torch.no_grad():
+    eval(f"lambda model: model({call})", namespace)(model)
+from torch._inductor.wrapper_benchmark import benchmark_all_kernels
+benchmark_all_kernels("model", None)
 """
 
 CEILINGS = """
@@ -191,6 +208,16 @@ class Run:
         }
         good = all(abs(row["ratio"] - 1) <= 0.05 for row in rows.values())
         return {"arms": rows, "all_within_5_percent": good}
+
+    def own(self, model: str) -> dict[str, Any]:
+        program = self.out / "own.py"
+        program.write_text(OWN)
+        words = [sys.executable, str(program), str(self.out / f"{model}.py")]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=self.left(), check=False)
+        (self.out / f"own-{model}.log").write_text(f"{done.stdout}\n---\n{done.stderr}")
+        lines = [line for line in done.stdout.splitlines() if "ms" in line]
+        last = done.stderr.strip().splitlines()[-1:] if done.returncode else []
+        return {"exit_code": done.returncode, "kernels_listed": len(lines), "error": last}
 
     def ceilings(self) -> dict[str, Any]:
         text = self.command([sys.executable, "-c", CEILINGS], "ceilings")
@@ -330,6 +357,8 @@ def main() -> int:
         run.part("ceilings", 15, run.ceilings)
     if "ncu" in parts:
         run.part(f"ncu {models[0]}", 30, lambda: run.ncu(models[0]))
+    if "own" in parts and "no_grad" in SCRIPTS[models[0]]:
+        run.part(f"own {models[0]}", 30, lambda: run.own(models[0]))
     for model in [one for one in models if "no_grad" in SCRIPTS[one]]:
         if "events" in parts:
             run.part(f"events {model}", 40, lambda model=model: run.events(model))
