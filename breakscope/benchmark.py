@@ -216,9 +216,10 @@ class Kernel:
             device time.
         alone_us: one call, run alone on fresh inputs of the same shape and stride with the L2 cache flushed;
             alone_why: why that was not measured.
-        bytes, flops: of one call; bytes_how: where the number is from.
-        bandwidth: GB/s of one call alone, else in the step; tflops: TFLOP/s likewise; bandwidth_share,
-            tflops_share: of this device's measured ceiling.
+        op_kernels: kernels that its op launches, this one included; op_alone_us: all of them alone.
+        bytes, flops: of one call of the op; bytes_how: where the number is from.
+        bandwidth: GB/s of one call alone, else in the step; tflops: TFLOP/s likewise; of an op of several
+            kernels, over all of them. bandwidth_share, tflops_share: of this device's measured ceiling.
         give_back_us: time a step that would be gone if it ran at the ceiling.
         op: ATen op or ops that it does; inputs: their shapes, strides and dtypes; sources: source lines;
             nodes: FX nodes it came from.
@@ -251,6 +252,8 @@ class Kernel:
     sources: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     exported: str | None = None
+    op_kernels: int = 1
+    op_alone_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

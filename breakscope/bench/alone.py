@@ -196,17 +196,15 @@ class _GpuRunner:
 
         launches = trace.device_launches(exported(self._profile, self._folder))
         for number, record in enumerate(self._added):
-            mine = [
-                one.us
-                for one in launches
-                if one.marker == number
-                and (one.name, list(one.grid), list(one.block))
-                == (record["name"], record["grid"], record["block"])
-            ]
-            if mine:
-                record["alone_us"] = statistics.median(mine)
-            else:
+            ours = [one for one in launches if one.marker == number]
+            key = (record["name"], tuple(record["grid"]), tuple(record["block"]))
+            mine = [one.us for one in ours if one.key == key]
+            if not mine:
                 record["alone_why"] = "run again, its op chose another kernel"
+                continue
+            record["alone_us"] = statistics.median(mine)
+            record["op_kernels"] = round(len(ours) / _REPEATS)
+            record["op_alone_us"] = sum(one.us for one in ours) / _REPEATS
 
 
 class _CpuRunner:

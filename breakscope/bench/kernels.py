@@ -132,6 +132,8 @@ def _kernel(
         spills=detail.get("spills"),
         shared_bytes=detail.get("shared") if detail.get("shared") is not None else base.shared_bytes,
         config=detail.get("config"),
+        op_kernels=detail.get("op_kernels", 1),
+        op_alone_us=detail.get("op_alone_us"),
         op=detail.get("op") or base.op,
         inputs=tuple(detail.get("inputs", ())),
         sources=tuple(detail.get("sources", ())),
@@ -168,8 +170,10 @@ def _unknown(arm: Arm) -> str:
 def judged(kernel: Kernel, measured: Sequence[Ceiling]) -> Kernel:
     """The kernel with its rates, their shares of the ceilings, what bounds it and what it could give back."""
     alone = kernel.alone_us
-    per_call = alone if alone is not None else kernel.step_us / kernel.calls if kernel.calls else None
-    if not per_call:
+    whole = kernel.op_alone_us if kernel.op_kernels > 1 else None  # bytes and FLOPs are the op's
+    in_step = kernel.step_us / kernel.calls if kernel.calls else None
+    per_call = whole or alone or in_step
+    if not per_call or (kernel.op_kernels > 1 and whole is None):
         return kernel
     copy = _best(measured, "copy", None)
     matmul = _best(measured, "matmul", _dtype(kernel))
@@ -178,7 +182,8 @@ def judged(kernel: Kernel, measured: Sequence[Ceiling]) -> Kernel:
     memory_share = None if bandwidth is None or copy is None else bandwidth / (copy * 1e3)
     compute_share = None if tflops is None or matmul is None else tflops / matmul
     shortest = _best(measured, "launch", None)
-    floors = [] if kernel.bytes is None and kernel.flops is None else [shortest or 0.0]
+    known = kernel.bytes is not None or kernel.flops is not None
+    floors = [(shortest or 0.0) * kernel.op_kernels] if known else []
     if kernel.bytes is not None and copy is not None:
         floors.append(kernel.bytes / copy / 1e6)
     if kernel.flops is not None and matmul is not None:
@@ -186,14 +191,16 @@ def judged(kernel: Kernel, measured: Sequence[Ceiling]) -> Kernel:
     give_back = None
     if floors and alone is not None:
         # From the time alone, with cold caches: in the step a kernel may beat the memory's ceiling out of L2.
-        give_back = max(0.0, min(alone, kernel.step_us / kernel.calls) - max(floors)) * kernel.calls
+        # Of an op of several kernels, each has its share of what the op could give back.
+        own = min(alone, in_step if in_step is not None else alone)
+        give_back = own * max(0.0, 1 - max(floors) * (alone / per_call) / own) * kernel.calls if own else 0.0
     return replace(
         kernel,
         bandwidth=bandwidth,
         tflops=tflops,
         bandwidth_share=memory_share,
         tflops_share=compute_share,
-        bound=_bound(per_call, memory_share, compute_share, shortest),
+        bound=_bound(per_call / kernel.op_kernels, memory_share, compute_share, shortest),
         give_back_us=give_back,
     )
 

@@ -119,6 +119,17 @@ def test_a_product_is_held_against_the_rate_of_its_dtype() -> None:
     assert other.tflops_share is None  # that rate was not measured
 
 
+def test_an_op_of_two_kernels_has_one_rate_for_both() -> None:
+    main = replace(MATMUL, op_kernels=2, op_alone_us=25.0)  # 20 us of its own, 5 us of the one that adds up
+    found = judged(main, CEILINGS)
+    assert found.tflops == pytest.approx(9_663_676_416 / 25.0 / 1e6)
+    floor = 9_663_676_416 / 700e6
+    assert found.give_back_us == pytest.approx(12 * (20 - floor * 20 / 25))
+    rest = judged(replace(main, alone_us=5.0, step_us=60.0), CEILINGS)
+    assert found.give_back_us + rest.give_back_us == pytest.approx(12 * (25 - floor))
+    assert judged(replace(main, op_alone_us=None), CEILINGS).tflops is None
+
+
 def test_a_kernel_too_short_to_matter_is_bound_by_its_launch() -> None:
     tiny = judged(replace(TRITON, alone_us=2.0, step_us=12.0, bytes=1_000), CEILINGS)
     assert tiny.bound == "launch"
