@@ -111,6 +111,7 @@ def _record(
     origin = where.get(one.name)
     if origin is not None:
         record["nodes"] = list(origin.nodes)
+        record["fragment"] = list(origin.fragment)
         record["op"] = ", ".join(origin.ops) or one.name
         record["sources"] = list(dict.fromkeys(line for node in origin.nodes for line in lines.get(node, ())))
     return record

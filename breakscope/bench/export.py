@@ -17,6 +17,7 @@ import torch
 from breakscope.bench import arm_compat
 from breakscope.bench.attribution import Attribution, Done
 from breakscope.bench.export_text import FOOT, GRAPH, HEAD, KERNEL
+from breakscope.bench.fragments import fragment
 from breakscope.bench.graphs import RecordedGraph, recorded_graphs
 from breakscope.bench.specs import Spec
 
@@ -68,6 +69,7 @@ def _kernel(one: Done, record: dict[str, Any], path: Path) -> str | None:
         HEAD.format(what=f"The kernel {record['name']}, as a step of a compiled script launched it")
         + KERNEL.format(
             definition=definition,
+            eager=_eager(record),
             arguments=text,
             values=f"{path.stem}.pt" if values else "",
             checks=one.kind == "op",
@@ -76,6 +78,14 @@ def _kernel(one: Done, record: dict[str, Any], path: Path) -> str | None:
         )
         + FOOT
     )
+
+
+def _eager(record: dict[str, Any]) -> str:
+    """What the kernel computes, as eager code; a kernel that is an ATen op is its own."""
+    found = fragment(record.get("fragment", ()))
+    if found is None:
+        return "READS = []\neager = None"
+    return f"{found.source}\n\n\nREADS = {list(found.inputs)!r}"
 
 
 class _Arguments:

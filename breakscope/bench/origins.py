@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _DEFINITION = re.compile(r"^(\w+) = async_compile\.(?:triton|cpp_pybinding|cpp|multi_kernel)\b", re.MULTILINE)
 _NODES = re.compile(r"Topologically Sorted Source Nodes: \[([^\]]*)\]")
 _OPS = re.compile(r"Original ATen: \[([^\]]*)\]")
+_FRAGMENT = "# Graph fragment:"
 _MOST_COMMENT_LINES = 400
 
 
@@ -18,11 +19,13 @@ class Origin:
 
     Attributes:
         nodes: names of the nodes in Dynamo's graph; ops: ATen ops; file: the generated module.
+        fragment: lines of the graph fragment that it computes, without the comment's marks.
     """
 
     nodes: tuple[str, ...]
     ops: tuple[str, ...]
     file: str
+    fragment: tuple[str, ...] = ()
 
 
 def origins(sources: Iterable[tuple[str, str]]) -> dict[str, Origin]:
@@ -31,7 +34,7 @@ def origins(sources: Iterable[tuple[str, str]]) -> dict[str, Origin]:
     for file, text in sources:
         for match in _DEFINITION.finditer(text):
             comment = _comment_before(text, match.start())
-            found[match[1]] = Origin(_names(_NODES, comment), _names(_OPS, comment), file)
+            found[match[1]] = Origin(_names(_NODES, comment), _names(_OPS, comment), file, _fragment(comment))
     return found
 
 
@@ -43,6 +46,12 @@ def _comment_before(text: str, position: int) -> str:
             break
         comment.append(line)
     return "\n".join(reversed(comment))
+
+
+def _fragment(comment: str) -> tuple[str, ...]:
+    _, found, rest = comment.partition(_FRAGMENT)
+    lines = (line.lstrip("#").strip() for line in rest.splitlines())
+    return tuple(line for line in lines if line) if found else ()
 
 
 def _names(pattern: re.Pattern[str], comment: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from bench_samples import CEILINGS, MATMUL, TRITON
 
 from breakscope.bench import trace
 from breakscope.bench.advice import advise
+from breakscope.bench.fragments import fragment
 from breakscope.bench.kernels import judged
 from breakscope.bench.origins import origins
 from breakscope.benchmark import KernelTable
@@ -174,6 +175,50 @@ triton_poi_fused_add_relu_0 = async_compile.triton('triton_poi_fused_add_relu_0'
 cpp_fused_sum_1 = async_compile.cpp_pybinding(['float*'], r'''
 ''')
 """
+
+
+FRAGMENT = """
+# Topologically Sorted Source Nodes: [y], Original ATen: [aten.addmm, aten.gelu]
+# Source node to ATen node mapping:
+#   y => add, mul
+# Graph fragment:
+#   %mm : Tensor "f32[4, 8][8, 1]cpu" = PlaceHolder[target=mm]
+#   %arg1_1 : Tensor "f32[8][1]cpu" = PlaceHolder[target=arg1_1]
+#   %add : Tensor "f32[4, 8][8, 1]cpu"[num_users=2] = call_function[target=torch.ops.aten.add.Tensor](args = (%mm, %arg1_1), kwargs = {})
+#   %sum_1 : Tensor "f32[4][1]cpu"[num_users=1] = call_function[target=torch.ops.aten.sum.dim_IntList](args = (%add, [1]), kwargs = {dtype: torch.float32})
+#   return %add,%sum_1
+triton_red_0 = async_compile.triton('triton_red_0', \'\'\'
+\'\'\')
+"""
+
+
+def test_a_graph_fragment_becomes_eager_code() -> None:
+    import torch
+
+    found = fragment(origins([("out.py", FRAGMENT)])["triton_red_0"].fragment)
+    assert found is not None
+    assert found.inputs == (((4, 8), (8, 1)), ((8,), (1,)))
+    namespace: dict[str, Any] = {"torch": torch}
+    exec(found.source, namespace)
+    x, bias = torch.randn(4, 8), torch.randn(8)
+    total, sums = namespace["eager"](x, bias)
+    assert torch.equal(total, x + bias)
+    assert torch.equal(sums, (x + bias).sum(1))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%c : [num_users=1] = call_module[target=sub](args = (%mm,), kwargs = {})",
+        "%c : [num_users=1] = call_function[target=os.system](args = (%mm,), kwargs = {})",
+        "%c : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%gone, 1), kwargs = {})",
+        "%c : [num_users=1] = call_function[target=torch.ops.aten.div.Tensor_mode](args = (%mm, 2), kwargs = {rounding_mode: trunc})",
+    ],
+)
+def test_what_is_not_understood_makes_no_code(line: str) -> None:
+    lines = origins([("out.py", FRAGMENT)])["triton_red_0"].fragment
+    assert fragment((*lines[:-1], line, lines[-1])) is None
+    assert fragment(()) is None
 
 
 def test_the_comment_above_a_kernel_says_where_it_comes_from() -> None:
