@@ -18,6 +18,7 @@ def _version(wanted: bool) -> None:
 def command() -> Any:
     """The click command that holds every command of ours."""
     from breakscope.cli import (
+        bench,
         check,
         config,
         diff,
@@ -50,7 +51,7 @@ def command() -> Any:
         pass
 
     for module in (
-        scan, import_traces, report, check, remedy, diff, merge, explain, lint, show, config, schema,
+        scan, import_traces, report, check, remedy, bench, diff, merge, explain, lint, show, config, schema,
     ):  # fmt: skip
         module.add(app)
     group: Any = typer.main.get_command(app)

@@ -144,7 +144,7 @@ def _regions(
     region_ms: Mapping[int, float],
 ) -> tuple[Region, ...]:
     regions = []
-    buckets: dict[str | None, list[int]] = {}
+    buckets: dict[str | None, list[int | None]] = {}
     for event in found.regions:
         if event.split is not None:
             buckets.setdefault(event.compile_id, []).append(event.slot)

@@ -11,8 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from breakscope import benchmark
 from breakscope.model import FindingKind, Report
-from breakscope.render import terminal_view
+from breakscope.render import bench_terminal, terminal_view
 from breakscope.render.excerpt import excerpt
 from breakscope.render.terminal_finding import Detail, Group, Place
 from breakscope.render.terminal_view import View
@@ -64,7 +65,11 @@ def render_view(
     lines = layout.screen(view, next_steps)
     for line in lines:
         line.rstrip()
-    return _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)
+    text = _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)
+    measured = benchmark.from_dict(report.benchmark)
+    if measured is not None:
+        text += "\n" + bench_terminal.render(measured, width=layout.width, color=color)
+    return text
 
 
 def _ansi(lines: Iterable[Text]) -> str:
