@@ -53,23 +53,26 @@ def render(
         next_steps: (command, what it does) lines for the end.
     """
     view = terminal_view.build(report, limit=limit, all=all, root=root)
-    return render_view(view, width=width, color=color, next_steps=next_steps)
+    text = render_view(view, width=width, color=color, next_steps=next_steps)
+    measured = benchmark.from_dict(report.benchmark)
+    if measured is None:
+        return text
+    return text + "\n" + bench_terminal.render(measured, width=_width(width), color=color)
 
 
 def render_view(
     view: View, *, width: int | None, color: bool, next_steps: Sequence[tuple[str, str]] = ()
 ) -> str:
     """A view that is ready, laid out as :func:`render` does."""
-    columns = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    layout = _Layout(max(_NARROWEST, min(columns, _WIDEST)))
-    lines = layout.screen(view, next_steps)
+    lines = _Layout(_width(width)).screen(view, next_steps)
     for line in lines:
         line.rstrip()
-    text = _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)
-    measured = benchmark.from_dict(report.benchmark)
-    if measured is not None:
-        text += "\n" + bench_terminal.render(measured, width=layout.width, color=color)
-    return text
+    return _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)
+
+
+def _width(asked: int | None) -> int:
+    columns = shutil.get_terminal_size((80, 24)).columns if asked is None else asked
+    return max(_NARROWEST, min(columns, _WIDEST))
 
 
 def _ansi(lines: Iterable[Text]) -> str:
