@@ -10,13 +10,15 @@ from breakscope.rewrite.layout import Layout, indented
 from breakscope.rewrite.returns import Returns
 from breakscope.rewrite.rule import Rewrite, Site
 from breakscope.rewrite.values import Unsafe, Value
-from breakscope.rewrite.where import Branches, finish
+from breakscope.rewrite.where import Branches, finish, scalar_choice
 
 
 def outermost_first(site: Site) -> list[ast.If]:
     """The ``if`` statements whose condition holds the site, or whose branch does and is a tensor's too."""
     found: list[ast.If] = []
     node: ast.AST = site.node
+    if isinstance(node, ast.If):  # Dynamo names the whole statement where the test begins with `not`
+        node = node.test
     in_test = False
     while node is not site.function:
         parent = site.parents[node]
@@ -55,6 +57,7 @@ class _Attempt:
     """One rendering, with the condition under a name of its own or inside the only ``torch.where``."""
 
     def __init__(self, site: Site, top: ast.If, column: int, *, name: bool) -> None:
+        self.top = top
         self.branches = Branches(site, top)
         self.condition = split(site, self.branches.evaluate, top.test)
         if self.condition.static:
@@ -70,7 +73,7 @@ class _Attempt:
         if top.orelse and not self.condition.static:
             other = f"~{mask}" if name or self.condition.atom else f"~({mask})"
             self.lines += else_comments(self.branches, top)
-            self.lines += self.branches.render(top.orelse, other, column, first=False)
+            self.lines += self.branches.render(top.orelse, other, column)
         elif top.orelse:
             raise Unsafe("Python decides a part of the condition, and there is an `else`")
         self.uses = len(re.findall(rf"\b{mask}\b", "\n".join(self.lines[1:]))) if name else 0
@@ -96,6 +99,7 @@ class _Attempt:
             below = node.orelse[0]
             inner = split(branches.site, branches.evaluate, below.test, ran=False)
             text, other, more = self._value(below, inner, name, indent + branches.layout.unit)
+            more = [*branches.layout.comments(node.orelse, 0), *more]
         elif node.orelse:
             one, more = _single(branches, node.orelse)
             other = branches.evaluate(one)
@@ -105,10 +109,14 @@ class _Attempt:
             if current is None:
                 raise Unsafe(f"`{name}` may have no value here")
             text, other, more = name, current, []
-        value = branches.choose(then_value, other, name)
+        if then_value.kind == other.kind == "scalar":
+            value = scalar_choice(branches.site, self.top, name, then_value, other)
+        else:
+            value = branches.choose(then_value, other, name)
         written = branches.layout.value(then, node.body[0].col_offset)
         where = branches.where(condition.text, written, text, indent)
-        return where, value, [*branches.layout.header_comments(node), *comments, *more]
+        header = branches.layout.header_comments(node) if node is not self.top else []
+        return where, value, [*header, *comments, *more]
 
 
 def _only_target(top: ast.If) -> ast.Name | None:

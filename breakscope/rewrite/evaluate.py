@@ -30,11 +30,13 @@ class Evaluator:
     Attributes:
         names: what is known of names that were bound since ``statement`` began; all others are as the
             recording run saw them there.
+        not_none: names and attributes that are not None here, because a condition says so.
     """
 
     def __init__(self, site: Site, statement: ast.stmt) -> None:
         self.site = site
         self.names: dict[str, Value] = {}
+        self.not_none: set[str] = set()
         self._entry = site.evidence.entry.get(site.span(statement), {})
 
     def __call__(self, node: ast.expr) -> Value:
@@ -56,10 +58,12 @@ class Evaluator:
     def _name(self, node: ast.Name) -> Value:
         if node.id in self.names:
             return self.names[node.id]
-        return self._stored(node, node.id)
+        return self._stored(node.id)
 
-    def _stored(self, node: ast.expr, path: str) -> Value:
+    def _stored(self, path: str) -> Value:
         seen = self._entry.get(path)
+        if seen is not None and path in self.not_none:
+            seen = replace(seen, kinds=seen.kinds - {"None"}, values=tuple(v for v in seen.values if v is not None))
         if seen is None:
             raise Unsafe(f"`{path}` was not seen in the recorded run")
         value = from_seen(seen, path, self.site.evidence.grad)
@@ -81,7 +85,7 @@ class Evaluator:
         root = _root(node)
         if root is None or root in self.names or ast.unparse(node) not in self._entry:
             return self._tensor_attribute(self(node.value), node)
-        return self._stored(node, ast.unparse(node))
+        return self._stored(ast.unparse(node))
 
     def _tensor_attribute(self, base: Value, node: ast.Attribute) -> Value:
         if base.kind != "tensor":

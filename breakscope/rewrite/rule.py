@@ -271,7 +271,9 @@ def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
 
     A rewrite without need of consent goes before one that needs it.
     """
-    answers = [(rule, rule.rewrite(site)) for rule in all_rules() if site.code in rule.codes]
+    # A skipped frame has a code of its own, whatever stopped Dynamo in it.
+    asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
+    answers = [(rule, rule.rewrite(site)) for rule in asked]
     rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
     rewrites.sort(key=lambda pair: pair[1].consent)
     if rewrites:

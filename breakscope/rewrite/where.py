@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
-from breakscope.rewrite.conditions import split
+from breakscope.rewrite.conditions import exact_in, split
 from breakscope.rewrite.evaluate import Evaluator, binary
 from breakscope.rewrite.layout import Layout
-from breakscope.rewrite.ops import DOMAIN, STEADY
+from breakscope.rewrite.ops import DOMAIN, FLOATING, STEADY
 from breakscope.rewrite.rule import Edit, Rewrite, Site
 from breakscope.rewrite.scope import (
     bound_before,
@@ -45,7 +45,7 @@ class Branches:
         findings: filled while rendering.
     """
 
-    def __init__(self, site: Site, top: ast.If) -> None:
+    def __init__(self, site: Site, top: ast.stmt) -> None:
         torch = torch_name(site)
         if torch is None:
             raise Unsafe("the module does not import torch")
@@ -103,27 +103,26 @@ class Branches:
                 "a tensor that only one branch uses gets a gradient of zero where it got None"
             ] = None
 
-    def render(self, block: list[ast.stmt], mask: str, indent: int, *, first: bool = True) -> list[str]:
+    def render(self, block: list[ast.stmt], mask: str, indent: int) -> list[str]:
         """Lines of a block whose statements take effect where ``mask`` is true.
 
         Args:
             indent: columns that the lines will stand at, for their width.
-            first: no statement of another branch came before it.
         """
         lines: list[str] = []
         for index, statement in enumerate(block):
             lines += self.layout.comments(block, index)
-            lines += self.statement(statement, mask, indent, first=first)
+            lines += self.statement(statement, mask, indent)
         return lines
 
-    def statement(self, statement: ast.stmt, mask: str, indent: int, *, first: bool) -> list[str]:
+    def statement(self, statement: ast.stmt, mask: str, indent: int) -> list[str]:
         """Lines for one statement of a branch."""
         if isinstance(statement, ast.Pass):
             return []
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             return self.layout.lines(statement)
         if isinstance(statement, ast.If):
-            return self._nested(statement, mask, indent, first=first)
+            return self._nested(statement, mask, indent)
         if isinstance(statement, ast.AugAssign):
             return self._augmented(statement, mask, indent)
         if isinstance(statement, ast.AnnAssign) and statement.value is not None:
@@ -147,7 +146,10 @@ class Branches:
         if old is None:
             self._first(name, new)
             return self.layout.lines(statement)
-        self.evaluate.names[name] = self.choose(new, old, name)
+        if new.kind == old.kind == "scalar":
+            self.evaluate.names[name] = scalar_choice(self.site, self.top, name, new, old)
+        else:
+            self.evaluate.names[name] = self.choose(new, old, name)
         written = self.layout.value(value, statement.col_offset)
         text = self.where(mask, written, name, indent + len(name) + 3)
         return self.layout.lines(statement, (value, text))
@@ -188,16 +190,21 @@ class Branches:
             return self.layout.lines(statement)
         return [f"{name} = {self.where(mask, text, name, indent)}{self.layout.trailing(statement)}"]
 
-    def _nested(self, statement: ast.If, mask: str, indent: int, *, first: bool) -> list[str]:
+    def _nested(self, statement: ast.If, mask: str, indent: int) -> list[str]:
         condition = split(self.site, self.evaluate, statement.test, ran=False)
         inner = self.layout.unique("inner")
-        parts = condition.text if condition.atom else f"({condition.text})"
-        lines = [*self.layout.header_comments(statement), f"{inner} = {mask} & {parts}"]
-        lines += self.render(statement.body, inner, indent, first=first)
+        lines = self.layout.header_comments(statement)
+        test = condition.text if condition.atom else f"({condition.text})"
+        if statement.orelse:
+            # Under a name, because the first branch may change what the test reads.
+            test = self.layout.unique("nested")
+            lines.append(f"{test} = {condition.text}")
+        lines.append(f"{inner} = {mask} & {test}")
+        lines += self.render(statement.body, inner, indent)
         if statement.orelse:
             other = self.layout.unique("otherwise")
-            lines += [f"{other} = {mask} & ~{parts}"]
-            lines += self.render(statement.orelse, other, indent, first=False)
+            lines.append(f"{other} = {mask} & ~{test}")
+            lines += self.render(statement.orelse, other, indent)
         return lines
 
     def _target(self, target: ast.expr) -> str:
@@ -225,9 +232,33 @@ class Branches:
         inside = {id(one) for one in loads([self.top], name)}
         if any(id(one) not in inside for one in loads([self.site.function], name)):
             return False
-        return not loads([self.top.test], name) and all(
-            _assigned_first(block, name) for block in _branches(self.top)
-        )
+        if not isinstance(self.top, ast.If) or loads([self.top.test], name):
+            return False
+        return all(_assigned_first(block, name) for block in _branches(self.top))
+
+
+def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) -> Value:
+    """A Python number that a branch changes, as a 0-dim tensor: only where no reader can tell.
+
+    Raises:
+        Unsafe: somebody could.
+    """
+    if new.dtype != "float" or old.dtype != "float" or not (new.known and old.known):
+        raise Unsafe(f"a branch changes the Python number `{name}`")
+    inside = {id(node) for node in ast.walk(top)}
+    for read in loads([site.function], name):
+        parent = site.parents[read]
+        if id(read) in inside or not isinstance(parent, ast.BinOp):
+            raise Unsafe(f"`{name}` is a Python number that more than arithmetic with tensors reads")
+        other = site.seen(parent.right if parent.left is read else parent.left)
+        if other is None or not other.only("tensor") or () in other.shapes or not other.dtypes <= FLOATING:
+            raise Unsafe(f"`{name}` is a Python number, and a tensor in its place would promote differently")
+        if not isinstance(parent.op, ast.Add | ast.Sub | ast.Mult):
+            raise Unsafe(f"`{name}` is a Python number, and rounding may differ for a tensor in its place")
+        for value in (new, old):
+            if not all(exact_in(dtype, float(value.literal or 0.0)) for dtype in (*other.dtypes, "float32")):
+                raise Unsafe(f"`{name}` is a Python number that {'/'.join(sorted(other.dtypes))} cannot hold")
+    return Value("tensor", "float32", frozenset(), frozenset({()}))
 
 
 def _assigned_first(block: list[ast.stmt], name: str) -> bool:
