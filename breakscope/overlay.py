@@ -1,7 +1,7 @@
-"""Source that is changed while Python loads it: fixes for library code, and for a script, without editing a file.
+"""Source that is changed while Python loads it: fixes for libraries, and for a script, that edit no file.
 
-``breakscope run --fixes`` and ``scan --fixes`` install a folder of fixes; ``fix --export-overlay`` writes this
-very file with the fixes at its end. So it knows the standard library only, and nothing of breakscope.
+``breakscope run --fixes`` and ``scan --fixes`` install a folder of fixes; ``fix --export-overlay`` writes
+this very file with the fixes at its end. So it knows the standard library only, and nothing of breakscope.
 
 A fix is applied only to the very bytes that it was made for. Where a file has changed since, it is loaded as
 it is, and a warning says so.
@@ -20,6 +20,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 MANIFEST = "manifest.json"
@@ -43,18 +44,20 @@ def install(folder: str | os.PathLike[str], script: str | None = None) -> None:
     Raises:
         OSError, ValueError: there is no manifest, or not one that this version reads.
     """
+    install_fixes(check(folder), script)
+
+
+def check(folder: str | os.PathLike[str]) -> Mapping[str, Any]:
+    """The manifest of a folder. Raises as :func:`install` does."""
     with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
-        install_fixes(json.load(file), script)
+        manifest = json.load(file)
+    if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
+        raise ValueError("not a manifest of fixes, or one of another version of breakscope")
+    return manifest
 
 
 def install_fixes(manifest: Mapping[str, Any], script: str | None = None) -> None:
-    """As :func:`install`, from the manifest's content.
-
-    Raises:
-        ValueError: it is not a manifest that this version reads.
-    """
-    if not isinstance(manifest, Mapping) or manifest.get("version") != VERSION:
-        raise ValueError("not a manifest of fixes, or one of another version of breakscope")
+    """As :func:`install`, from the manifest's content."""
     stems = set()
     for one in manifest["files"]:
         module = one["module"]
@@ -129,7 +132,7 @@ def _renumber(tree: ast.Module, old: Sequence[int]) -> None:
     for node in ast.walk(tree):
         if not hasattr(node, "lineno"):
             continue
-        node.lineno = old[node.lineno]  # type: ignore[attr-defined]
+        node.lineno = old[node.lineno]
         end = getattr(node, "end_lineno", None)
         if end is None:
             continue
@@ -230,9 +233,8 @@ def _stem(module: str) -> str:
 
 
 def _stem_of_file(file: str) -> str:
-    folder, name = os.path.split(file)
-    stem = os.path.splitext(name)[0]
-    return os.path.basename(folder) if stem == "__init__" else stem
+    path = Path(file)
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 # ---- settings of Dynamo ----
@@ -255,7 +257,10 @@ class _ConfigFinder(importlib.abc.MetaPathFinder):
         self._apply = apply
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+        self,
+        fullname: str,
+        _path: Sequence[str] | None,
+        _target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
         """The real spec of Dynamo's configuration, which sets its values once it has run."""
         if fullname != "torch._dynamo.config":

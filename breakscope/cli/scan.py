@@ -96,6 +96,10 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         timeout: Annotated[float | None, typer.Option(min=0.1, help="Stop after this many seconds.")] = None,
+        fixes: Annotated[
+            Path | None,
+            typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
+        ] = None,
         output: Annotated[
             Path | None,
             typer.Option(
@@ -121,7 +125,15 @@ def add(app: typer.Typer) -> None:
             raise UsageError("name a module after -m" if module else "name a script to scan")
         if mode is not None and backend is not Backend.INDUCTOR:
             raise UsageError("--mode needs --backend inductor")
-        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps)
+        settings = Settings(
+            compile_,
+            backend.value,
+            mode,
+            dynamic.value,
+            keep_fullgraph,
+            steps,
+            fixes=fixes_folder(fixes),
+        )
         what = program(words[0], words[1:], module=module)
         result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
         if not quiet:
@@ -130,6 +142,23 @@ def add(app: typer.Typer) -> None:
             print(f"breakscope: {result.problem}", file=sys.stderr)
             return 2
         return result.exit_code
+
+
+def fixes_folder(folder: Path | None) -> str | None:
+    """The folder of ``--fixes``, absolute. Raises UsageError where there are no fixes."""
+    from breakscope import overlay
+
+    if folder is None:
+        return None
+    try:
+        overlay.check(folder)
+    except OSError as error:
+        raise UsageError(
+            f"there are no fixes in {folder}: {error.strerror}; breakscope fix writes them"
+        ) from None
+    except ValueError as error:
+        raise UsageError(f"cannot read the fixes in {folder}: {error}") from None
+    return str(folder.resolve())
 
 
 def show(result: Any, *, limit: int, everything: bool) -> None:

@@ -96,7 +96,9 @@ def attempt(
         shown = [*((f"argument{i or ''}", call) for i, call in enumerate(calls))]
         shown += [("state", root) for root in roots]
         entries, floating = picture.take([*shown, *results], originals)
-        gradients, failed = _gradients(floating, copies) if conditions.gradients and not raised else ([], None)
+        gradients, failed = (
+            _gradients(floating, copies) if conditions.gradients and not raised else ([], None)
+        )
         return Outcome(entries, raised, watched.text, watched.randomness, gradients, failed)
     finally:
         world.restore()
@@ -160,9 +162,7 @@ def compare(old: Outcome, new: Outcome, tolerance: float) -> Difference | None:
     return None
 
 
-def _compare_gradient(
-    name: str, old: torch.Tensor | None, new: torch.Tensor | None
-) -> Difference | None:
+def _compare_gradient(name: str, old: torch.Tensor | None, new: torch.Tensor | None) -> Difference | None:
     if old is None or new is None:
         if old is new:
             return None
@@ -190,14 +190,14 @@ def _watched(seed: int | None) -> Iterator[_Watched]:
     watched, text = _Watched(), io.StringIO()
     before = _random_state()
 
-    def handle(logger: logging.Logger, record: logging.LogRecord) -> None:
+    def handle(logger: Any, record: logging.LogRecord) -> None:
         text.write(f"{logger.name} {record.levelname}: {record.getMessage()}\n")
 
     real = logging.Logger.handle
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
-            logging.Logger.handle = handle  # type: ignore[method-assign]
+            logging.Logger.handle = handle  # type: ignore[method-assign, assignment]
             try:
                 if seed is not None:
                     torch.manual_seed(seed)

@@ -15,7 +15,9 @@ _MOST_ALONE = 6
 _MOST_SIZES = 6
 
 
-def values(given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool) -> Iterator[Conditions]:
+def values(
+    given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool
+) -> Iterator[Conditions]:
     """Other values for the tensors that a function is given: all of them at once, then one alone."""
     change = to(torch.float64) if gradients else torch.clone
     fills = [*_EDGES, *_around(sorted(set(constants), key=abs)[:8])]
@@ -55,7 +57,8 @@ def shapes(calls: Sequence[Call]) -> Iterator[Conditions]:
 def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
     """Other Python numbers and flags, one argument at a time."""
     for args, kwargs in calls[:1]:
-        for key, value in (*enumerate(args), *kwargs.items()):
+        arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+        for key, value in arguments:
             for other in _others(value):
                 name = key + 1 if isinstance(key, int) else key
                 yield Conditions(f"argument {name} = {other!r}", calls=partial(_with, key, other))
@@ -82,9 +85,11 @@ def _only(index: int, fill: Fill, given: list[torch.Tensor]) -> None:
 def _apply(fill: Fill, tensor: torch.Tensor) -> None:
     if tensor.numel() and not tensor.is_complex():
         # Not through .data or detach(): an inner tensor of a graph keeps its place in it.
-        fill(torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
-            tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
-        ))
+        fill(
+            torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
+                tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
+            )
+        )
 
 
 def _constant(value: float, tensor: torch.Tensor) -> None:
@@ -92,7 +97,7 @@ def _constant(value: float, tensor: torch.Tensor) -> None:
         tensor.fill_(bool(value))
     elif tensor.is_floating_point():
         tensor.fill_(value)
-    elif value == value and abs(value) < 127:
+    elif abs(value) < 127:
         tensor.fill_(max(int(value), 0) if tensor.dtype is torch.uint8 else int(value))
 
 
@@ -162,7 +167,11 @@ _ALONE = tuple(
 def _around(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
     """The numbers in the code, and what lies beside them."""
     for constant in constants:
-        for name, value in ((constant, constant), ("above", constant * 1.5 + 1), ("below", constant * 0.5 - 1)):
+        for name, value in (
+            (constant, constant),
+            ("above", constant * 1.5 + 1),
+            ("below", constant * 0.5 - 1),
+        ):
             label = f"all {value:g}" if name is constant else f"all {value:g}, {name} {constant:g}"
             yield label, partial(_constant, value)
 

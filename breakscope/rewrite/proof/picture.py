@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from breakscope.rewrite.proof import reach
+from breakscope.rewrite.proof.compat import memory_of
 from breakscope.rewrite.proof.copies import PLAIN
 
 
@@ -118,7 +119,7 @@ def _atom(value: Any) -> Any:
 def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tensor | None) -> Any:
     if type(value) not in PLAIN or value.layout is not torch.strided or value.is_quantized or value.is_meta:
         return (type(value), str(value.layout), "not compared")
-    memory = memories.setdefault(value.untyped_storage()._cdata, len(memories))
+    memory = memories.setdefault(memory_of(value), len(memories))
     layout = (
         type(value),
         value.dtype,
@@ -196,14 +197,14 @@ def _values(path: str, old: torch.Tensor, new: torch.Tensor, tolerance: float) -
     return Difference(f"{path}: values differ {by}", distance)
 
 
-def same_bits(old: torch.Tensor, new: torch.Tensor) -> bool:
+def same_bits(old: Any, new: Any) -> bool:
     """Equal, told -0.0 from 0.0, and any NaN equal to any other."""
-    if old is new or (old.data_ptr() == new.data_ptr() and old.numel() == new.numel() and old.numel()):
+    if old is new:
         return True
     if old.is_complex():
         return same_bits(torch.view_as_real(old), torch.view_as_real(new))
     if not old.is_floating_point():
-        return torch.equal(old, new)
+        return bool(torch.equal(old, new))
     equal = (old == new) & (torch.signbit(old) == torch.signbit(new))
     return bool((equal | (torch.isnan(old) & torch.isnan(new))).all())
 

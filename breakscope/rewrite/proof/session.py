@@ -20,6 +20,8 @@ from breakscope.rewrite.proof.world import TooLargeError, World
 
 MAX_CAPTURED = 8
 SEARCHED = 2
+# Calls of one shape and the same scalars, whose values differ: most scripts have only one shape.
+ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 REASSOCIATED = 1e-5
@@ -67,8 +69,8 @@ class Session:
     notes: dict[str, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     max_difference: float = 0.0
-    _mode: Form | None = None
-    _seen: set[Any] = field(default_factory=set)
+    mode: Form | None = None
+    _seen: Counter[Any] = field(default_factory=Counter)
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
     _deadline: float = 0.0
@@ -80,15 +82,15 @@ class Session:
         forms = {**self.forms, "old": old}
         # Mutable defaults are state that both forms share, as they would had there been only one.
         for form in ("new", "watched"):
-            forms[form].__defaults__ = old.__defaults__  # type: ignore[attr-defined]
-            forms[form].__kwdefaults__ = old.__kwdefaults__  # type: ignore[attr-defined]
+            forms[form].__defaults__ = old.__defaults__
+            forms[form].__kwdefaults__ = old.__kwdefaults__
 
         @functools.wraps(old)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self._mode is None and not torch.compiler.is_compiling():
+            if self.mode is None and not torch.compiler.is_compiling():
                 self.examine(forms, args, kwargs)
                 return old(*args, **kwargs)
-            return forms["new" if self._mode == "new" else "old"](*args, **kwargs)
+            return forms["new" if self.mode == "new" else "old"](*args, **kwargs)
 
         call.__breakscope_old__ = old  # type: ignore[attr-defined]
         return call
@@ -106,15 +108,17 @@ class Session:
 
     # -- one call --------------------------------------------------------------------------------
 
-    def examine(self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Compare the forms on one call of the script, unless it is like one that was compared."""
+    def examine(
+        self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Compare the forms on one call of the script, unless it is like others that were compared."""
         self.calls += 1
         if self.mismatch or self.trouble or self.captured >= MAX_CAPTURED:
             return
         signature = _signature((args, kwargs))
-        if signature in self._seen:
+        if self._seen[signature] >= ALIKE:
             return
-        self._seen.add(signature)
+        self._seen[signature] += 1
         self.captured += 1
         self._deadline = time.monotonic() + self.budget_s / (1 if self.captured <= SEARCHED else 4)
         try:
@@ -124,7 +128,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 -- a failed proof must not end the user's script
             self.trouble = f"the proof failed: {type(error).__name__}: {error}"
         finally:
-            self._mode = None
+            self.mode = None
         self.save(self.result())
 
     def _compare_all(
@@ -133,7 +137,9 @@ class Session:
         here: Call = (args, kwargs)
         old, new = forms["watched"], forms["new"]
         bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
-        self.notes.update({f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque})
+        self.notes.update(
+            {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
+        )
         plain = Conditions("the script's own arguments")
         first, second = bench.run("watched", plain), bench.run("watched", plain)
         unstable = compare(first, second, 0.0)
@@ -182,9 +188,7 @@ class Session:
                 if not self._agree(bench, conditions, kind, skip_raising=skip_raising):
                     return
 
-    def _agree(
-        self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False
-    ) -> bool:
+    def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
 
         Args:
@@ -249,7 +253,12 @@ class Session:
             "kinds": dict(self.kinds),
             "max_difference": self.max_difference,
             "conditions": [
-                {"text": one.text, "of_tensor": one.of_tensor, "true": one.taken[True], "false": one.taken[False]}
+                {
+                    "text": one.text,
+                    "of_tensor": one.of_tensor,
+                    "true": one.taken[True],
+                    "false": one.taken[False],
+                }
                 for one in self.conditions
             ],
             "mismatch": self.mismatch,
@@ -268,13 +277,13 @@ class _Bench:
     world: World
 
     def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
-        self.session._mode = form
+        self.session.mode = form
         try:
             return attempt(
                 function or self.forms[form], [self.forms["old"]], self.world, self.calls, conditions
             )
         finally:
-            self.session._mode = None
+            self.session.mode = None
 
 
 def _quiet(outcome: Outcome) -> Outcome:

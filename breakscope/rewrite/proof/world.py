@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from breakscope.rewrite.proof import reach
+from breakscope.rewrite.proof.compat import memory_of
 from breakscope.rewrite.proof.copies import Copies
 from breakscope.rewrite.proof.reach import Holder
 
@@ -46,7 +47,7 @@ class World:
         self.caches: list[Any] = []
         self._holders: list[tuple[Holder, list[tuple[Any, Any]]]] = []
         self._walk(roots)
-        memories = {one.untyped_storage()._cdata: one.untyped_storage() for one in self._strided()}
+        memories = {memory_of(one): one.untyped_storage() for one in self._strided()}
         self.bytes = sum(storage.nbytes() for storage in memories.values())
         if self.bytes > max_bytes:
             raise TooLargeError(f"what it can reach holds {self.bytes / 2**20:.0f} MiB of tensors")
