@@ -91,7 +91,8 @@ class Evaluator:
         if base.kind != "tensor":
             raise Unsafe(f"what `{self._short(node)}` does is not known")
         if node.attr == "dtype":
-            return Value("static", literal=base.dtype, known=base.dtype is not None)
+            known = base.dtype is not None
+            return Value("static", literal=base.dtype, known=known, dtype_of=base.dtype_of)
         if node.attr in ("device", "shape", "is_cuda", "layout"):
             return Value("static")
         if node.attr == "ndim":
@@ -181,7 +182,7 @@ class Evaluator:
         if any(value.kind == "static" for value in operands):
             raise Unsafe(f"what `{self._short(node)}` does is not known")
         sources, shapes = broadcast(operands)
-        return Value("tensor", "bool", sources, shapes)
+        return Value("tensor", "bool", sources, shapes)  # whatever the operands are
 
     def _call(self, node: ast.Call) -> Value:
         if any(
@@ -254,7 +255,7 @@ class Evaluator:
         if not values or values[0].kind != "tensor":
             raise Unsafe(f"what `{text}` does is not known")
         if name in CASTS:
-            return cast(values[0], CASTS[name])
+            return cast(values[0], CASTS[name], frozenset())
         if name in ("to", "type", "type_as"):
             return _to(values, keywords, text)
         op = OPS.get(name)
@@ -369,26 +370,29 @@ def _dtype(op: Op, name: str, values: list[Value], everything: list[Value]) -> s
 
 def _to(values: list[Value], keywords: dict[str, Value], text: str) -> Value:
     targets = [*values[1:], *(keywords[key] for key in ("dtype", "other") if key in keywords)]
-    dtype = values[0].dtype
+    dtype, dtype_of = values[0].dtype, values[0].dtype_of
     for target in targets:
         if target.kind == "tensor":
-            dtype = target.dtype
+            dtype, dtype_of = target.dtype, target.dtype_of
         elif (
             target.kind == "static" and isinstance(target.literal, str) and target.literal in _DTYPES.values()
         ):
-            dtype = target.literal
+            dtype, dtype_of = target.literal, target.dtype_of
         elif target.kind != "static":
             raise Unsafe(f"what `{text}` does is not known")
         else:
             dtype = dtype if target.known else None
-    return cast(values[0], dtype)
+    return cast(values[0], dtype, dtype_of)
 
 
-def cast(value: Value, dtype: str | None) -> Value:
+def cast(value: Value, dtype: str | None, dtype_of: frozenset[str]) -> Value:
     """A tensor in another dtype."""
     if dtype is None or dtype in FLOATING:
-        return replace(value, dtype=dtype, fresh=False)
-    return replace(value, dtype=dtype, grad=False, slope=STEADY, deps=frozenset(), fresh=False)
+        return replace(value, dtype=dtype, dtype_of=dtype_of, fresh=False)
+    deps = frozenset[str]()
+    return replace(
+        value, dtype=dtype, dtype_of=dtype_of, grad=False, slope=STEADY, deps=deps, fresh=False
+    )
 
 
 def _finite_constant(value: Value) -> bool:
@@ -405,8 +409,10 @@ def _result(
     shapes: frozenset[tuple[int, ...]] | None,
     slope: int,
 ) -> Value:
+    wide = [value for value in tensors if not value.zero_dim] or tensors
+    dtype_of = frozenset[str]().union(*(value.dtype_of for value in wide))
     if dtype is not None and dtype not in FLOATING:
-        return Value("tensor", dtype, sources, shapes)
+        return Value("tensor", dtype, sources, shapes, dtype_of=dtype_of)
     carrying = [value for value in tensors if value.deps]
     return Value(
         "tensor",
@@ -416,6 +422,7 @@ def _result(
         max([slope, *(value.slope for value in carrying)]) if carrying else STEADY,
         frozenset().union(*(value.deps for value in carrying)),
         any(value.grad for value in carrying),
+        dtype_of=dtype_of,
     )
 
 

@@ -28,6 +28,7 @@ class Value:
         kind: "scalar" is a Python number or bool; "static" any other constant of the program (a dtype, a
             shape, None, a string).
         dtype: of a tensor: ``float16``; of a scalar ``int``, ``float``, ``bool``. None: not known.
+        dtype_of: names of the tensors that decide the dtype; empty where the code fixes it.
         sources: names of the tensors whose shapes broadcast to this one's; empty: 0-dim. None: not known.
         shapes: the shapes that it had or would have had in the recorded run. None: not known.
         slope: see :mod:`breakscope.rewrite.ops`; of the worst operation behind it, if gradients flowed.
@@ -48,6 +49,7 @@ class Value:
     fresh: bool = True
     literal: Scalar = None
     known: bool = False
+    dtype_of: frozenset[str] = frozenset()
 
     @property
     def zero_dim(self) -> bool:
@@ -71,7 +73,7 @@ def from_seen(seen: Seen, source: str | None, grad_mode: bool) -> Value | None:
         grad = grad_mode and seen.requires_grad
         floating = dtype is None or dtype in FLOATING
         deps = frozenset({source}) if source is not None and floating else frozenset[str]()
-        return Value("tensor", dtype, sources, shapes, deps=deps, grad=grad, fresh=False)
+        return Value("tensor", dtype, sources, shapes, deps=deps, grad=grad, fresh=False, dtype_of=frozenset({str(source)}))
     if seen.only("int", "float", "bool") and len(seen.kinds) == 1:
         single = len(seen.values) == 1 and not seen.more_values
         value = seen.values[0] if single else None
@@ -160,9 +162,14 @@ def same_type(left: Value, right: Value) -> str | None:
     return None
 
 
-def shapes_assumed(left: Value, right: Value) -> bool:
-    """Whether :func:`same_type` relied on the shapes of the recorded run."""
-    return left.sources is None or left.sources != right.sources
+def assumed(left: Value, right: Value) -> str | None:
+    """What :func:`same_type` knows from the recorded run only."""
+    shape = left.sources is None or left.sources != right.sources
+    dtype = left.dtype_of != right.dtype_of
+    if not (shape or dtype):
+        return None
+    which = "shape and dtype" if shape and dtype else "shape" if shape else "dtype"
+    return f"both branches keep giving tensors of one {which}, as in the recorded run"
 
 
 def merged(left: Value, right: Value) -> Value:
@@ -176,6 +183,7 @@ def merged(left: Value, right: Value) -> Value:
         shapes=shapes if shapes is not None else left.shapes,
         slope=max(left.slope, right.slope),
         deps=left.deps | right.deps,
+        dtype_of=left.dtype_of | right.dtype_of,
         grad=left.grad or right.grad,
         fresh=True,
     )

@@ -24,7 +24,7 @@ from breakscope.rewrite.scope import (
     rebound_elsewhere,
     torch_name,
 )
-from breakscope.rewrite.values import Unsafe, Value, merged, same_type, shapes_assumed
+from breakscope.rewrite.values import Unsafe, Value, assumed, merged, same_type
 
 
 @dataclass(slots=True)
@@ -71,8 +71,9 @@ class Branches:
         reason = same_type(new, old)
         if reason is not None:
             raise Unsafe(reason)
-        if shapes_assumed(new, old):
-            self.findings.assumes["both branches keep giving tensors of one shape"] = None
+        relied_on = assumed(new, old)
+        if relied_on is not None:
+            self.findings.assumes[relied_on] = None
         if not new.fresh or not old.fresh:
             self.findings.unaliased = True
             if name is not None and changed_in_place(self.site, name, self.top):
@@ -199,6 +200,7 @@ class Branches:
             # Under a name, because the first branch may change what the test reads.
             test = self.layout.unique("nested")
             lines.append(f"{test} = {condition.text}")
+        mask = mask if mask.isidentifier() else f"({mask})"
         lines.append(f"{inner} = {mask} & {test}")
         lines += self.render(statement.body, inner, indent)
         if statement.orelse:

@@ -157,9 +157,9 @@ def tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def run(f: Callable[..., Any], args: Any, kwargs: Any, *, grad: bool = False) -> Outcome:
+def run(f: Callable[..., Any], args: Any, kwargs: Any, *, grad: bool = False, double: bool = True) -> Outcome:
     """Call ``f`` on copies and note what it did."""
-    args, kwargs = copy_of((args, kwargs), grad=grad)
+    args, kwargs = copy_of((args, kwargs), grad=grad, double=double)
     if isinstance(f, torch.nn.Module):
         f.zero_grad(set_to_none=True)
     torch.manual_seed(11)
@@ -192,7 +192,7 @@ def run(f: Callable[..., Any], args: Any, kwargs: Any, *, grad: bool = False) ->
     )  # fmt: skip
 
 
-def copy_of(value: Any, *, grad: bool = False) -> Any:
+def copy_of(value: Any, *, grad: bool = False, double: bool = True) -> Any:
     def one(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
