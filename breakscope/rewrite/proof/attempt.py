@@ -31,7 +31,8 @@ class Conditions:
     Attributes:
         name: for the reader: "NaN in one element".
         change: of each piece of memory; dtype of floating memory may change in it.
-        mutate: what is done to the copies of the inputs before the call: gets the copies of given tensors.
+        mutate: what is done to the copies before the call: gets those of the given tensors, or, with
+            ``of_modules``, of all others: parameters, buffers, globals.
         calls: makes other calls of the captured ones, after their tensors have been copied.
         gradients: compare them: every floating input gets one.
         seed: of every generator; None for the state at the captured call.
@@ -40,6 +41,7 @@ class Conditions:
     name: str
     change: Change = torch.clone
     mutate: Callable[[list[torch.Tensor]], None] | None = None
+    of_modules: bool = False
     calls: Callable[[Sequence[Call]], Sequence[Call]] | None = None
     gradients: bool = False
     seed: int | None = None
@@ -66,15 +68,11 @@ class Outcome:
 
 def attempt(
     function: Callable[..., Any],
-    roots: Sequence[Any],
     world: World,
     calls: Sequence[Call],
     conditions: Conditions,
 ) -> Outcome:
     """Call a function, once or several times, in a world of copies, and put the real one back.
-
-    Args:
-        roots: functions whose state is pictured besides the arguments'.
 
     Raises:
         NotCopiedError: a tensor in the world cannot be copied.
@@ -88,13 +86,14 @@ def attempt(
         calls = [(swapped(args, copies), kwargs) for args, kwargs in calls]
         if conditions.mutate is not None:
             with torch.inference_mode(False), torch.no_grad():
-                conditions.mutate([copies(one) for one in world.tensors if id(one) in world.given])
+                apart = conditions.of_modules
+                conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != apart])
         if conditions.calls is not None:
             calls = list(conditions.calls(calls))
         with _watched(conditions.seed) as watched:
             results, raised = _call(function, calls, conditions.gradients)
-        shown = [*((f"argument{i or ''}", call) for i, call in enumerate(calls))]
-        shown += [("state", root) for root in roots]
+        shown: list[tuple[str, Any]] = [(f"argument{i or ''}", call) for i, call in enumerate(calls)]
+        shown += [("state", holder) for holder in world.code]
         entries, floating = picture.take([*shown, *results], originals)
         gradients, failed = (
             _gradients(floating, copies) if conditions.gradients and not raised else ([], None)

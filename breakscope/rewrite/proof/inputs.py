@@ -13,6 +13,7 @@ from breakscope.rewrite.proof.attempt import Call, Conditions
 Fill = Callable[[torch.Tensor], None]
 _MOST_ALONE = 6
 _MOST_SIZES = 6
+_MOST_STATES = 48
 
 
 def values(
@@ -28,6 +29,14 @@ def values(
             for name, fill in _ALONE:
                 mutate = partial(_only, index, fill)
                 yield Conditions(f"{name}, in input {index + 1} alone", change, mutate, gradients=gradients)
+
+
+def states(count: int) -> Iterator[Conditions]:
+    """Other values for what modules hold: one parameter or buffer at a time."""
+    for name, fill in _STATES:
+        for index in range(min(count, _MOST_STATES)):
+            mutate = partial(_only, index, fill)
+            yield Conditions(f"{name}, in parameter or buffer {index + 1}", mutate=mutate, of_modules=True)
 
 
 def seeds() -> Iterator[Conditions]:
@@ -161,6 +170,13 @@ _ALONE = tuple(
     for pair in _EDGES
     if pair[0] in ("random values", "zeros", "signs flipped", "times 1e4", "NaN in one element", "ones")
     or pair[0] in ("inf in one element", "positive", "negative")
+)
+
+
+_STATES = tuple(
+    pair
+    for pair in _EDGES
+    if pair[0] in ("inf in one element", "largest finite values", "signs flipped", "zeros", "times 1e4")
 )
 
 

@@ -80,6 +80,13 @@ def take(
 
 
 def _inside(path: str, value: Any) -> tuple[list[tuple[str, Any]], Any]:
+    if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
+        return [], id(value)
+    if isinstance(value, reach.Holder):
+        content = value.read()
+        return [(_join(path, label, value), item) for label, item in content], [
+            _label(at) for at, _ in content
+        ]
     below = [(_join(path, label, value), item) for label, item in reach.related(value)]
     labels: list[Any] = []
     try:
@@ -91,9 +98,7 @@ def _inside(path: str, value: Any) -> tuple[list[tuple[str, Any]], Any]:
         labels.append("opaque")
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
         return [], (str(value.dtype), value.shape, value.tobytes())
-    # Code that exists once is itself; a function made in the call is known by its place in the source.
-    if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
-        return below, (id(value), labels)
+    # A function made in the call is known by its place in the source, and by what it closes over.
     if isinstance(value, types.FunctionType):
         return below, (value.__module__, value.__qualname__, labels)
     return below, (type(value), labels)

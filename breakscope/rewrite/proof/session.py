@@ -187,6 +187,12 @@ class Session:
             for conditions in group:
                 if not self._agree(bench, conditions, kind, skip_raising=skip_raising):
                     return
+        for conditions in inputs.states(len(bench.world.tensors) - len(given)):
+            if self._driven() or not self._agree(bench, conditions, "values of parameters"):
+                return
+
+    def _driven(self) -> bool:
+        return all(c.taken[True] and c.taken[False] for c in self.conditions if c.of_tensor)
 
     def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
@@ -279,9 +285,7 @@ class _Bench:
     def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
         self.session.mode = form
         try:
-            return attempt(
-                function or self.forms[form], [self.forms["old"]], self.world, self.calls, conditions
-            )
+            return attempt(function or self.forms[form], self.world, self.calls, conditions)
         finally:
             self.session.mode = None
 
