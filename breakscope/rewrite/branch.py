@@ -9,6 +9,7 @@ from breakscope.rewrite.conditions import Condition, split
 from breakscope.rewrite.layout import Layout, indented
 from breakscope.rewrite.returns import Returns
 from breakscope.rewrite.rule import Rewrite, Site
+from breakscope.rewrite.state import render_stores
 from breakscope.rewrite.values import Unsafe, Value
 from breakscope.rewrite.where import Branches, finish, scalar_choice
 
@@ -69,6 +70,11 @@ class _Attempt:
             return
         mask = self.branches.layout.unique("condition") if name else self.condition.text
         self.lines = [f"{mask} = {self.condition.text}"] if name else []
+        stores = render_stores(self.branches, top, mask, column) if not self.condition.static else None
+        if stores is not None:
+            self.lines += stores
+            self.uses = self._count(mask) if name else 0
+            return
         self.lines += self.branches.render(top.body, mask, column)
         if top.orelse and not self.condition.static:
             other = f"~{mask}" if name or self.condition.atom else f"~({mask})"
@@ -76,7 +82,11 @@ class _Attempt:
             self.lines += self.branches.render(top.orelse, other, column)
         elif top.orelse:
             raise Unsafe("Python decides a part of the condition, and there is an `else`")
-        self.uses = len(re.findall(rf"\b{mask}\b", "\n".join(self.lines[1:]))) if name else 0
+        self.uses = self._count(mask) if name else 0
+
+    def _count(self, mask: str) -> int:
+        """How often the condition is used, by its name."""
+        return len(re.findall(rf"\b{mask}\b", "\n".join(self.lines[1:])))
 
     def _chain(self, top: ast.If, condition: Condition, column: int) -> list[str] | None:
         """``if``/``elif``/``else`` that each assign one name, as one expression."""

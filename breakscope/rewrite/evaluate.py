@@ -63,7 +63,9 @@ class Evaluator:
     def _stored(self, path: str) -> Value:
         seen = self._entry.get(path)
         if seen is not None and path in self.not_none:
-            seen = replace(seen, kinds=seen.kinds - {"None"}, values=tuple(v for v in seen.values if v is not None))
+            seen = replace(
+                seen, kinds=seen.kinds - {"None"}, values=tuple(v for v in seen.values if v is not None)
+            )
         if seen is None:
             raise Unsafe(f"`{path}` was not seen in the recorded run")
         value = from_seen(seen, path, self.site.evidence.grad)
@@ -82,6 +84,8 @@ class Evaluator:
                 self(argument)
             return Value("scalar", "int" if str(dotted(self.site, node.value.func)).endswith("iinfo") else "float",
                          frozenset(), frozenset({()}))  # fmt: skip
+        if ast.unparse(node) in self.names:
+            return self.names[ast.unparse(node)]
         root = _root(node)
         if root is None or root in self.names or ast.unparse(node) not in self._entry:
             return self._tensor_attribute(self(node.value), node)
@@ -390,9 +394,7 @@ def cast(value: Value, dtype: str | None, dtype_of: frozenset[str]) -> Value:
     if dtype is None or dtype in FLOATING:
         return replace(value, dtype=dtype, dtype_of=dtype_of, fresh=False)
     deps = frozenset[str]()
-    return replace(
-        value, dtype=dtype, dtype_of=dtype_of, grad=False, slope=STEADY, deps=deps, fresh=False
-    )
+    return replace(value, dtype=dtype, dtype_of=dtype_of, grad=False, slope=STEADY, deps=deps, fresh=False)
 
 
 def _finite_constant(value: Value) -> bool:

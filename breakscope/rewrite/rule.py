@@ -71,6 +71,7 @@ class Rewrite:
         branches: spans of the conditions (in the old source) that the proof has to drive both ways.
         unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
             hands on an equal tensor of its own: other memory, and dense strides.
+        early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
     """
 
     edits: tuple[Edit, ...]
@@ -82,6 +83,7 @@ class Rewrite:
     config: Mapping[str, bool] = field(default_factory=dict)
     branches: tuple[Span, ...] = ()
     unaliased: bool = False
+    early: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,16 @@ def from_seen(seen: Seen, source: str | None, grad_mode: bool) -> Value | None:
         grad = grad_mode and seen.requires_grad
         floating = dtype is None or dtype in FLOATING
         deps = frozenset({source}) if source is not None and floating else frozenset[str]()
-        return Value("tensor", dtype, sources, shapes, deps=deps, grad=grad, fresh=False, dtype_of=frozenset({str(source)}))
+        return Value(
+            "tensor",
+            dtype,
+            sources,
+            shapes,
+            deps=deps,
+            grad=grad,
+            fresh=False,
+            dtype_of=frozenset({str(source)}),
+        )
     if seen.only("int", "float", "bool") and len(seen.kinds) == 1:
         single = len(seen.values) == 1 and not seen.more_values
         value = seen.values[0] if single else None

@@ -35,6 +35,7 @@ class Findings:
     assumes: dict[str, None] = field(default_factory=dict)
     consent: bool = False
     unaliased: bool = False
+    early: set[str] = field(default_factory=set)
     wheres: int = 0
 
 
@@ -43,6 +44,7 @@ class Branches:
 
     Attributes:
         findings: filled while rendering.
+        made: attributes that the rendered code makes before anything reads them.
     """
 
     def __init__(self, site: Site, top: ast.stmt) -> None:
@@ -56,6 +58,7 @@ class Branches:
         self.layout = Layout(site)
         self.findings = Findings()
         self.bound: set[str] = set()
+        self.made: set[str] = set()
 
     def where(self, condition: str, new: str, old: str, indent: int) -> str:
         """Source of ``torch.where``."""
@@ -372,4 +375,5 @@ def finish(site: Site, top: ast.stmt, text: str, branches: Branches, end: ast.st
         consent=found.consent,
         branches=tuple(site.span(test) for test in tests),
         unaliased=found.unaliased,
+        early=tuple(sorted(found.early)),
     )
