@@ -21,7 +21,13 @@ def values(
 ) -> Iterator[Conditions]:
     """Other values for the tensors that a function is given: all of them at once, then one alone."""
     change = to(torch.float64) if gradients else torch.clone
-    fills = [*_EDGES, *_around(sorted(set(constants), key=abs)[:8])]
+    numbers = sorted({c for c in constants if abs(c) < 1e30}, key=abs)[:8]
+    fills = [*_EDGES, *_around(numbers)]
+    if not gradients:
+        fills += [
+            *_beside(numbers),
+            *((f"all magnitudes, {seed}", partial(_wild, seed)) for seed in range(8)),
+        ]
     for name, fill in fills:
         yield Conditions(name, change, partial(_each, fill), gradients=gradients)
     if len(given) > 1:
@@ -190,6 +196,31 @@ def _around(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
         ):
             label = f"all {value:g}" if name is constant else f"all {value:g}, {name} {constant:g}"
             yield label, partial(_constant, value)
+
+
+def _beside(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
+    """One element beyond a number of the code among others of any sign: two conditions at once."""
+    odd = [v for c in constants for v in (c * 1.5 + 1, c * 0.5 - 1, -c * 1.5 - 1)]
+    for value in dict.fromkeys((*odd, 1e4, -1e4)):
+        for rest in (2e4, -2e4, 1e-2):
+            yield f"{value:g} among {rest:g}", partial(_odd_one, value, rest)
+
+
+def _odd_one(value: float, rest: float, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        tensor.fill_(rest)
+        _one_element(value, tensor)
+
+
+def _wild(seed: int, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        generator = torch.Generator().manual_seed(seed)
+        power = torch.rand(tensor.shape, generator=generator) * 8 - 3
+        lean = 0.1 + 0.1 * seed  # from mostly positive to mostly negative
+        sign = torch.where(torch.rand(tensor.shape, generator=generator) < lean, -1.0, 1.0)
+        tensor.copy_(sign * 10.0**power)
+    else:
+        _noise(1.0, seed, tensor)
 
 
 # ---- arguments ----
