@@ -58,7 +58,7 @@ def add(app: typer.Typer) -> None:
         timeout: Annotated[
             float | None, typer.Option(min=1, help="Seconds for each run of the script.")
         ] = None,
-        budget: Annotated[float, typer.Option(min=1, help="Seconds for the proof on one call.")] = 60,
+        budget: Annotated[float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")] = 60,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:

@@ -60,12 +60,16 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
     not_driven = [
         f"`{one['text']}` is {word}"
         for one in conditions
-        if one["of_tensor"]
+        if not one["unknown"] and one["true"] + one["false"]
         for word, _ in WAYS
         if not one[word]
     ]
     # A condition that was never evaluated decides about code that nobody compared.
-    not_driven += [f"`{one['text']}` is evaluated" for one in conditions if not one["true"] + one["false"]]
+    not_driven += [
+        f"`{one['text']}` is evaluated"
+        for one in conditions
+        if not one["unknown"] and not one["true"] + one["false"]
+    ]
     gradients = kinds.get("calls with gradients", 0)
     return {
         "functions": [one["function"] for one in functions],
@@ -88,9 +92,7 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
         "exact": exact,
         "max_difference": max((one["max_difference"] for one in functions), default=0.0),
         "branches": [
-            {"condition": one["text"], "true": one["true"], "false": one["false"]}
-            for one in conditions
-            if one["of_tensor"]
+            {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
         ],
         "not_driven": not_driven,
         "notes": [note for one in functions for note in one["notes"]],

@@ -22,7 +22,7 @@ class Script:
     """The user's script, and how it is run.
 
     Attributes:
-        folder: for the runs' own files. timeout_s: of one run. budget_s: for the comparisons of one call.
+        folder: for the runs' own files. timeout_s: of one run. budget_s: for the comparisons of one rewrite.
     """
 
     what: Program

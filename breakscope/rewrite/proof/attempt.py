@@ -77,7 +77,7 @@ def attempt(
     Raises:
         NotCopiedError: a tensor in the world cannot be copied.
     """
-    copies = Copies(world.tensors, conditions.change, conditions.gradients)
+    copies = Copies(world.tensors, conditions.change, world.given if conditions.gradients else ())
     originals = {id(copies(one)): one for one in world.tensors}
     for cache in world.caches:
         cache.cache_clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ class Copies:
     Args:
         tensors: what to copy.
         change: what to do to each piece of memory; the default copies it.
-        everything_needs_grad: treat every floating tensor that needs no gradient as if it did.
+        with_grad: ids of tensors that take part in autograd though they need no gradient by themselves.
 
     Attributes:
         leaves: what gradients are taken with respect to, in the order of ``tensors``.
@@ -33,7 +33,7 @@ class Copies:
 
     tensors: Iterable[torch.Tensor]
     change: Change = torch.clone
-    everything_needs_grad: bool = False
+    with_grad: Collection[int] = ()
     leaves: list[torch.Tensor] = field(default_factory=list)
     made: dict[int, torch.Tensor] = field(default_factory=dict)
     _memories: dict[tuple[Any, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Copies:
 
     def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
         leaf, floating = tensor.is_leaf, tensor.is_floating_point() or tensor.is_complex()
-        wants = tensor.requires_grad or (self.everything_needs_grad and floating)
+        wants = tensor.requires_grad or (id(tensor) in self.with_grad and floating)
         memory = self._memory(tensor)
         if wants and not (leaf and tensor.requires_grad):
             made = self._inner(tensor, memory)

@@ -63,7 +63,9 @@ def take(
         if value is reach.MISSING or reach.is_atom(value):
             entries.append(Entry(path, _atom(value)))
             continue
-        if id(value) in numbers:
+        # Nobody can tell apart who shares an empty tensor: it has no memory.
+        empty = isinstance(value, torch.Tensor) and not value.numel()
+        if id(value) in numbers and not empty:
             entries.append(Entry(path, ("the same object as", numbers[id(value)])))
             continue
         numbers[id(value)] = len(entries)
@@ -124,7 +126,7 @@ def _atom(value: Any) -> Any:
 def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tensor | None) -> Any:
     if type(value) not in PLAIN or value.layout is not torch.strided or value.is_quantized or value.is_meta:
         return (type(value), str(value.layout), "not compared")
-    memory = memories.setdefault(memory_of(value), len(memories))
+    memory = memories.setdefault(memory_of(value), len(memories)) if value.numel() else -1
     layout = (
         type(value),
         value.dtype,
@@ -133,7 +135,7 @@ def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tenso
         value.device,
         value.requires_grad,
         memory,
-        value.storage_offset(),
+        value.storage_offset() if value.numel() else 0,
     )
     with torch.no_grad():
         values = value.detach()

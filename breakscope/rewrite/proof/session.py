@@ -19,12 +19,17 @@ from breakscope.rewrite.proof.picture import largest
 from breakscope.rewrite.proof.world import TooLargeError, World
 
 MAX_CAPTURED = 8
-SEARCHED = 2
+# The first calls are searched around, and get most of the time; the others are compared as they are.
+SHARES = (0.5, 0.25)
+SEARCHED = len(SHARES)
+REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
 # Calls of one shape and the same scalars, whose values differ: most scripts have only one shape.
 ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 REASSOCIATED = 1e-5
+
+_TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
 Form = Literal["old", "watched", "new"]
 
@@ -34,13 +39,18 @@ class Condition:
     """A condition of the old code that the new code does not have.
 
     Attributes:
-        of_tensor: whether it was a tensor's truth in any call: only such a condition must be driven.
         taken: how many test calls took it, true and false.
+        unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
     """
 
     text: str
-    of_tensor: bool = False
     taken: Counter[bool] = field(default_factory=Counter)
+    unknown: bool = False
+
+    @property
+    def driven(self) -> bool:
+        """Whether it went both ways."""
+        return self.unknown or (self.taken[True] > 0 and self.taken[False] > 0)
 
 
 @dataclass(slots=True)
@@ -99,11 +109,12 @@ class Session:
         """Note which way a condition of the old form goes; hand it back."""
         condition = self.conditions[index]
         if isinstance(value, torch.Tensor):
-            condition.of_tensor = True
             if value.numel() == 1 and not value.is_meta:
                 condition.taken[bool(value.detach())] += 1
-        elif isinstance(value, bool | int | float | None):
+        elif type(value) in _TRUTHS:
             condition.taken[bool(value)] += 1
+        else:
+            condition.unknown = True
         return value
 
     # -- one call --------------------------------------------------------------------------------
@@ -120,7 +131,8 @@ class Session:
             return
         self._seen[signature] += 1
         self.captured += 1
-        self._deadline = time.monotonic() + self.budget_s / (1 if self.captured <= SEARCHED else 4)
+        share = SHARES[self.captured - 1] if self.captured <= SEARCHED else REST_SHARE
+        self._deadline = time.monotonic() + self.budget_s * share
         try:
             self._compare_all(forms, args, kwargs)
         except (NotCopiedError, TooLargeError) as error:
@@ -193,7 +205,7 @@ class Session:
                 return
 
     def _driven(self) -> bool:
-        return all(c.taken[True] and c.taken[False] for c in self.conditions if c.of_tensor)
+        return all(condition.driven for condition in self.conditions)
 
     def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
@@ -233,7 +245,8 @@ class Session:
         tried = [plain, *(self._driving.values() if self.captured <= SEARCHED else ())]
         compiled = torch.compile(bench.forms["new"], backend="eager")
         for conditions in {id(one): one for one in tried if not one.gradients}.values():
-            if self.mismatch or time.monotonic() > self._deadline:
+            late = time.monotonic() > self._deadline and conditions is not plain
+            if self.mismatch or late:
                 return
             old = bench.run("watched", conditions)
             torch.compiler.reset()
@@ -262,7 +275,7 @@ class Session:
             "conditions": [
                 {
                     "text": one.text,
-                    "of_tensor": one.of_tensor,
+                    "unknown": one.unknown,
                     "true": one.taken[True],
                     "false": one.taken[False],
                 }
