@@ -98,9 +98,13 @@ class _Work:
 
 
 def _acceptable(patch: Candidate, judgement: Judgement, options: Options) -> bool:
-    if patch.rewrite.consent:
-        return options.unsafe and judgement.evidence.get("consent_works", True)
+    if _needs_consent(patch, judgement):
+        return options.unsafe and judgement.evidence.get("works", True)
     return judgement.status == "proved"
+
+
+def _needs_consent(patch: Candidate, judgement: Judgement) -> bool:
+    return patch.rewrite.consent or bool(judgement.evidence.get("needs_consent"))
 
 
 def fix(report: Report, script: Script, options: Options, progress: Callable[[str], None]) -> Fixed:
@@ -175,8 +179,14 @@ def _prove(work: _Work, candidate: Candidate) -> Judgement:
         work.sources[candidate.file].changed(edits)
     except NotTextError as error:
         return Judgement("refused", str(error))
-    exact = all(one.rewrite.exact == "bitwise" for one in [*beside, candidate])
-    return judge(runs.prove(work.script, candidate.file, edits, exact=exact), exact=exact)
+    rewrites = [one.rewrite for one in [*beside, candidate]]
+    exact = all(one.exact == "bitwise" for one in rewrites)
+    claims = {
+        "exact": exact,
+        "unaliased": any(one.unaliased for one in rewrites),
+        "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
+    }
+    return judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)
 
 
 def _drop(work: _Work, tried: Sequence[Candidate], whole: Whole) -> None:
@@ -187,7 +197,7 @@ def _drop(work: _Work, tried: Sequence[Candidate], whole: Whole) -> None:
 def _withdraw(work: _Work, patches: Sequence[Candidate], why: str) -> None:
     gone = {id(one) for one in patches}
     work.judged = [
-        (one, Judgement("unproved", why, {**judgement.evidence, "consent_works": False}))
+        (one, Judgement("unproved", why, {**judgement.evidence, "works": False}))
         if id(one) in gone
         else (one, judgement)
         for one, judgement in work.judged
@@ -202,9 +212,10 @@ def _outcomes(
     for patch, judgement in work.judged:
         accepted = _acceptable(patch, judgement, work.options)
         evidence = dict(judgement.evidence)
-        evidence.pop("consent_works", None)
+        evidence.pop("works", None)
+        consent = _needs_consent(patch, judgement)
         evidence.update(
-            consent=patch.rewrite.consent,
+            consent=consent,
             notes=[*evidence.get("notes", ()), *patch.rewrite.notes],
             assumes=list(patch.rewrite.assumes),
             config=dict(patch.rewrite.config),
@@ -215,11 +226,8 @@ def _outcomes(
             if inductor is not None:
                 evidence["inductor"] = inductor
         status, why = judgement.status, judgement.why
-        if patch.rewrite.consent and status != "refused":
-            status, why = "unproved", f"it needs your consent: {'; '.join(patch.rewrite.notes) or why}"
-        elif patch.rewrite.consent:
-            status = "unproved"
-            why = f"it needs your consent: {'; '.join(patch.rewrite.notes)} ({why})"
+        if patch.rewrite.consent:
+            status, why = "unproved", f"it needs your consent: {'; '.join(patch.rewrite.notes)} ({why})"
         suggestion = Suggestion(
             patch.rule, patch.rewrite.summary, _diff(work, patch, root), status, why, evidence
         )

@@ -45,6 +45,14 @@ def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
         return Judgement("unproved", f"no input was found for which {what}", evidence)
     if evidence["compared"] <= evidence["raising"]:
         return Judgement("unproved", "on every input both forms raise", evidence)
+    handed_on = [path for one in functions for path in one["apart"] if path.startswith("result")]
+    if handed_on:
+        evidence["needs_consent"] = True
+        why = (
+            "it needs your consent: where the old code hands on an argument itself, the new one hands on "
+            "a copy, which a caller can tell who changes it in place; all else is equal"
+        )
+        return Judgement("unproved", why, evidence)
     how = "bitwise equal" if exact else "equal up to the order of sums"
     inputs = evidence["compared"]
     ways = ", both branches" if evidence["branches"] else ""
@@ -95,5 +103,6 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
             {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
         ],
         "not_driven": not_driven,
+        "own_memory": [path for one in functions for path in one["apart"]],
         "notes": [note for one in functions for note in one["notes"]],
     }

@@ -52,8 +52,13 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     }
 
 
-def prove(script: Script, file: str, edits: Sequence[tuple[int, int, str]], *, exact: bool) -> dict[str, Any]:
+def prove(
+    script: Script, file: str, edits: Sequence[tuple[int, int, str]], claims: Mapping[str, Any]
+) -> dict[str, Any]:
     """Run the script eagerly with one file in its old and its new form, and compare them.
+
+    Args:
+        claims: fields of :class:`breakscope.rewrite.proof.session.Claims`.
 
     Returns:
         ``functions``: what :meth:`breakscope.rewrite.proof.session.Session.result` says of each, or
@@ -65,7 +70,7 @@ def prove(script: Script, file: str, edits: Sequence[tuple[int, int, str]], *, e
         "file": file,
         "script": script.what.path,
         "edits": list(edits),
-        "exact": exact,
+        "claims": claims,
         "budget_s": script.budget_s,
         "seed": SEED,
         "result": str(result),

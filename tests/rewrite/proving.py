@@ -16,7 +16,7 @@ from breakscope.rewrite.proof.agent import ProofRun
 
 
 def proof(
-    before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True
+    before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True, **claims: Any
 ) -> dict[str, Any]:
     """What a proof run says of a module's two forms after some calls of ``f``."""
     old, new = source_of(before), source_of(after)
@@ -25,7 +25,7 @@ def proof(
     linecache.cache[file] = (len(old), None, old.splitlines(keepends=True), file)
     settings = {
         "edits": [[0, len(old), new]],
-        "exact": exact,
+        "claims": {"exact": exact, **claims},
         "budget_s": 60,
         "result": str(result),
     }

@@ -25,7 +25,7 @@ def start(settings_text: str) -> None:
     """Called by the boot file.
 
     Args:
-        settings_text: JSON: ``file``, ``module``, ``script``, ``edits``, ``exact``, ``budget_s``,
+        settings_text: JSON: ``file``, ``module``, ``script``, ``edits``, ``claims``, ``budget_s``,
             ``seed``, and ``result``, the file for the outcome.
     """
     settings = json.loads(settings_text)
@@ -78,12 +78,12 @@ class ProofRun:
         return pairs.tree
 
     def _session(self, name: str) -> Any:
-        from breakscope.rewrite.proof.session import Condition, Session
+        from breakscope.rewrite.proof.session import Claims, Condition, Session
 
         if name not in self._sessions:
             conditions = [Condition(text) for text in self._conditions[name]]
             self._sessions[name] = Session(
-                name, conditions, self.settings["exact"], self.settings["budget_s"], self.save
+                name, conditions, Claims(**self.settings["claims"]), self.settings["budget_s"], self.save
             )
         return self._sessions[name]
 

@@ -260,10 +260,10 @@ def _set_generator(generator: torch.Generator, state: torch.Tensor) -> None:
     generator.set_state(state)
 
 
-def related(value: Any) -> Iterator[tuple[str, Any]]:
+def related(value: Any) -> Iterator[tuple[int | str, Any]]:
     """What belongs to a value without being its own content: items of tuples, what a callable is made of."""
     if isinstance(value, tuple | frozenset):
-        yield from ((str(index), item) for index, item in enumerate(value))
+        yield from enumerate(value)
     elif isinstance(value, types.MethodType):
         yield "__self__", value.__self__
         yield "__func__", value.__func__

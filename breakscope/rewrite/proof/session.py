@@ -15,7 +15,7 @@ import torch
 from breakscope.rewrite.proof import inputs, reach
 from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, attempt, compare
 from breakscope.rewrite.proof.copies import NotCopiedError
-from breakscope.rewrite.proof.picture import largest
+from breakscope.rewrite.proof.picture import Comparer, largest
 from breakscope.rewrite.proof.world import TooLargeError, World
 
 MAX_CAPTURED = 8
@@ -53,6 +53,19 @@ class Condition:
         return self.unknown or (self.taken[True] > 0 and self.taken[False] > 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a rewrite says of itself (:class:`breakscope.rewrite.rule.Rewrite`)."""
+
+    exact: bool
+    unaliased: bool = False
+    early: tuple[str, ...] = ()
+
+    def comparer(self) -> Comparer:
+        """Compares old and new by these claims."""
+        return Comparer(0.0 if self.exact else REASSOCIATED, self.unaliased)
+
+
 @dataclass(slots=True)
 class Session:
     """Compares the forms of one function.
@@ -60,12 +73,13 @@ class Session:
     Attributes:
         calls: of the script. captured: of them, taken as test inputs. compared: pairs of test calls.
         rejected: test inputs that the old code itself does not take.
+        apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
         mismatch: the first difference: the rewrite is wrong. trouble: why it could not be compared.
     """
 
     name: str
     conditions: list[Condition]
-    exact: bool
+    claims: Claims
     budget_s: float
     save: Callable[[], None]
     forms: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -76,6 +90,7 @@ class Session:
     raising: int = 0
     mismatch: str | None = None
     trouble: str | None = None
+    apart: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     max_difference: float = 0.0
@@ -155,7 +170,7 @@ class Session:
         plain = Conditions("the script's own arguments")
         first, second = bench.run("watched", plain), bench.run("watched", plain)
         # Not what is printed: torch says some things only once.
-        unstable = compare(_quiet(first), _quiet(second), 0.0)
+        unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
         if unstable is not None:
             self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
             return
@@ -224,14 +239,16 @@ class Session:
             self.rejected += 1
             return True
         new = bench.run("new", conditions)
-        found = compare(old, new, 0.0 if self.exact else REASSOCIATED)
+        comparer = self.claims.comparer()
+        found = compare(old, new, comparer)
         if found is not None:
             self.mismatch = f"on {conditions.name}: {found.text}"
             return False
+        self.apart.update(dict.fromkeys(comparer.apart))
         self.compared += 1
         self.raising += bool(old.raised)
         self.kinds[kind] += 1
-        self.max_difference = max(self.max_difference, largest(old.entries, new.entries))
+        self.max_difference = max(self.max_difference, largest(old.picture.entries, new.picture.entries))
         if any(gradient is not None for gradient in old.gradients):
             self.kinds["calls with gradients"] += 1
         for index, condition in enumerate(self.conditions):
@@ -253,7 +270,7 @@ class Session:
             with torch.compiler.set_stance("default"):
                 new = bench.run("new", conditions, compiled)
             # What is printed while compiling is what the rewrite's notes are about.
-            found = compare(_quiet(old), _quiet(new), 0.0 if self.exact else REASSOCIATED)
+            found = compare(_quiet(old), _quiet(new), self.claims.comparer())
             if found is not None and not (old.raised and new.raised):
                 self.mismatch = f"compiled by Dynamo, on {conditions.name}: {found.text}"
                 return
@@ -283,6 +300,7 @@ class Session:
             ],
             "mismatch": self.mismatch,
             "trouble": self.trouble,
+            "apart": list(self.apart)[:20],
             "notes": list(self.notes),
         }
 
@@ -299,13 +317,19 @@ class _Bench:
     def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
         self.session.mode = form
         try:
-            return attempt(function or self.forms[form], self.world, self.calls, conditions)
+            return attempt(
+                function or self.forms[form],
+                self.world,
+                self.calls,
+                conditions,
+                self.session.claims.early,
+            )
         finally:
             self.session.mode = None
 
 
 def _quiet(outcome: Outcome) -> Outcome:
-    return Outcome(outcome.entries, outcome.raised, "", outcome.randomness)
+    return Outcome(outcome.picture, outcome.raised, "", outcome.randomness)
 
 
 def _code(function: Callable[..., Any]) -> Any:
