@@ -260,7 +260,7 @@ def _compares_exactly(own: Value, other: Value) -> bool:
     if other.kind == "tensor":
         return own.dtype == other.dtype
     number = other.literal
-    if not other.known or not isinstance(number, int | float):
+    if not other.written or not isinstance(number, int | float):
         return False
     if own.dtype in FLOATING:
         return exact_in(str(own.dtype), float(number))

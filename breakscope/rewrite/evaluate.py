@@ -160,7 +160,7 @@ class Evaluator:
 
     def _scalar_binop(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
-            if not (right.known and right.literal):
+            if not (right.written and right.literal):
                 raise Unsafe(f"`{self._short(node)}` raises if the divisor is zero")
         elif not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
             raise Unsafe(f"`{self._short(node)}` may raise for some values")
@@ -225,7 +225,7 @@ class Evaluator:
         if full in ("torch.finfo", "torch.iinfo"):
             return Value("static")
         if head == "math" and name in ("sqrt", "exp", "log", "floor", "ceil"):
-            if all(value.known for value in map(self, node.args)):
+            if all(value.written for value in map(self, node.args)):
                 return Value(
                     "scalar", "int" if name in ("floor", "ceil") else "float", frozenset(), frozenset({()})
                 )

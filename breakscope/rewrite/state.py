@@ -177,12 +177,10 @@ def _same_whenever(branches: Branches, call: ast.Call) -> None:
     for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
         branches.evaluate(argument)
         for node in ast.walk(argument):
-            if not isinstance(node, ast.Name | ast.Attribute):
+            inside = isinstance(branches.site.parents.get(node), ast.Attribute)
+            if inside or not isinstance(node, ast.Name | ast.Attribute):
                 continue
-            try:
-                value = branches.evaluate(node)
-            except Unsafe:
-                continue  # a part of a path, such as the module in `torch.float32`
+            value = branches.evaluate(node)
             if value.kind == "tensor" or (value.kind == "scalar" and not value.known):
                 raise Unsafe(f"`{ast.unparse(node)}` decides what is made, and changes from call to call")
 

@@ -36,7 +36,7 @@ class Value:
         grad: gradients did flow through it in the recorded run.
         fresh: it shares memory with no other tensor.
         literal: a scalar's value, if it is written in the source or was the same in all calls.
-        known: ``literal`` means something.
+        known: ``literal`` means something. written: it stands in the source, so it cannot change.
     """
 
     kind: ValueKind
@@ -50,6 +50,7 @@ class Value:
     literal: Scalar = None
     known: bool = False
     dtype_of: frozenset[str] = frozenset()
+    written: bool = False
 
     @property
     def zero_dim(self) -> bool:
@@ -60,8 +61,9 @@ class Value:
 def scalar(value: Scalar) -> Value:
     """A constant of the program."""
     if value is None or isinstance(value, str):
-        return Value("static", literal=value, known=True)
-    return Value("scalar", type(value).__name__, frozenset(), frozenset({()}), literal=value, known=True)
+        return Value("static", literal=value, known=True, written=True)
+    shapes = frozenset[tuple[int, ...]]({()})
+    return Value("scalar", type(value).__name__, frozenset(), shapes, literal=value, known=True, written=True)
 
 
 def from_seen(seen: Seen, source: str | None, grad_mode: bool) -> Value | None:

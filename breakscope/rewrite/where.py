@@ -248,7 +248,13 @@ def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) 
     Raises:
         Unsafe: somebody could.
     """
-    if new.dtype != "float" or old.dtype != "float" or not (new.known and old.known):
+    stores = [
+        node
+        for node in ast.walk(site.function)
+        if isinstance(node, ast.Assign) and any(name in names_in([target]) for target in node.targets)
+    ]
+    written = all(isinstance(node.value, ast.Constant) for node in stores) and old.known and new.written
+    if new.dtype != "float" or old.dtype != "float" or not written:
         raise Unsafe(f"a branch changes the Python number `{name}`")
     inside = {id(node) for node in ast.walk(top)}
     for read in loads([site.function], name):

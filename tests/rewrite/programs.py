@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import io
 import itertools
 import linecache
@@ -128,6 +129,7 @@ def sites(example: Example) -> list[Site]:
     return result
 
 
+@functools.cache
 def answers(rule: Rule, example: Example) -> list[Rewrite | Refusal]:
     """What a rule says of an example's sites."""
     given = [rule.rewrite(site) for site in sites(example) if site.code in rule.codes or site.code[2] == "3"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.rewrite.conditions import is_scalar_read
+from breakscope.rewrite.examples import capture_flags as examples
 from breakscope.rewrite.rule import Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import enclosing_statement, loads
 
@@ -30,8 +31,8 @@ class CaptureFlags(Rule):
     hazards = (
         "The setting holds for everything that the program compiles; elsewhere it may cost a break or fail.",
     )
-    rewrites = ()
-    leaves = ()
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Name the setting that the site needs."""

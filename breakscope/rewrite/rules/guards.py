@@ -6,6 +6,7 @@ import ast
 
 from breakscope.rewrite.conditions import Condition, split
 from breakscope.rewrite.evaluate import Evaluator
+from breakscope.rewrite.examples import guards as examples
 from breakscope.rewrite.layout import Layout, indented
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import builtin, enclosing_statement, torch_name
@@ -30,8 +31,8 @@ class Guards(Rule):
         "Under torch.compile the exception is a RuntimeError: with consent only, if it was of another type.",
         "On CUDA it comes at the next synchronisation.",
     )
-    rewrites = ()
-    leaves = ()
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the assertion or the raising branch whose condition holds the site."""
@@ -112,7 +113,7 @@ def _exception(site: Site, raised: ast.Raise) -> tuple[str, str]:
             return name, ""
         if name is not None and isinstance(made.args[0], ast.Constant):
             text = site.text(made.args[0])
-            return name, f", {text if "\n" not in text else ast.unparse(made.args[0])}"
+            return name, ", " + (ast.unparse(made.args[0]) if "\n" in text else text)
         if name is not None:
             return name, ""  # a message that is computed would be computed in every call
     name = builtin(site, made) if made is not None else None

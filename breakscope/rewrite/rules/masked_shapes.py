@@ -6,6 +6,7 @@ import ast
 
 from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.evidence import Seen
+from breakscope.rewrite.examples import masked_shapes as examples
 from breakscope.rewrite.ops import FLOATING, OPS, STEADY
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import dotted, enclosing_statement, torch_name
@@ -27,8 +28,8 @@ class MaskedShapes(Rule):
         "Sums are taken in another order: equal within rounding, not bitwise.",
         "What is computed is computed for the elements that the mask leaves out as well.",
     )
-    rewrites = ()
-    leaves = ()
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the reduction or the assignment that holds the masked selection."""

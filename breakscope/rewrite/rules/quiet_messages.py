@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from breakscope.rewrite.examples import quiet_messages as examples
 from breakscope.rewrite.layout import Layout
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import builtin, dotted, enclosing_statement, torch_name
@@ -57,8 +58,8 @@ class QuietMessages(Rule):
         "Under torch.compile the message is not written.",
         "A message that is written each time, not once, is lost each time: with consent only.",
     )
-    rewrites = ()
-    leaves = ()
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Put the message statement that holds the site under a condition."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from breakscope.rewrite.conditions import is_scalar_read
 from breakscope.rewrite.evidence import Seen
+from breakscope.rewrite.examples import scalar_reads as examples
 from breakscope.rewrite.ops import FLOATING, INTEGRAL
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import enclosing_statement, loads, rebound_elsewhere
@@ -32,8 +33,8 @@ class ScalarReads(Rule):
         "A number that decides a branch in Python, a shape or an index is left alone.",
         "Arithmetic of the number alone is done in float64, as Python does it.",
     )
-    rewrites = ()
-    leaves = ()
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the read at the site, if all that its number meets are tensors."""
@@ -81,7 +82,8 @@ def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
         raise Unsafe("int() drops the fraction")
     floats = dtype in FLOATING or kind == "float"
     statement = enclosing_statement(site, call)
-    uses = [_use(site, node, dtype, floats=floats) for node in _number(site, call, statement)]
+    converted = kind == "float" and dtype in INTEGRAL
+    uses = [_use(site, node, dtype, floats=floats, python=converted) for node in _number(site, call, statement)]
     text = site.text(inner)
     if not isinstance(inner, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         text = f"({text})"
@@ -91,7 +93,7 @@ def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
         text += ".reshape(())"
     if _kept(site, call) and not _reduces(inner):
         text += ".clone()"  # the tensor may be changed in place before its number is used
-    if any(use.python for use in uses) or (kind == "float" and dtype in INTEGRAL):
+    if any(use.python for use in uses):
         text += ".double()"
     divides = any(use.divides for use in uses)
     notes = ("on CUDA, division by a tensor may round the last bit otherwise",) if divides else ()
@@ -140,13 +142,12 @@ def _number(site: Site, call: ast.Call, statement: ast.stmt) -> list[ast.expr]:
     return found
 
 
-def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool) -> _Use:
+def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool, python: bool) -> _Use:
     """Follow a number up to the tensor that it meets.
 
     Raises:
         Unsafe: it meets something else.
     """
-    python = False
     while True:
         parent = site.parents[node]
         if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.rewrite.conditions import split
+from breakscope.rewrite.examples import ternary_to_where as examples
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import enclosing_statement
 from breakscope.rewrite.values import Unsafe
@@ -27,12 +28,14 @@ class TernaryToWhere(Rule):
         "Both sides are computed in every call.",
         "A tensor that only one side uses gets a gradient of zero where it got None: with consent only.",
     )
-    rewrites = ()
-    leaves = ()
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the conditional expression whose condition holds the site."""
         node: ast.AST = site.node
+        if isinstance(node, ast.IfExp):  # Dynamo names the whole expression where the test begins with `not`
+            node = node.test
         while not isinstance(node, ast.stmt):
             parent = site.parents[node]
             if isinstance(parent, ast.IfExp) and node is parent.test:
