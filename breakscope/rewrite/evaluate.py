@@ -266,6 +266,8 @@ class Evaluator:
         if op is None:
             raise Unsafe(f"what `{text}` does is not known")
         result = apply(op, name, values, keywords, text)
+        if self.site.evidence.autocast and (op.slope > STEADY or op.shape != "broadcast"):
+            result = replace(result, dtype=None)  # autocast may run it in another dtype
         if result.shapes is None and result.sources is None:
             seen = self.site.seen(node)
             result = replace(result, shapes=seen.shapes if seen and seen.only("tensor") else None)

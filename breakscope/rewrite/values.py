@@ -34,6 +34,7 @@ class Value:
         slope: see :mod:`breakscope.rewrite.ops`; of the worst operation behind it, if gradients flowed.
         deps: names of the floating-point tensors to which gradients would flow back from it.
         grad: gradients did flow through it in the recorded run.
+        carries: the tensor itself was seen with gradients, whether they were recorded at that place or not.
         fresh: it shares memory with no other tensor.
         literal: a scalar's value, if it is written in the source or was the same in all calls.
         known: ``literal`` means something. written: it stands in the source, so it cannot change.
@@ -51,6 +52,7 @@ class Value:
     known: bool = False
     dtype_of: frozenset[str] = frozenset()
     written: bool = False
+    carries: bool = False
 
     @property
     def zero_dim(self) -> bool:
@@ -84,6 +86,7 @@ def from_seen(seen: Seen, source: str | None, grad_mode: bool) -> Value | None:
             grad=grad,
             fresh=False,
             dtype_of=frozenset({str(source)}),
+            carries=seen.requires_grad,
         )
     if seen.only("int", "float", "bool") and len(seen.kinds) == 1:
         single = len(seen.values) == 1 and not seen.more_values

@@ -79,12 +79,25 @@ class Branches:
             self.findings.assumes[relied_on] = None
         if not new.fresh or not old.fresh:
             self.findings.unaliased = True
+            self._passes_through(new, old)
             if name is not None and changed_in_place(self.site, name, self.top):
                 raise Unsafe(
                     f"`{name}` is changed in place elsewhere, and here it may be another name for an argument"
                 )
         self._gradients(new, old)
         return merged(new, old)
+
+    def _passes_through(self, new: Value, old: Value) -> None:
+        """Where gradients are not recorded, a tensor handed on as it is keeps them; a new one has none."""
+        off = lexically_off(self.site, self.top)
+        if any(value.carries and not value.fresh for value in (new, old)) and (
+            off or not self.site.evidence.grad
+        ):
+            raise Unsafe("gradients are not recorded here, and a tensor that carries some is handed on")
+        if off:
+            self.findings.assumes["no gradient flows through the branch (none did in the recorded run)"] = (
+                None
+            )
 
     def _gradients(self, new: Value, old: Value) -> None:
         slope = max(new.slope, old.slope)
@@ -289,6 +302,23 @@ def _branches(top: ast.If) -> list[list[ast.stmt]]:
     if len(top.orelse) == 1 and isinstance(top.orelse[0], ast.If):
         found = [top.body, *_branches(top.orelse[0])]
     return found
+
+
+def lexically_off(site: Site, node: ast.AST) -> bool:
+    """Whether the function itself switches the recording of gradients around a node."""
+    modes = {"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"}
+    while node is not site.function:
+        node = site.parents[node]
+        around: list[ast.expr] = []
+        if isinstance(node, ast.With):
+            around = [item.context_expr for item in node.items]
+        elif node is site.function:
+            around = site.function.decorator_list
+        names = {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for top in around
+                 for one in ast.walk(top)}  # fmt: skip
+        if names & modes:
+            return True
+    return False
 
 
 def unshared(site: Site, name: str) -> bool:

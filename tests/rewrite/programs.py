@@ -200,9 +200,9 @@ def copy_of(value: Any, *, grad: bool = False, double: bool = True) -> Any:
             return leaf
         copied = leaf.detach().clone()
         if grad and copied.dtype.is_floating_point:
-            copied = (
-                copied.double().requires_grad_() if leaf.dtype != torch.float16 else copied.requires_grad_()
-            )
+            # float16 is kept: code that asks for it would take another way in float64.
+            copied = copied.double() if double and leaf.dtype != torch.float16 else copied
+            copied.requires_grad_()
         return copied
 
     return torch.utils._pytree.tree_map(one, value)
@@ -235,9 +235,19 @@ def same(old: Any, new: Any, *, close: bool = False) -> bool:
     return type(old) is type(new) and old == new
 
 
-def differences(old: Outcome, new: Outcome, *, close: bool = False, messages: bool = True) -> list[str]:
-    """What a caller could tell apart."""
+def differences(
+    old: Outcome, new: Outcome, *, close: bool = False, messages: bool = True, early: tuple[str, ...] = ()
+) -> list[str]:
+    """What a caller could tell apart.
+
+    Args:
+        early: attributes that the new code may already have.
+    """
     found = []
+    for path in early:
+        name = path.removeprefix("self.")
+        if name not in old.state[1]:
+            new.state[1].pop(name, None)
     if (old.error is None) != (new.error is None) or old.error and new.error and old.error[0] != new.error[0]:
         return [f"error: {old.error} -> {new.error}"]
     if messages and old.error and new.error and old.error[1] != new.error[1]:

@@ -21,7 +21,14 @@ UNARY = (
     "torch.nan_to_num({})", "{}.sum()", "{}[:1]", "{}.half()", "{}.mean(-1, keepdim=True)", "torch.zeros_like({})",
     "{}.masked_fill({} > 0, 0.5)", "torch.sigmoid({})", "1 / {}", "{}.clone()", "{}",
 )  # fmt: skip
-BINARY = ("{} + {}", "{} - {}", "{} * {}", "torch.maximum({}, {})", "torch.where({} > 0, {}, 0.25)", "{} / {}")
+BINARY = (
+    "{} + {}",
+    "{} - {}",
+    "{} * {}",
+    "torch.maximum({}, {})",
+    "torch.where({} > 0, {}, 0.25)",
+    "{} / {}",
+)
 TESTS = (
     "{}.sum() > 0", "({} > 0).all()", "torch.isnan({}).any()", "not torch.isfinite({}).all()", "{}.max() > 1",
     "{}.mean() < {}.mean()", "torch.isinf({}).any() or torch.isnan({}).any()", "{}.sum()", "not {}.sum()",
@@ -46,16 +53,24 @@ def expression(names: tuple[str, ...] = NAMES) -> st.SearchStrategy[str]:
 def block(draw: st.DrawFn, depth: int, *, returns: bool) -> list[str]:
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(["assign"] * 5 + ["in place", "swap", "comment", *(["if"] if depth else [])]))
+        kind = draw(
+            st.sampled_from(["assign"] * 5 + ["in place", "swap", "comment", *(["if"] if depth else [])])
+        )
         target = draw(st.sampled_from((*NAMES, "t")))
         if kind == "assign":
             lines.append(f"{target} = {draw(expression())}")
         elif kind == "in place":
-            lines.append(f"{draw(st.sampled_from(NAMES))} {draw(st.sampled_from(['+=', '*=']))} {draw(st.sampled_from(['1', 'x', '0.5']))}")
+            lines.append(
+                f"{draw(st.sampled_from(NAMES))} {draw(st.sampled_from(['+=', '*=']))} {draw(st.sampled_from(['1', 'x', '0.5']))}"
+            )
         elif kind == "swap":
             lines.append("x, y = y, x")
         elif kind == "comment":
-            lines += ["# a note", f"t = {draw(expression())}  # and another", f"z = {draw(expression(('t', 'x')))}"]
+            lines += [
+                "# a note",
+                f"t = {draw(expression())}  # and another",
+                f"z = {draw(expression(('t', 'x')))}",
+            ]
         else:
             lines += draw(branch(depth - 1))
     if returns and draw(st.booleans()):
@@ -89,7 +104,9 @@ def programs(draw: st.DrawFn) -> Program:
     body = [*first, f"z = {draw(expression(('x', 'y')))}"]
     shape = draw(st.integers(0, 5))
     if shape == 0:
-        body += [f"z = {draw(expression())} if {draw(st.sampled_from(TESTS).flatmap(lambda one: filled(one, st.sampled_from(NAMES))))} else {draw(expression())}"]
+        body += [
+            f"z = {draw(expression())} if {draw(st.sampled_from(TESTS).flatmap(lambda one: filled(one, st.sampled_from(NAMES))))} else {draw(expression())}"
+        ]
     elif shape == 1:
         body += draw(branch(0, returns=True))
     else:
@@ -124,13 +141,23 @@ def first_site(source: str, calls: tuple[str, ...]) -> Site | None:
     test = node.test
     assert test.end_col_offset is not None
     return locate(
-        source, test.lineno, test.col_offset + 1, test.end_lineno, test.end_col_offset + 1, "BS101", "", evidence
+        source,
+        test.lineno,
+        test.col_offset + 1,
+        test.end_lineno,
+        test.end_col_offset + 1,
+        "BS101",
+        "",
+        evidence,
     )
 
 
 def accepted(program: Program, *, grad: bool) -> tuple[str, Rewrite] | None:
     more = ", requires_grad=True" if grad else ""
-    calls = tuple(f"torch.randn(2, 3{more}), torch.randn(2, 3{more}), flag={flag}" for flag in (program.flag, program.flag))
+    calls = tuple(
+        f"torch.randn(2, 3{more}), torch.randn(2, 3{more}), flag={flag}"
+        for flag in (program.flag, program.flag)
+    )
     try:
         site = first_site(program.source, calls)
     except (UnboundLocalError, TypeError, NameError):  # a program that its own author would not run

@@ -91,12 +91,14 @@ def test_computes_the_same(case: Case) -> None:
         args, kwargs = arguments(call)
         for label, some, more in variants(args, kwargs, seed=number):
             with torch.no_grad():
-                found = differences(run(old, some, more), run(new, some, more), close=close)
+                found = differences(
+                    run(old, some, more), run(new, some, more), close=close, early=answer.early
+                )
             assert not found or example.consent, f"{label}: {found}"
             if example.consent or without_gradients:
                 continue
             with_gradients = (run(f, some, more, grad=True, double=double) for f in (old, new))
-            found = differences(*with_gradients, close=close)
+            found = differences(*with_gradients, close=close, early=answer.early)
             assert not found, f"{label}, gradients: {found}"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.evidence import Seen
 from breakscope.rewrite.examples import masked_shapes as examples
 from breakscope.rewrite.ops import FLOATING, OPS, STEADY
-from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site, apply
 from breakscope.rewrite.scope import dotted, enclosing_statement, torch_name
 from breakscope.rewrite.values import Unsafe
 
@@ -131,36 +132,39 @@ def _assignment(site: Site, statement: ast.Assign, torch: str) -> Rewrite:
     target = statement.targets[0]
     if not isinstance(target, ast.Subscript):
         raise Unsafe("the selected elements are used as a tensor whose shape depends on the data")
-    mask = ast.dump(_load(target.slice))
+    mask = ast.dump(target.slice)
     seen = _fits(site, target.value, target.slice)
     evaluate = Evaluator(site, statement)
     edits: list[Edit] = []
     base, _ = site.offsets(statement.value)
     replaced = _Unmasked(mask)
     value = evaluate(
-        ast.fix_missing_locations(ast.copy_location(replaced.visit(_copy(statement.value)), statement.value))
+        ast.fix_missing_locations(
+            ast.copy_location(replaced.visit(copy.deepcopy(statement.value)), statement.value)
+        )
     )
     if replaced.others or not replaced.found:
         raise Unsafe("the value that is stored is not made of elements that the same mask selects")
     _each_by_itself(site, statement.value)
     if value.dtype not in seen.dtypes or value.shapes != seen.shapes:
         raise Unsafe("the value that is stored has not the shape and dtype of the tensor it goes into")
-    if value.slope > STEADY and site.evidence.grad and (value.grad or seen.requires_grad):
+    assumes = ["the mask keeps having the shape of the tensor, as in the recorded run"]
+    if value.slope > STEADY and (value.grad or seen.requires_grad):
         raise Unsafe("gradients flow here, and they may be NaN for elements that the mask leaves out")
+    if value.slope > STEADY:
+        assumes.append("no gradient flows through the assignment (none did in the recorded run)")
     source = site.source[base : site.offsets(statement.value)[1]]
     for node in ast.walk(statement.value):
         if isinstance(node, ast.Subscript) and ast.dump(node.slice) == mask:
             start, end = site.offsets(node)
             edits.append(Edit(start - base, end - base, site.text(node.value)))
-    from breakscope.rewrite.rule import apply
-
     name, by = site.text(target.value), site.text(target.slice)
     text = f"{name}.copy_({torch}.where({by}, {apply(source, edits)}, {name}))"
     start, end = site.offsets(statement)
     return Rewrite(
         edits=(Edit(start, end, text),),
         summary="torch.where instead of an assignment to selected elements",
-        assumes=("the mask keeps having the shape of the tensor, as in the recorded run",),
+        assumes=tuple(assumes),
     )
 
 
@@ -177,16 +181,6 @@ class _Unmasked(ast.NodeTransformer):
             return node
         self.found += 1
         return node.value
-
-
-def _copy(node: ast.expr) -> ast.expr:
-    import copy
-
-    return copy.deepcopy(node)
-
-
-def _load(node: ast.expr) -> ast.expr:
-    return node
 
 
 def _each_by_itself(site: Site, value: ast.expr) -> None:

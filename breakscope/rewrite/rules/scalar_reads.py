@@ -83,7 +83,9 @@ def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
     floats = dtype in FLOATING or kind == "float"
     statement = enclosing_statement(site, call)
     converted = kind == "float" and dtype in INTEGRAL
-    uses = [_use(site, node, dtype, floats=floats, python=converted) for node in _number(site, call, statement)]
+    uses = [
+        _use(site, node, dtype, floats=floats, python=converted) for node in _number(site, call, statement)
+    ]
     text = site.text(inner)
     if not isinstance(inner, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         text = f"({text})"
