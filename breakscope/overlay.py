@@ -47,6 +47,14 @@ def install(folder: str | os.PathLike[str], script: str | None = None) -> None:
     install_fixes(check(folder), script)
 
 
+def _wanted(module: str, origin: str) -> bool:
+    place = os.path.realpath(origin)
+    if module in _installed:
+        # Installed elsewhere than where the fix was made: from now on it is known by its file here.
+        _installed.setdefault(place, _installed[module])
+    return place in _installed
+
+
 def check(folder: str | os.PathLike[str]) -> Mapping[str, Any]:
     """The manifest of a folder. Raises as :func:`install` does."""
     with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
@@ -70,23 +78,18 @@ def install_fixes(manifest: Mapping[str, Any], script: str | None = None) -> Non
             _installed[module] = one
         stems.add(_stem(module or "") or _stem_of_file(one["file"]))
     main = os.path.realpath(script) if script is not None else None
-    watch(
-        stems,
-        lambda module, origin: module in _installed or os.path.realpath(origin) in _installed,
-        parse,
-        script if main in _installed else None,
-    )
+    watch(stems, _wanted, parse, script if main in _installed else None)
     if manifest["config"]:
         _configure(manifest["config"])
 
 
-def parse(data: bytes, path: str, module: str | None = None) -> ast.Module:
+def parse(data: bytes, path: str) -> ast.Module:
     """A file's syntax tree with its fix applied, where it has one that fits.
 
     Nodes keep the line numbers of the file on disk: unchanged code its own, changed code those of what it
     replaces, so that tracebacks and profiles point into the file.
     """
-    fix = _installed.get(os.path.realpath(path)) or _installed.get(module or "")
+    fix = _installed.get(os.path.realpath(path))
     if fix is None:
         return ast.parse(data, filename=path)
     if hashlib.sha256(data).hexdigest() != fix["sha256"]:

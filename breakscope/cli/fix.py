@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from breakscope.child.launch import Program
     from breakscope.rewrite.candidates import Candidate
     from breakscope.rewrite.engine import Fixed
+    from breakscope.rewrite.judge import Judgement
 
 
 def add(app: typer.Typer) -> None:
@@ -58,7 +59,9 @@ def add(app: typer.Typer) -> None:
         timeout: Annotated[
             float | None, typer.Option(min=1, help="Seconds for each run of the script.")
         ] = None,
-        budget: Annotated[float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")] = 60,
+        budget: Annotated[
+            float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")
+        ] = 60,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
@@ -83,10 +86,11 @@ def add(app: typer.Typer) -> None:
         options = engine.Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
         with launch.workspace(folder.parent) as work:
             script = runs.Script(_program(report), work, timeout, budget)
-            fixed = engine.fix(report, script, options, _progress)
+            choose = _ask if interactive else None
+            fixed = engine.fix(report, script, options, _progress, choose)
         _progress("")
         _show(fixed, everything=all_)
-        accepted = _asked(fixed) if interactive else fixed.accepted
+        accepted = fixed.accepted
         groups = _groups(fixed, accepted)
         store.write_folder(folder, groups, fixed.sources, script.what.path, root)
         schema.save(engine.suggested(report, fixed), place.absolute())
@@ -166,14 +170,13 @@ def _groups(fixed: Fixed, accepted: Sequence[Candidate]) -> dict[str, list[Candi
     return groups
 
 
-def _asked(fixed: Fixed) -> list[Candidate]:
-    kept = []
-    for patch in fixed.accepted:
-        where = patch.findings[0].location
-        question = f"{patch.rewrite.summary} at {os.path.relpath(where.file)}:{where.line}?"
-        if typer.confirm(question, default=True):
-            kept.append(patch)
-    return kept
+def _ask(patch: Candidate, judgement: Judgement, diff: str) -> bool:
+    from breakscope.cli import output
+
+    _progress("")
+    where = patch.findings[0].location
+    output.write(f"{diff}\n{patch.rewrite.summary} at {where.file}:{where.line}: {judgement.why}")
+    return typer.confirm("accept?", default=True)
 
 
 def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: Path, written: bool) -> None:

@@ -39,6 +39,10 @@ def _block(
     lines = [head, f"   {suggestion.summary}{rule}: {suggestion.why}"]
     if again:
         return "\n".join([*lines, "   the same rewrite as above", ""])
+    if suggestion.status != "proved" and finding.cost is not None:
+        lines.append(
+            f"   left as it is, it costs {finding.cost.ms_per_step:.3g} ms a step ({finding.cost.method})"
+        )
     if suggestion.status == "proved" or everything:
         lines += [f"   {line}" for line in _evidence(suggestion.evidence)]
         lines += ["", *(_diff_line(line, color) for line in suggestion.diff.splitlines())]

@@ -80,6 +80,9 @@ class Fixed:
         return list({id(o.patch): o.patch for o in self.outcomes if o.accepted and o.patch}.values())
 
 
+Choose = Callable[[Candidate, Judgement, str], bool]
+
+
 @dataclass(slots=True)
 class _Work:
     """A report being fixed."""
@@ -89,6 +92,8 @@ class _Work:
     trials: WholeScript
     sources: dict[str, Source]
     progress: Callable[[str], None]
+    choose: Choose | None
+    root: Path
     judged: list[tuple[Candidate, Judgement]] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     revealed: set[str] = field(default_factory=set)
@@ -107,18 +112,26 @@ def _needs_consent(patch: Candidate, judgement: Judgement) -> bool:
     return patch.rewrite.consent or bool(judgement.evidence.get("needs_consent"))
 
 
-def fix(report: Report, script: Script, options: Options, progress: Callable[[str], None]) -> Fixed:
+def fix(
+    report: Report,
+    script: Script,
+    options: Options,
+    progress: Callable[[str], None],
+    choose: Choose | None = None,
+) -> Fixed:
     """Find rewrites for a report's findings, and prove them.
 
     Args:
         progress: told what is being done, a few words at a time.
+        choose: asked about each rewrite that could be accepted, with its diff; None accepts them all.
 
     Raises:
         BreakscopeError: the script could not be run.
     """
     findings = [one for one in report.findings if options.wants(one)]
     sources = read_sources(findings, report.run.sources)
-    work = _Work(script, options, WholeScript(script, options.settings, sources), sources, progress)
+    trials = WholeScript(script, options.settings, sources)
+    work = _Work(script, options, trials, sources, progress, choose, Path(report.run.cwd))
     whole: Whole | None = None
     for _ in range(MAX_ROUNDS):
         _round(work, findings)
@@ -153,7 +166,15 @@ def _round(work: _Work, findings: Sequence[Finding]) -> None:
     for index, candidate in enumerate(candidates, 1):
         names = ", ".join(dict.fromkeys(one.code for one in candidate.findings))
         work.progress(f"proof {index} of {len(candidates)}: {names} {candidate.function}, {candidate.rule}")
-        work.judged.append((candidate, _prove(work, candidate)))
+        judgement = _prove(work, candidate)
+        # Asked now, because what is proved next is proved on top of what is accepted.
+        if (
+            work.choose is not None
+            and _acceptable(candidate, judgement, work.options)
+            and not work.choose(candidate, judgement, _diff(work, candidate, work.root))
+        ):
+            judgement = Judgement("unproved", "you declined it", {**judgement.evidence, "works": False})
+        work.judged.append((candidate, judgement))
 
 
 def _prove(work: _Work, candidate: Candidate) -> Judgement:
@@ -196,12 +217,16 @@ def _drop(work: _Work, tried: Sequence[Candidate], whole: Whole) -> None:
 
 def _withdraw(work: _Work, patches: Sequence[Candidate], why: str) -> None:
     gone = {id(one) for one in patches}
-    work.judged = [
-        (one, Judgement("unproved", why, {**judgement.evidence, "works": False}))
-        if id(one) in gone
-        else (one, judgement)
-        for one, judgement in work.judged
-    ]
+    functions = {(one.file, one.function) for one in patches}
+    before = work.judged
+    work.judged = []
+    for one, judgement in before:
+        if id(one) in gone:
+            judgement = Judgement("unproved", why, {**judgement.evidence, "works": False})
+        elif judgement.status == "proved" and (one.file, one.function) in functions:
+            # It was proved on top of what is gone now.
+            judgement = _prove(work, one)
+        work.judged.append((one, judgement))
 
 
 def _outcomes(
