@@ -58,6 +58,8 @@ def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
         yield f"driven: {one['condition']} was true {one['true']} and false {one['false']} times"
     for assumed in evidence.get("assumes", ()):
         yield f"only if: {assumed}"
+    for limit in evidence.get("limits", ()):
+        yield f"limit: {limit}"
     for note in evidence.get("notes", ()):
         yield f"note: {note}"
     whole = evidence.get("whole_script")

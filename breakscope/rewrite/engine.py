@@ -205,6 +205,7 @@ def _prove(work: _Work, candidate: Candidate) -> Judgement:
     claims = {
         "exact": exact,
         "unaliased": any(one.unaliased for one in rewrites),
+        "conditional": any(one.assumes for one in rewrites),
         "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
     }
     return judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)

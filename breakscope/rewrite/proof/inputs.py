@@ -124,8 +124,11 @@ def _one_element(value: float, tensor: torch.Tensor) -> None:
 def _scaled(factor: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
         tensor.mul_(factor)
-    elif tensor.dtype is torch.bool and factor < 0:
-        tensor.logical_not_()
+    elif tensor.dtype is torch.bool:
+        if factor < 0:
+            tensor.logical_not_()
+    elif factor > 1 and tensor.dtype in (torch.int32, torch.int64):
+        tensor.mul_(int(factor))
 
 
 def _signed(sign: float, tensor: torch.Tensor) -> None:

@@ -59,10 +59,16 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two pictures part. ``absolute``: largest difference of values, where it is one of values."""
+    """Where two pictures part.
+
+    Attributes:
+        absolute: largest difference of values, where it is one of values.
+        aspect: of a tensor, that differs, where it is not its values: "dtype".
+    """
 
     text: str
     absolute: float = math.inf
+    aspect: str = ""
 
 
 def take(
@@ -237,7 +243,7 @@ class Comparer:
             free = _OWN_MEMORY
         for aspect, (one, other) in aspects.items():
             if one != other and aspect not in free and aspect not in ("memory", "offset"):
-                return Difference(f"{path}: its {aspect} differs: {one}, now {other}")
+                return Difference(f"{path}: its {aspect} differs: {one}, now {other}", aspect=aspect)
         return values_differ(path, was.values, now.values, self.tolerance)
 
     def _same_memory(self, memories: tuple[int, int], free: frozenset[str]) -> bool:

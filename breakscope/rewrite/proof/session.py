@@ -28,6 +28,7 @@ ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 REASSOCIATED = 1e-5
+DTYPES = "other dtypes"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
@@ -55,11 +56,17 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a rewrite says of itself (:class:`breakscope.rewrite.rule.Rewrite`)."""
+    """What a rewrite says of itself (:class:`breakscope.rewrite.rule.Rewrite`).
+
+    Attributes:
+        conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
+            run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
+    """
 
     exact: bool
     unaliased: bool = False
     early: tuple[str, ...] = ()
+    conditional: bool = False
 
     def comparer(self) -> Comparer:
         """Compares old and new by these claims."""
@@ -74,6 +81,7 @@ class Session:
         calls: of the script. captured: of them, taken as test inputs. compared: pairs of test calls.
         rejected: test inputs that the old code itself does not take.
         apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
+        limits: where an assumption that the rewrite states does not hold, and the forms differ.
         mismatch: the first difference: the rewrite is wrong. trouble: why it could not be compared.
     """
 
@@ -91,6 +99,7 @@ class Session:
     mismatch: str | None = None
     trouble: str | None = None
     apart: dict[str, None] = field(default_factory=dict)
+    limits: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     max_difference: float = 0.0
@@ -209,7 +218,7 @@ class Session:
             ("random seeds", inputs.seeds(), False),
             ("other shapes", inputs.shapes(bench.calls), True),
             ("other scalars", inputs.scalars(bench.calls), True),
-            ("other dtypes", inputs.dtypes(), True),
+            (DTYPES, inputs.dtypes(), True),
         ]
         for kind, group, skip_raising in groups:
             for conditions in group:
@@ -241,6 +250,9 @@ class Session:
         new = bench.run("new", conditions)
         comparer = self.claims.comparer()
         found = compare(old, new, comparer)
+        if found is not None and kind == DTYPES and found.aspect == "dtype" and self.claims.conditional:
+            self.limits[f"not with {conditions.name}: {found.text}"] = None
+            return True
         if found is not None:
             self.mismatch = f"on {conditions.name}: {found.text}"
             return False
@@ -300,6 +312,7 @@ class Session:
             ],
             "mismatch": self.mismatch,
             "trouble": self.trouble,
+            "limits": list(self.limits),
             "apart": list(self.apart)[:20],
             "notes": list(self.notes),
         }
