@@ -940,4 +940,33 @@ net = torch.compile(net, backend="eager")""",
         "error",
         "upstream",
     ),
+    Entry(
+        "BS307",
+        "region without CUDA graphs",
+        "The mode asks for CUDA graphs, but a graph replays fixed memory: inputs that are written to, "
+        "tensors on the CPU and changing shapes rule it out. Each kernel is launched on its own.",
+        "Repair what the reason names: return a new value instead of writing to an input, keep tensors on"
+        " one device.",
+        """\
+# before: an input is written to
+cache.add_(x)
+# after
+cache = cache + x""",
+        "warning",
+        "rewrite",
+    ),
+    Entry(
+        "BS308",
+        "op without a kernel of Inductor's",
+        "Inductor has no kernel of its own for this op and calls torch's: nothing is fused over it, and its "
+        "inputs and outputs pass through memory.",
+        "Look whether a cheaper formulation exists; otherwise it costs what it costs in eager mode.",
+        """\
+# before: the whole decomposition, for its largest value
+top = torch.linalg.eigvalsh(x).amax()
+# after: a bound that is made of ordinary ops, where a bound will do
+top = x.abs().sum(-1).amax()""",
+        "info",
+        "upstream",
+    ),
 )

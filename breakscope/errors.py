@@ -29,6 +29,18 @@ class UsageError(BreakscopeError):
     slug = "usage"
 
 
+class ConfigError(UsageError):
+    """The configuration file cannot be read, or says what cannot be."""
+
+    slug = "config"
+
+
+class BaselineError(UsageError):
+    """A baseline file cannot be read: missing, truncated, not ours, of a newer version or another project."""
+
+    slug = "baseline"
+
+
 class ScriptNotFoundError(UsageError):
     """The script or module to run does not exist or cannot be read."""
 

@@ -119,8 +119,8 @@ class Cost:
         share: of the steady step, 0 to 1.
         method: how it was measured: "measured gaps, 20 steps".
         spread_ms: half of the distance between the quartiles over the sampled steps.
-        parts: what ``ms_per_step`` is made of, in milliseconds: "sync" (the host waits for the device),
-            "eager" (work between the regions), "overhead" (leaving and entering compiled code).
+        parts: what ``ms_per_step`` is made of, in milliseconds: "gap" (from the end of a region to the
+            beginning of the next) and "entry" (entering the next, which would not be there).
     """
 
     ms_per_step: float
@@ -176,6 +176,8 @@ class Finding:
         stack: how one got there, outermost first, ending at ``location``.
         skipped: functions that run eagerly as a whole because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
+        intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
+            finding is left out of the ranking. None for everything else.
         not_measured: why there is no cost, as a sentence; None where there is one.
     """
 
@@ -200,6 +202,7 @@ class Finding:
     last_step: int | None = None
     suggestion: Suggestion | None = None
     not_measured: str | None = None
+    intended: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +291,8 @@ class Timing:
             view unless ``bound`` says "device".
         bound: what the step waits for; None if not known.
         device_busy_ms: time in which the device worked, per step; None if not measured.
-        guard_us: time to check the guards of what was compiled, per step, in microseconds.
+        guard_us: microseconds per step from the beginning of each outermost call to its first compiled
+            code: checking guards and finding the code that fits.
     """
 
     method: str
@@ -300,6 +304,46 @@ class Timing:
     bound: Literal["host", "device"] | None = None
     device_busy_ms: float | None = None
     guard_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """With what the outermost compiled call was called when a frame was compiled.
+
+    Attributes:
+        compile_id: of the frame; function: its name. A resumed or nested frame has the outermost call of
+            its own compile here.
+        entry: name of what was called: a function, or a module's class (``module``).
+        parameters: names of its parameters, without ``self``.
+        arguments: ``{"args": […], "kwargs": {…}}``; an argument maps its kind to what is known:
+            ``{"tensor": {"shape", "dtype", "device", "requires_grad"}}``, ``{"int": 3}``, ``{"list": […]}``,
+            ``{"same": "args[0]"}`` for a tensor that is passed again.
+        origins: for what the frame holds of the caller's objects, ``x`` or ``batch['text']``: which
+            argument it is, ``args[0]`` or ``kwargs['mask']``.
+        call: the calling expression.
+        training: the module's mode; None for a function.
+        grad, inference: whether gradients, and inference mode, were on.
+        autocast: device type and dtype of autocast, "cuda bfloat16"; None where it was off.
+        number: which outermost call it was, from 0; a step may have several.
+    """
+
+    compile_id: str | None
+    function: str
+    entry: str
+    module: bool
+    entry_file: str | None
+    entry_line: int | None
+    parameters: tuple[str, ...]
+    arguments: dict[str, Any]
+    origins: dict[str, str]
+    call: Location | None
+    training: bool | None
+    grad: bool
+    inference: bool
+    autocast: str | None
+    step: int | None
+    number: int | None = None
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +452,7 @@ class Report:
     steps: tuple[Step, ...] = ()
     compiles: tuple[Compile, ...] = ()
     timing: Timing | None = None
+    signatures: tuple[Signature, ...] = ()
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The report as pandas tables: findings, regions, guards, skipped."""

@@ -21,7 +21,8 @@ from breakscope.errors import OutputError, ReportError
 from breakscope.model import Report
 
 # 1: the first layout. Keys added since, without a new number because additions are free: cost.spread_ms,
-# cost.parts, finding.not_measured, steps, compiles, timing, run.asked, run.sources.
+# cost.parts, finding.not_measured, finding.intended, steps, compiles, timing,
+# signatures, run.asked, run.sources.
 SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024

@@ -56,6 +56,7 @@ def test_the_layout_is_the_published_one() -> None:
         "steps",
         "compiles",
         "timing",
+        "signatures",
     ]
     assert data["schema_version"] == schema.SCHEMA_VERSION == 1
     branch = next(finding for finding in data["findings"] if finding["code"] == "BS101")
@@ -352,7 +353,7 @@ def test_the_schema_is_valid_complete_and_explains_itself() -> None:
     assert set(rules["$defs"]) == {
         *("Compiled", "Cost", "Counts", "Device", "Finding", "Frame", "Guard", "Location", "Reconciliation"),
         *("Region", "Run", "SkippedFrame", "Suggestion", "Tool", "Totals", "Unattributed"),
-        *("Compile", "Step", "Timing"),
+        *("Compile", "Step", "Timing", "Signature"),
     }
     assert rules["$defs"]["Run"]["properties"]["status"] == {
         "enum": ["ok", "script_error", "timeout", "interrupted", "killed"]

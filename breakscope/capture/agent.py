@@ -23,6 +23,7 @@ from typing import Any
 
 from breakscope import overlay
 from breakscope.capture import events, targets
+from breakscope.capture.clock import Clock
 from breakscope.capture.events import Counters, Event, EventList, EventWriter
 from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
@@ -51,6 +52,7 @@ class Agent:
         self.counters = counters
         self._sink = sink
         self._began = time.perf_counter()
+        self.clock = Clock(self._emit_raw, counters, time.perf_counter_ns(), sample=settings.cost)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._local = threading.local()
         self._redactor = Redactor()
@@ -78,7 +80,7 @@ class Agent:
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
-        self.emit(events.START, pid=os.getpid(), python=platform.python_version())
+        self.emit(events.START, pid=os.getpid(), python=platform.python_version(), cost=self.settings.cost)
 
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""
@@ -92,11 +94,16 @@ class Agent:
     def _end(self) -> None:
         if self.dynamo is not None:
             self.dynamo.finish()
+        self.guarded("the last steps are not timed", self.clock.finish)
         if self._sink.failed is not None:
             sys.__stderr__ and print(
                 f"breakscope: the capture stopped: {self._sink.failed}", file=sys.__stderr__
             )
         self.emit(events.END)
+
+    def _emit_raw(self, kind: str, **fields: Any) -> None:
+        # Numbers of ours: nothing in them to redact, and many.
+        self._sink.write({"t": kind, **fields})
 
     def _forked(self) -> None:
         # A forked worker keeps its hooks, but what it counts is not the script's.
@@ -129,12 +136,17 @@ class Agent:
         slots = self.counters.slots
         if done > slots[events.SLOT_STEPS]:
             slots[events.SLOT_STEPS] = done
+            if done == 1:
+                self.clock.restart()  # what were calls until now are steps
+            self.clock.step_ended()
             self._stop_after(done)
 
     def outermost_call_ended(self) -> None:
         """Count one outermost call of something compiled."""
         self.counters.slots[events.SLOT_CALLS] += 1
+        self.clock.returned()
         if not self._optimizers:
+            self.clock.step_ended()
             self._stop_after(self.counters.slots[events.SLOT_CALLS])
 
     def _stop_after(self, done: int) -> None:

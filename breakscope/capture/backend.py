@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
+from breakscope.capture.clock import Clock
+
 OPS = frozenset({"call_function", "call_method", "call_module"})
 
 
@@ -22,9 +24,10 @@ class RegionBackend:
         identity: what Dynamo must compare when it asks whether two backends are the same one: the
             script's own backend, so that compiling twice shares a cache exactly as without us.
         lifted: whether ``fullgraph=True`` was taken off.
-        on_region: told of each compiled graph, its inputs and its number of ops; returns what to call
-            at each run.
+        on_region: told of each compiled graph, its inputs and its number of ops; returns the slot that
+            counts its runs.
         on_call: makes a context manager for each call of the compiled function.
+        clock: times the runs, in steps that are sampled.
     """
 
     def __init__(
@@ -32,14 +35,16 @@ class RegionBackend:
         compiler: Callable[..., Any],
         identity: Any,
         lifted: bool,
-        on_region: Callable[[Any, Any, int], Callable[[], None]],
+        on_region: Callable[[Any, Any, int], int],
         on_call: Callable[[], AbstractContextManager[Any]],
+        clock: Clock,
     ) -> None:
         self._compiler = compiler
         self._identity = identity
         self.lifted = lifted
         self._on_region = on_region
         self._on_call = on_call
+        self._clock = clock
         # Copied, not looked up by __getattr__: Dynamo's C++ asks a backend for attributes at each
         # call, and would compile a Python __getattr__, and so ask again, without end.
         # As instance attributes, because Dynamo's own wrapper around a backend copies those and no others.
@@ -52,11 +57,14 @@ class RegionBackend:
         """As Dynamo calls a backend."""
         ops = count_ops(graph_module)  # before a backend rewrites the graph
         compiled = self._compiler(graph_module, example_inputs, **kwargs)
-        ran = self._on_region(graph_module, example_inputs, ops)
+        slot = self._on_region(graph_module, example_inputs, ops)
+        clock, counters = self._clock, self._clock.counters
 
         def region(*args: Any, **call_kwargs: Any) -> Any:
-            ran()
-            return compiled(*args, **call_kwargs)
+            counters.slots[slot] += 1
+            if clock.marks is None:
+                return compiled(*args, **call_kwargs)
+            return clock.region(slot, compiled, args, call_kwargs)
 
         return region
 

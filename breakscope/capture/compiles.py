@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -50,7 +51,7 @@ class Compiles:
             kwargs["disable"] = True
             return _Context(real(*args, **kwargs), self._agent, self, "none", fullgraph, lifted)
         wrapped = RegionBackend(
-            self._choose_backend(backend), backend, lifted, self._on_region, self._on_call
+            self._choose_backend(backend), backend, lifted, self._on_region, self._on_call, self._agent.clock
         )
         context = real(wrapped, *args[1:], **kwargs)
         if kwargs.get("disable"):
@@ -103,9 +104,8 @@ class Compiles:
             self._outermost_seen.add(name)
             self._agent.emit(events.COMPILED, name=name, by="breakscope")
 
-    def _on_region(self, graph_module: Any, example_inputs: Any, ops: int) -> Callable[[], None]:
+    def _on_region(self, graph_module: Any, example_inputs: Any, ops: int) -> int:
         slot = self._agent.counters.new()
-        counters = self._agent.counters
         compile_ = self._frames.current
         reason = getattr(graph_module, "compile_subgraph_reason", None)
         cid = compat.compile_id()
@@ -125,11 +125,7 @@ class Compiles:
             frame=None if compile_ is None else frame_fields(compile_.frame.f_code),
         )
         self._note_device(example_inputs)
-
-        def ran() -> None:
-            counters.slots[slot] += 1
-
-        return ran
+        return slot
 
     def _note_device(self, example_inputs: Any) -> None:
         for value in example_inputs:
@@ -140,7 +136,16 @@ class Compiles:
                 count = module.device_count() if hasattr(module, "device_count") and kind != "cpu" else 1
                 named = hasattr(module, "get_device_name") and kind != "cpu"
                 name = module.get_device_name() if module is not None and named else kind
+                self._agent.guarded(
+                    "steps are timed on the host only", functools.partial(self._time_on, kind)
+                )
                 self._agent.emit(events.DEVICE, type=kind, name=name, count=count)
+
+    def _time_on(self, kind: str) -> None:
+        if kind == "cuda":
+            from breakscope.capture.cuda_clock import CudaClock
+
+            self._agent.clock.device = CudaClock()
 
     def _on_call(self) -> AbstractContextManager[Any]:
         return _Call(self._agent, self._local)
@@ -189,7 +194,10 @@ class _Call(AbstractContextManager[None]):
         self._local = local
 
     def __enter__(self) -> None:
-        self._local.depth = getattr(self._local, "depth", 0) + 1
+        depth = getattr(self._local, "depth", 0)
+        self._local.depth = depth + 1
+        if depth == 0:
+            self._agent.clock.call()
 
     def __exit__(self, *error: object) -> None:
         self._local.depth -= 1

@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from breakscope.capture.events import Counters
+from breakscope.capture.clock import Clock
 
 SiteKey = tuple[Any, ...]
 RESUMED = -1
@@ -28,11 +28,13 @@ class Crossings:
     """The tickers of all sites.
 
     Args:
+        clock: is told of each crossing in steps that are sampled; its counters count.
         never_compile: keeps Dynamo from compiling a code object of ours.
     """
 
-    def __init__(self, counters: Counters, never_compile: Callable[[types.CodeType], None]) -> None:
-        self._counters = counters
+    def __init__(self, clock: Clock, never_compile: Callable[[types.CodeType], None]) -> None:
+        self._clock = clock
+        self._counters = clock.counters
         self._local = threading.local()
         self._never_compile = never_compile
         self._slots: dict[SiteKey, int] = {}
@@ -56,7 +58,7 @@ class Crossings:
             depth: how many inlined calls lie between that frame and the site: 0 if the site is in the
                 frame itself, :data:`RESUMED` if the frame is a resume function that Dynamo gave up on.
         """
-        counters, local = self._counters, self._local
+        clock, counters, local = self._clock, self._counters, self._local
 
         def tick() -> None:
             latest: dict[Any, int] = local.__dict__
@@ -64,7 +66,10 @@ class Crossings:
             if depth != RESUMED or latest.get(slot) != 0:
                 counters.slots[slot] += 1
             latest[slot] = depth
+            if clock.marks is not None:
+                clock.tick(slot)
 
         # Compiled code runs with Dynamo listening: it must not compile the ticker in its turn.
         self._never_compile(tick.__code__)
+        self._never_compile(Clock.tick.__code__)
         return tick

@@ -30,8 +30,13 @@ METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
 REGION = "region"  # a graph was compiled: ops, slot of its run counter
 SKIP = "skip"  # Dynamo gave up on a frame: code, slot of its call counter
 SITE = "site"  # a slot was given to a site's crossings
+SIGNATURE = "signature"  # with what the outermost compiled call was called, of which a compile came
 DEVICE = "device"  # tensors of a region live here: type, name, count
+CUDAGRAPHS = "cudagraphs"  # Inductor did without a CUDA graph: its own words
+FALLBACK = "fallback"  # ops of a region that Inductor has no kernel for
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
+STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
+SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way
@@ -135,6 +140,10 @@ class Counters:
         values = array("q")
         values.frombytes(path.read_bytes()[: 8 * SLOTS])
         return values
+
+    def used(self) -> list[int]:
+        """The values of all slots given out so far."""
+        return self.slots[: self._next].tolist()  # type: ignore[no-any-return]
 
     def new(self) -> int:
         """A slot that counts from 0. Past the last one every caller shares SLOT_OVERFLOW."""

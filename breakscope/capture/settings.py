@@ -25,6 +25,7 @@ class Settings:
         events: file for the agent's events; counters: file of its counting slots.
         script: what runs as ``__main__``: its absolute path, or the module's name.
         roots: directories of the user's project.
+        cost: mark steady steps, to know what each site costs.
         seed: of torch's, Python's and numpy's generators, set once when torch is imported; None to leave
             them alone.
         outputs: folder that gets what the outermost compiled calls return; None to keep nothing.
@@ -41,6 +42,7 @@ class Settings:
     counters: str = ""
     script: str = ""
     roots: tuple[str, ...] = ()
+    cost: bool = True
     seed: int | None = None
     outputs: str | None = None
     fixes: str | None = None

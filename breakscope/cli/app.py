@@ -17,7 +17,7 @@ def _version(wanted: bool) -> None:
 
 def command() -> Any:
     """The click command that holds every command of ours."""
-    from breakscope.cli import diff, explain, fix, report, run, scan, schema
+    from breakscope.cli import check, config, diff, explain, fix, remedy, report, run, scan, schema
 
     app = typer.Typer(
         name="breakscope",
@@ -36,6 +36,8 @@ def command() -> Any:
     ) -> None:
         pass
 
-    for module in (scan, report, fix, run, diff, explain, schema):
+    for module in (scan, report, check, fix, run, remedy, diff, explain, config, schema):
         module.add(app)
-    return typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
+    group.commands["check"].inherit(group.commands["scan"])
+    return group

@@ -138,6 +138,7 @@ def _settings(report: Report) -> Settings:
         compile=asked.get("compile", "auto"),
         dynamic=asked.get("dynamic", "auto"),
         steps=asked.get("steps"),
+        cost=False,
     )
 
 

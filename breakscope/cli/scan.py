@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
 from breakscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from breakscope.capture.scan import Scan
 
 _MODULE_OPTION = "-m"
 
@@ -89,6 +92,13 @@ def add(app: typer.Typer) -> None:
             bool,
             typer.Option("--keep-fullgraph", help="Leave fullgraph=True in force: the first break raises."),
         ] = False,
+        cost: Annotated[
+            bool,
+            typer.Option(
+                "--cost/--no-cost",
+                help="Time the regions of up to 60 steady steps, to know what each site costs.",
+            ),
+        ] = True,
         steps: Annotated[
             int | None,
             typer.Option(
@@ -114,28 +124,20 @@ def add(app: typer.Typer) -> None:
 
         The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
         """
-        from breakscope.capture import scan as engine
-        from breakscope.capture.settings import Settings
-        from breakscope.child.program import program
-
-        words: list[str] = ctx.meta["breakscope.program"]
-        module = words[:1] == [_MODULE_OPTION]
-        words = words[1:] if module else words
-        if not words:
-            raise UsageError("name a module after -m" if module else "name a script to scan")
-        if mode is not None and backend is not Backend.INDUCTOR:
-            raise UsageError("--mode needs --backend inductor")
-        settings = Settings(
-            compile_,
-            backend.value,
-            mode,
-            dynamic.value,
-            keep_fullgraph,
-            steps,
-            fixes=fixes_folder(fixes),
+        result = run(
+            ctx.meta["breakscope.program"],
+            compile_=compile_,
+            backend=backend,
+            mode=mode,
+            dynamic=dynamic,
+            keep_fullgraph=keep_fullgraph,
+            cost=cost,
+            steps=steps,
+            timeout=timeout,
+            output=output,
+            fixes=fixes,
+            live=not quiet,
         )
-        what = program(words[0], words[1:], module=module)
-        result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
         if not quiet:
             show(result, limit=limit, everything=all_)
         if result.problem is not None:
@@ -161,7 +163,47 @@ def fixes_folder(folder: Path | None) -> str | None:
     return str(folder.resolve())
 
 
-def show(result: Any, *, limit: int, everything: bool) -> None:
+def run(
+    words: list[str],
+    *,
+    compile_: str,
+    backend: str,
+    mode: str | None,
+    dynamic: str,
+    keep_fullgraph: bool,
+    cost: bool,
+    steps: int | None,
+    timeout: float | None,
+    output: Path | None,
+    live: bool,
+    fixes: Path | None = None,
+) -> Scan:
+    """Scan what stands on the command line after our options, here and for ``breakscope check``."""
+    from breakscope.capture import scan as engine
+    from breakscope.capture.settings import Settings
+    from breakscope.child.program import program
+
+    module = words[:1] == [_MODULE_OPTION]
+    words = words[1:] if module else words
+    if not words:
+        raise UsageError("name a module after -m" if module else "name a script to scan")
+    if mode is not None and backend != Backend.INDUCTOR:
+        raise UsageError("--mode needs --backend inductor")
+    settings = Settings(
+        compile_,
+        str(backend),
+        mode,
+        Dynamic(dynamic).value,
+        keep_fullgraph,
+        steps,
+        cost=cost,
+        fixes=fixes_folder(fixes),
+    )
+    what = program(words[0], words[1:], module=module)
+    return engine.scan(what, settings, output=output, timeout_s=timeout, live=live)
+
+
+def show(result: Scan, *, limit: int, everything: bool) -> None:
     """Print a finished scan."""
     from breakscope.cli import output
 

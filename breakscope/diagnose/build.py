@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from breakscope import __version__, catalog
-from breakscope.diagnose import recompiles, records, sites
+from breakscope.diagnose import cost, intended, recompiles, records, refusals, sites, timeline
 from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
+from breakscope.diagnose.signatures import signatures
 from breakscope.model import (
     Compiled,
     Counts,
@@ -44,7 +46,8 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     found = collect(events, slots)
     places = Places(outcome.roots, OWN)
     folded, lost = sites.fold(found.breaks)
-    site_findings = sites.findings(found, folded, places)
+    priced = cost.costs(found, folded, outcome.backend)
+    site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
     causes, lost_recompiles = recompiles.causes(found)
     failures, unplaced_errors = _failures(found, places)
@@ -54,9 +57,11 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *recompiles.limits(found, causes, places),
             *recompiles.findings(causes, places),
             *failures,
+            *refusals.findings(found, places),
         ]
     )
-    regions = _regions(found, places, made, by_slot)
+    regions = _regions(found, places, made, by_slot, priced.region_ms)
+    compiles = timeline.compiles(found, made)
     unattributed = (
         *(Unattributed("graph_break", b.compile_id, b.record.text) for b in lost),
         *(
@@ -72,14 +77,39 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
+        steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
+        compiles=compiles,
+        timing=priced.timing,
+        signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
     )
 
 
+def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
+    """Site findings with their costs; what was never crossed in a steady step costs nothing there."""
+    made = []
+    for index, finding in enumerate(findings):
+        found = priced.by_site.get(index)
+        why = priced.why_not
+        if found is None and why is None:
+            why = "it was not reached in a steady step"
+        made.append(replace(finding, cost=found, not_measured=None if found else why))
+    return made
+
+
+def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
+    each = [sites.crossings(found, site) for site in folded]
+    return None if None in each else sum(count for count in each if count is not None)
+
+
 def worst_first(finding: Finding) -> tuple[Any, ...]:
-    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles."""
+    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles.
+
+    What is meant to be so, and what is only for information, comes last.
+    """
     cost = finding.cost.ms_per_step if finding.cost else None
     rank = {"skip": 0, "graph_break": 1, "recompile": 2}[finding.kind]
     return (
+        finding.intended is not None or finding.code == "BS308",
         cost is None,
         -(cost or 0.0),
         rank,
@@ -90,8 +120,20 @@ def worst_first(finding: Finding) -> tuple[Any, ...]:
     )
 
 
+def is_site(finding: Finding) -> bool:
+    """Whether a finding is a place at which the graph breaks, and so counts in ``totals.sites``."""
+    if finding.kind == "graph_break":
+        return True
+    skipped = finding.counts.crossings is not None or bool(finding.skipped)
+    return skipped and finding.code in ("BS301", "BS302", "BS306")
+
+
 def _regions(
-    found: Collected, places: Places, made: Sequence[Finding], by_slot: dict[int, int]
+    found: Collected,
+    places: Places,
+    made: Sequence[Finding],
+    by_slot: dict[int, int],
+    region_ms: Mapping[int, float],
 ) -> tuple[Region, ...]:
     regions = []
     for event in found.regions:
@@ -105,9 +147,9 @@ def _regions(
         ended_by = None
         if event.breaks and event.site in by_slot:
             ended_by = made[by_slot[event.site]].fingerprint
-        regions.append(
-            Region(event.compile_id or "?", name, event.ops, found.count(event.slot), None, ended_by)
-        )
+        calls, ms = found.count(event.slot), region_ms.get(event.slot)
+        whole = None if calls is None or ms is None else round(ms * calls, 6)
+        regions.append(Region(event.compile_id or "?", name, event.ops, calls, whole, ended_by))
     return tuple(regions)
 
 
@@ -163,8 +205,7 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
 
 
 def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]) -> Totals:
-    breaks = [f for f in made if f.kind == "graph_break" or f.code in ("BS301", "BS302", "BS306")]
-    breaks = [f for f in breaks if f.counts.crossings is not None or f.kind == "graph_break" or f.skipped]
+    breaks = [f for f in made if is_site(f)]
     crossings = [f.counts.crossings for f in breaks]
     skipped = {(s.frame.file, s.frame.name, s.frame.qualname) for s in found.skips}
     return Totals(

@@ -15,6 +15,16 @@ Event = dict[str, Any]
 
 _LIMIT = re.compile(r"(?:Recompile|Cache)Limit|(?:recompile|cache_size)_limit")
 
+# Events that are kept as they are, by where.
+_KEPT = {
+    "error": "errors",
+    "compiled": "compiled",
+    "device": "devices",
+    "cudagraphs": "cudagraphs",
+    "fallback": "fallbacks",
+    "signature": "signatures",
+}
+
 SLOT_STEPS = 0
 SLOT_CALLS = 1
 
@@ -127,6 +137,7 @@ class Collected:
     metrics: list[Event] = field(default_factory=list)
     compiled: list[Event] = field(default_factory=list)
     devices: list[Event] = field(default_factory=list)
+    signatures: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     start: Event | None = None
@@ -135,6 +146,11 @@ class Collected:
     steps: int | None = None
     by_optimizer: bool = False
     slots: Sequence[int] | None = None
+    step_rows: list[Any] = field(default_factory=list)
+    samples: list[Event] = field(default_factory=list)
+    sampling: bool = True
+    cudagraphs: list[Event] = field(default_factory=list)
+    fallbacks: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -152,7 +168,10 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
         found.by_optimizer = slots[SLOT_STEPS] > 0
         found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
     for event in events:
-        _take(found, event)
+        if event["t"] in ("steps", "sample"):
+            _take_times(found, event)
+        else:
+            _take(found, event)
     # Older versions of torch do not say in the record that the frame is skipped; the live hook knows.
     given_up = {(skip.site, skip.frame) for skip in found.skips if not skip.limit}
     found.breaks = [replace(b, skips=b.skips or (b.site, b.frame) in given_up) for b in found.breaks]
@@ -165,6 +184,15 @@ def is_limit(metrics: dict[str, Any]) -> bool:
     """Whether a compile failed because its function had been compiled too often."""
     said = f"{metrics.get('fail_type')} {metrics.get('fail_reason')}"
     return _LIMIT.search(said) is not None
+
+
+def _take_times(found: Collected, event: Event) -> None:
+    if event.get("restart"):
+        found.step_rows, found.samples = [], []
+    if event["t"] == "steps":
+        found.step_rows.extend(event["rows"])
+    else:
+        found.samples.append(event)
 
 
 def _take(found: Collected, event: Event) -> None:
@@ -217,7 +245,8 @@ def _take(found: Collected, event: Event) -> None:
         found.counters = event["counters"]
     elif kind in ("start", "torch"):
         setattr(found, kind, event)
+        found.sampling = event.get("cost", found.sampling)
     elif kind == "end":
         found.ended = True
-    elif kind in ("error", "compiled", "device"):
-        {"error": found.errors, "compiled": found.compiled, "device": found.devices}[kind].append(event)
+    elif kind in _KEPT:
+        getattr(found, _KEPT[kind]).append({**event, "step": step})

@@ -6,6 +6,7 @@ import os
 import re
 import sysconfig
 from functools import cache
+from pathlib import Path
 
 from breakscope.model import Owner
 
@@ -46,3 +47,24 @@ def display_path(file: str, roots: tuple[str, ...]) -> str:
         if full.startswith(prefix):
             return full[len(prefix) :].replace("\\", "/")
     return file.replace("\\", "/")
+
+
+def stable_path(file: str, roots: tuple[str, ...]) -> str:
+    """A path that is the same wherever a script is started from: relative to the repository of the file.
+
+    Without a repository it is that of :func:`display_path`, which depends on the folder of the run.
+    """
+    if file.startswith(("<", *_standard_library())) or _INSTALLED.search(file):
+        return display_path(file, roots)
+    full = os.path.abspath(file)
+    repository = repository_of(os.path.dirname(full))
+    return display_path(full, (repository,) if repository else roots)
+
+
+@cache
+def repository_of(folder: str) -> str | None:
+    """The innermost folder from here upwards that holds a ``.git``; None where there is none."""
+    if Path(folder, ".git").exists():
+        return folder
+    parent = os.path.dirname(folder)
+    return None if parent == folder else repository_of(parent)

@@ -97,7 +97,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         stack=stack,
         counts=Counts(
             occurrences=len(site.breaks),
-            crossings=_crossings(found, site),
+            crossings=crossings(found, site),
             compile_ids=tuple(dict.fromkeys(b.compile_id for b in site.breaks if b.compile_id)),
         ),
         called_from=places.caller(location, stack),
@@ -144,7 +144,7 @@ def _explanation(record: BreakRecord) -> str:
     return "\n".join(part for part in parts if part.strip())
 
 
-def _crossings(found: Collected, site: Site) -> int | None:
+def crossings(found: Collected, site: Site) -> int | None:
     """Runs into the site, by whichever frame saw most of them.
 
     Compiled code never counts one crossing twice, but may miss some; see ``capture.crossings``. Callers

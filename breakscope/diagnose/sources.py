@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from dataclasses import dataclass
 from functools import cache
 
 # (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
 Position = tuple[int, int, int, int]
+
+
+_STRING_OR_COMMENT = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|\'{3}(?:\\.|[^\\])*?\'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|#.*'''
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +158,12 @@ class Sources:
 
         visit(tree, "")
         return tuple(spans)
+
+
+def without_comment(line: str) -> str:
+    """A line of source without the comment at its end.
+
+    Not by ``tokenize``: the line may be a part of a statement, on which Pythons differ.
+    """
+    comment = next((found for found in _STRING_OR_COMMENT.finditer(line) if found[0][0] == "#"), None)
+    return line[: comment.start()] if comment else line

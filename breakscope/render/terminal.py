@@ -51,9 +51,17 @@ def render(
         root: folder to which paths are shown relative, besides that in which the script ran.
         next_steps: (command, what it does) lines for the end.
     """
+    view = terminal_view.build(report, limit=limit, all=all, root=root)
+    return render_view(view, width=width, color=color, next_steps=next_steps)
+
+
+def render_view(
+    view: View, *, width: int | None, color: bool, next_steps: Sequence[tuple[str, str]] = ()
+) -> str:
+    """A view that is ready, laid out as :func:`render` does."""
     columns = shutil.get_terminal_size((80, 24)).columns if width is None else width
     layout = _Layout(max(_NARROWEST, min(columns, _WIDEST)))
-    lines = layout.screen(terminal_view.build(report, limit=limit, all=all, root=root), next_steps)
+    lines = layout.screen(view, next_steps)
     for line in lines:
         line.rstrip()
     return _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)

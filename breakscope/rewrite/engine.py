@@ -154,7 +154,7 @@ def fix(
     if accepted and options.inductor:
         progress("the whole script under Inductor, without and with the patches")
         inductor = under_inductor(work.trials, accepted, options.settings)
-        if inductor["verdict"] == "differs":
+        if inductor["verdict"] in ("differs", "slower"):
             _withdraw(work, accepted, str(inductor["why"]))
     return Fixed(tuple(_outcomes(work, report, whole, inductor)), sources, whole, inductor)
 

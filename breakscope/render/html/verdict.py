@@ -8,7 +8,7 @@ from typing import Literal
 
 from breakscope.model import Report
 from breakscope.render.html.findings import FindingView
-from breakscope.render.html.pictures import step_ms
+from breakscope.render.terminal_view import step_ms
 from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
 
 Tone = Literal["good", "bad", "void"]

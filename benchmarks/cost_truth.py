@@ -1,0 +1,142 @@
+"""Whether predicted costs are true: what a scan says of five breaks, and what the step gains without each.
+
+    python benchmarks/cost_truth.py [--device cuda] [--mode MODE] [--backend inductor] [--json FILE]
+
+The scan runs ``cost_model.py`` as it is. Then, without breakscope and in one process, the script as it is and
+the script without each break take turns for many rounds on the same inputs, and medians are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROUNDS, STEPS, WARM = 40, 8, 6
+
+
+def predicted(device: str, mode: str, backend: str) -> tuple[dict[str, float], float, str]:
+    """Cost of each break in milliseconds a step, the step, and how it was measured."""
+    import breakscope
+
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        how = ["--backend", "as-script" if backend == "inductor" else backend]
+        script = [str(HERE / "cost_model.py"), "--device", device, "--mode", mode]
+        command = [sys.executable, "-m", "breakscope", "scan", "-q", *how, "-o", str(report), *script]
+        subprocess.run(command, check=True)
+        found = breakscope.load(report)
+    lines = (HERE / "cost_model.py").read_text().splitlines()
+    costs: dict[str, float] = dict.fromkeys(breaks(), 0.0)
+    for finding in found.findings:
+        name = _named(lines[: finding.location.line])
+        if name is not None and finding.cost:
+            costs[name] += finding.cost.ms_per_step
+    if found.timing is None or found.timing.step_ms is None:
+        raise SystemExit(f"the scan measured no steps: {found.timing}")
+    return costs, found.timing.step_ms, f"{found.timing.method}, {found.timing.bound}-bound"
+
+
+def _named(lines: list[str]) -> str | None:
+    """The break in whose block the last of the lines stands."""
+    for line in reversed(lines):
+        if "self.breaks" in line:
+            return next((name for name in breaks() if f'"{name}"' in line), None)
+    return None
+
+
+def breaks() -> tuple[str, ...]:
+    """Names of the breaks."""
+    return importlib.import_module("cost_model").BREAKS  # type: ignore[no-any-return]
+
+
+def measured(device: str, mode: str, backend: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Median step in milliseconds ("" as it is), and what each arm gains over it.
+
+    A gain is the median over the rounds of the difference within a round, which what slows the whole
+    machine for a while does not change.
+    """
+    import torch
+
+    model = importlib.import_module("cost_model")
+    arms: dict[str, Callable[[], object]] = {}
+    for without in ("", *model.BREAKS, "all"):
+        left_out = model.BREAKS if without == "all" else (without,) if without else ()
+        net, inputs = model.make(device, left_out)
+        options = {"mode": mode} if mode != "default" else {}
+        compiled = torch.compile(net, **({"backend": backend} if backend != "inductor" else options))
+        arms[without] = lambda compiled=compiled, inputs=inputs: compiled(*inputs)
+    torch._dynamo.config.recompile_limit = 64  # noqa: SLF001 - every arm is another instance of one class
+    times: dict[str, list[float]] = {name: [] for name in arms}
+    with torch.no_grad():
+        for run in arms.values():
+            for _ in range(WARM):
+                run()
+        for _ in range(ROUNDS):
+            for name, run in arms.items():
+                run()
+                times[name].append(_one_window(run, device))
+    steps = {name: statistics.median(values) for name, values in times.items()}
+    gains = {
+        name: statistics.median(whole - without for whole, without in zip(times[""], values, strict=True))
+        for name, values in times.items()
+    }
+    return steps, gains
+
+
+def _one_window(run: Callable[[], object], device: str) -> float:
+    import torch
+
+    if device == "cpu":
+        begin = time.perf_counter()
+        for _ in range(STEPS):
+            run()
+        return (time.perf_counter() - begin) / STEPS * 1e3
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(STEPS):
+        run()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / STEPS * 1e3
+
+
+def main() -> int:
+    """Print both, side by side. Exit code 1 if a prediction is off by more than 25% or the order differs."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--mode", default="default")
+    parser.add_argument("--backend", default="inductor")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    sys.path.insert(0, str(HERE))
+    costs, step, method = predicted(args.device, args.mode, args.backend)
+    real, gained = measured(args.device, args.mode, args.backend)
+    gains = {name: gained[name] for name in costs}
+    print(f"{args.device}, mode {args.mode}, backend {args.backend}; {method}")
+    print(f"step: {step:.3f} ms scanned, {real['']:.3f} ms alone, {real['all']:.3f} ms without any break")
+    print(f"{'break':<12}{'predicted ms':>14}{'gained ms':>12}{'ratio':>8}")
+    off = []
+    for name in sorted(costs, key=lambda name: -gains[name]):
+        ratio = costs[name] / gains[name] if gains[name] > 0 else float("inf")
+        off += [name] if not 0.75 <= ratio <= 1.25 else []
+        print(f"{name:<12}{costs[name]:>14.4f}{gains[name]:>12.4f}{ratio:>8.2f}")
+    total = gained["all"]
+    print(f"{'together':<12}{sum(costs.values()):>14.4f}{total:>12.4f}{sum(costs.values()) / total:>8.2f}")
+    ordered = sorted(costs, key=lambda name: -costs[name]) == sorted(gains, key=lambda name: -gains[name])
+    print(f"order {'right' if ordered else 'WRONG'}; off by more than 25%: {', '.join(off) or 'none'}")
+    if args.json:
+        data = {"predicted": costs, "step": step, "method": method, "measured": real, "gained": gained}
+        args.json.write_text(json.dumps(data, indent=1))
+    return 1 if off or not ordered else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""When steps end, and what a steady one is made of.
+
+Every step leaves its wall time and what its counting slots gained: the timeline. Steps after warm-up are
+sampled: each region's entry and exit, each run into a site and each outermost call leave a *mark* with the
+host's time and, where regions run on a GPU, a CUDA event in the region's own stream. Between steps without
+marks a region costs one comparison more than without a clock.
+
+Nothing here waits for the device inside a sampled step. One synchronisation stands before a window of
+samples, to tie the device's clock to the host's, and the step after it is thrown away.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from breakscope.capture import events
+from breakscope.capture.events import Counters
+
+# Kinds of marks, as they stand in a SAMPLE event.
+CALL, RETURN, ENTER, LEAVE, TICK = range(5)
+
+QUIET = 2  # steps without a compile before sampling: CUDA graphs warm up and record in these
+WINDOW = 20  # sampled steps after each compile
+MOST_SAMPLES = 60
+MOST_MARKS = 20_000  # in one step; a step with more is not sampled
+MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
+_FLUSH_STEPS = 100
+_FLUSH_NS = 1_000_000_000
+
+Mark = tuple[int, int, int, Any]
+
+
+class Clock:
+    """Times the steps of one process.
+
+    Args:
+        emit: writes one event; must not raise.
+        counters: whose gains are noted at the end of each step.
+        began: ``perf_counter_ns`` at the start of the run.
+        sample: whether to mark steady steps at all (``--cost``).
+
+    Attributes:
+        counters: the slots that hooks increment.
+        marks: where the marks of the step under way go; None while it is not sampled.
+        device: gives what records device events, once a region ran on a GPU; None on a CPU.
+    """
+
+    def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
+        self._emit = emit
+        self.counters = counters
+        self._began = began
+        self._sample = sample
+        self._step = 0
+        self._step_began = self._first_began = began
+        self._slots: list[int] = []
+        self._gains: dict[int, int] | None = None
+        self._compiled = False
+        self._quiet = 0
+        self._kept = 0
+        self._kept_in_all = 0
+        self._lead_in = False
+        self._pending: list[tuple[int, int, int, list[Mark], Any, Any]] = []
+        self._buffer: list[list[Any]] = []
+        self._flushed = began
+        self._anchor: Any = None
+        self._thread = 0
+        self._called = False
+        self.marks: list[Mark] | None = None
+        self.device: Any = None
+
+    # ---- what hooks tell it ----
+
+    def compiling(self) -> None:
+        """Something is being compiled in this step."""
+        self._compiled = True
+
+    def call(self) -> None:
+        """An outermost compiled call begins."""
+        if not self._called:
+            # Imports and the building of the model are no part of the first step.
+            self._called = True
+            self._first_began = self._step_began = perf_counter_ns()
+        if self.marks is not None:
+            self._thread = threading.get_ident()
+            self._mark(CALL, 0)
+
+    def returned(self) -> None:
+        """The outermost compiled call is over."""
+        if self.marks is not None:
+            self._mark(RETURN, 0)
+
+    def tick(self, slot: int) -> None:
+        """Execution runs into a site. Only to be called while there are marks."""
+        if threading.get_ident() == self._thread and self.marks is not None:
+            self.marks.append((TICK, slot, perf_counter_ns(), None))
+
+    def region(self, slot: int, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Run a region with marks around it. Only to be called while there are marks."""
+        if threading.get_ident() != self._thread or self.marks is None:
+            return run(*args, **kwargs)
+        self._mark(ENTER, slot)
+        try:
+            return run(*args, **kwargs)
+        finally:
+            # The event first, so that recording it does not count to the gap that follows.
+            event = self.device.event() if self.device is not None else None
+            if self.marks is not None:
+                self.marks.append((LEAVE, slot, perf_counter_ns(), event))
+
+    def _mark(self, kind: int, slot: int) -> None:
+        now = perf_counter_ns()
+        event = self.device.event() if self.device is not None else None
+        if self.marks is not None:
+            self.marks.append((kind, slot, now, event))
+
+    # ---- steps ----
+
+    def step_ended(self) -> None:
+        """A step is over."""
+        now = perf_counter_ns()
+        end = self.device.event() if self.device is not None and self.marks is not None else None
+        self._note(now)
+        if self.marks is not None:
+            self._take(now, end)
+        self._quiet = 0 if self._compiled else self._quiet + 1
+        if self._compiled:
+            self._kept = 0
+        self._compiled = False
+        self._step += 1
+        self._prepare()
+        if self._pending and self.marks is None:
+            self._resolve(wait=False)
+        self._step_began = perf_counter_ns() if self._lead_in else now
+
+    def restart(self) -> None:
+        """Steps are counted in another way from now on; what was timed so far is all one step."""
+        self._emit(events.STEPS, restart=True, rows=[])
+        self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
+        self._step, self._quiet, self._kept, self._kept_in_all = 0, 0, 0, 0
+        self._slots, self._gains, self._lead_in = [], None, False
+        self._step_began = self._first_began
+
+    def _note(self, now: int) -> None:
+        """Keep the step for the timeline."""
+        if self._step >= MOST_STEPS and not self._compiled:
+            # What it counted must not fall to the next step that is kept.
+            self._slots = self.counters.used()
+            return
+        slots = self.counters.used()
+        before = self._slots
+        before.extend([0] * (len(slots) - len(before)))
+        gains = {i: new - old for i, (new, old) in enumerate(zip(slots, before, strict=True)) if new != old}
+        self._slots = slots
+        same = gains == self._gains
+        self._gains = gains
+        # Steady steps gain the same: said once.
+        row = [self._step, self._step_began - self._began, now - self._step_began, None if same else gains]
+        self._buffer.append(row)
+        if len(self._buffer) >= _FLUSH_STEPS or now - self._flushed > _FLUSH_NS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the steps that are not written yet."""
+        if self._buffer:
+            self._emit(events.STEPS, rows=self._buffer)
+            self._buffer = []
+            self._gains = None
+        self._flushed = perf_counter_ns()
+
+    def _take(self, now: int, end: Any) -> None:
+        """Keep a sampled step, unless it compiled or is the one after our synchronisation."""
+        marks, self.marks = self.marks or [], None
+        usable = not self._compiled and not self._lead_in and 0 < len(marks) <= MOST_MARKS
+        if usable:
+            self._pending.append((self._step, self._step_began, now, marks, end, self._anchor))
+            self._kept += 1
+            self._kept_in_all += 1
+        self._lead_in = False
+
+    def _prepare(self) -> None:
+        """Decide whether the coming step is sampled."""
+        full = self._kept >= WINDOW or self._kept_in_all >= MOST_SAMPLES
+        if not self._sample or full or self._quiet < QUIET:
+            self._anchor = None
+            return
+        if self.device is not None and self._anchor is None:
+            self._anchor = self.device.anchor()
+            self._lead_in = True
+        self.marks = []
+
+    def _resolve(self, *, wait: bool) -> None:
+        """Write the samples whose device events have happened."""
+        if self.device is not None and not self.device.done(self._pending[-1][4], wait=wait):
+            return
+        for step, start, end, marks, event, anchor in self._pending:
+            rows = []
+            for kind, slot, at, mark in marks:
+                on_device = self.device.since(anchor, mark) if mark is not None and anchor else None
+                rows.append([kind, slot, at - start, *([] if on_device is None else on_device)])
+            device_end = self.device.since(anchor, event) if event is not None and anchor else None
+            self._emit(
+                events.SAMPLE,
+                of=step,
+                ns=end - start,
+                anchor=None if anchor is None else anchor[1] - start,
+                device_end=None if device_end is None else device_end[0],
+                marks=rows,
+            )
+        self._pending = []
+
+    def finish(self) -> None:
+        """The script is over: write what is left."""
+        self.marks = None
+        self._sample = False
+        self.flush()
+        if self._pending:
+            self._resolve(wait=True)

@@ -1,0 +1,44 @@
+"""The device's side of a sampled step: CUDA events, read after the step and never waited for in it."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+
+Anchor = tuple[Any, int]
+Event = tuple[Any, int]
+
+
+class CudaClock:
+    """Records events in whatever stream is current."""
+
+    def event(self) -> Event | None:
+        """An event at this point of the current stream; None where none can be recorded (graph capture)."""
+        if torch.cuda.is_current_stream_capturing():
+            return None
+        stream = torch.cuda.current_stream()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record(stream)
+        return event, stream.cuda_stream
+
+    def anchor(self) -> Anchor | None:
+        """A moment that both clocks know: waits for the device."""
+        mark = self.event()
+        if mark is None:
+            return None
+        mark[0].synchronize()
+        return mark[0], perf_counter_ns()
+
+    def done(self, mark: Event | None, *, wait: bool) -> bool:
+        """Whether the device has come as far as ``mark``."""
+        if mark is None:
+            return True
+        if wait:
+            mark[0].synchronize()
+        return bool(mark[0].query())
+
+    def since(self, anchor: Anchor, mark: Event) -> tuple[int, int]:
+        """Nanoseconds from the anchor to ``mark`` on the device, and the stream of ``mark``."""
+        return round(anchor[0].elapsed_time(mark[0]) * 1e6), mark[1]

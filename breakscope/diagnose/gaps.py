@@ -1,0 +1,192 @@
+"""A sampled step taken apart: which site had execution out of compiled code, and for how long.
+
+Marks come from :mod:`breakscope.capture.clock`. A piece of time outside of regions belongs to
+
+- the site at which the region before it ended;
+- a site without a region before it, from the moment at which compiled code ran into it;
+- after a region that ends with its own function, and before another one: the site that was left last,
+  whose function runs eagerly and calls compiled ones;
+- nobody, where an outermost call begins or ends in the ordinary way: that is not the price of a break.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from breakscope.diagnose.collect import Event, RegionEvent
+
+CALL, RETURN, ENTER, LEAVE, TICK = range(5)  # as capture.clock writes them
+
+# Below this a difference between the device's clock and the host's says nothing.
+DRY_NS = 20_000
+
+
+@dataclass(slots=True)
+class Sampled:
+    """One step. Times in nanoseconds.
+
+    Attributes:
+        ns: its length, by the slower of host and device.
+        gaps: time lost at each site, by the site's index.
+        entries: how many regions were entered from a site's gap with nobody else to wait for.
+        runs: host time of each run of a region, by the region's slot.
+        device_runs: the device's time in the same runs.
+        prologue: host time from the beginning of each outermost call to its first compiled code.
+        late: regions that the device ended well after the host had left them; regions: all.
+        streams: CUDA streams that regions ran in.
+    """
+
+    ns: int
+    gaps: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    entries: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    runs: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    device_runs: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    prologue: int = 0
+    late: int = 0
+    regions: int = 0
+    streams: set[int] = field(default_factory=set)
+    on_device: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A moment: on the host and, where an event marks it, on the device; both from the step's start."""
+
+    host: int
+    device: int | None
+
+
+@dataclass(slots=True)
+class _Outside:
+    """Time outside of regions: from ``begin`` on, in pieces of (owner, from, to) on the host's clock."""
+
+    begin: _At
+    pieces: list[tuple[int | None, int, int]] = field(default_factory=list)
+
+
+def take_apart(event: Event, regions: Mapping[int, RegionEvent], owners: Mapping[int, int]) -> Sampled:
+    """One sampled step.
+
+    Args:
+        regions: by counting slot; owners: index of the site that a counting slot belongs to.
+    """
+    one = Sampled(event["ns"])
+    anchor, device_end = event.get("anchor"), event.get("device_end")
+    one.on_device = device_end is not None
+    _Walk(one, regions, owners).over(event["marks"], anchor)
+    return one
+
+
+class _Walk:
+    """Goes through the marks of a step."""
+
+    def __init__(self, one: Sampled, regions: Mapping[int, RegionEvent], owners: Mapping[int, int]) -> None:
+        self._one = one
+        self._regions = regions
+        self._owners = owners
+        self._outside: _Outside | None = None  # None before a call, after it, and inside a region
+        self._since = 0  # host time from which the latest piece runs
+        self._owner: int | None = None  # whose piece it is
+        # Whose it is, and what was left last, if the compiled frame that ticked has a region of its own.
+        self._before: tuple[int | None, int | None] = (None, None)
+        self._ticked: int | None = None  # the site that compiled code just ran into
+        self._last: int | None = None  # the site left last in this call
+        self._entered = _At(0, None)
+        self._called: _At | None = None  # when the call began in which no compiled code has run yet
+
+    def over(self, marks: list[list[Any]], anchor: int | None) -> None:
+        for kind, slot, host, *rest in marks:
+            device = anchor + rest[0] if rest and anchor is not None else None
+            if len(rest) > 1:
+                self._one.streams.add(rest[1])
+            if self._called is not None and kind in (TICK, ENTER):
+                self._one.prologue += host - self._called.host
+                self._called = None
+            at = _At(host, device)
+            if kind == CALL:
+                self._open(at, None)
+                self._last, self._called = None, at
+            elif kind == TICK:
+                self._tick(slot, at)
+            elif kind == ENTER:
+                self._enter(slot, at)
+            elif kind == LEAVE:
+                self._leave(slot, at)
+            elif kind == RETURN:
+                self._return(at)
+
+    def _open(self, at: _At, owner: int | None) -> None:
+        self._outside = _Outside(at)
+        self._since, self._owner, self._ticked = at.host, owner, None
+
+    def _piece(self, to: int) -> None:
+        if self._outside is not None and to > self._since:
+            self._outside.pieces.append((self._owner, self._since, to))
+        self._since = to
+
+    def _tick(self, slot: int, at: _At) -> None:
+        site = self._owners.get(slot)
+        if self._outside is None or site is None:
+            return
+        self._piece(at.host)
+        self._before, self._owner = (self._owner, self._last), site
+        self._ticked = self._last = site
+
+    def _enter(self, slot: int, at: _At) -> None:
+        outside = self._outside
+        if outside is not None:
+            region = self._regions.get(slot)
+            if self._ticked is not None and _ends_at(region, self._owners) == self._ticked:
+                # Between the tick and this region lies the prologue of one compiled frame, not the break.
+                self._owner, self._last = self._before
+            if self._owner is None:
+                self._owner = self._last
+            self._piece(at.host)
+            self._close(outside, at, into_region=True)
+        self._outside, self._entered = None, at
+
+    def _leave(self, slot: int, at: _At) -> None:
+        one = self._one
+        one.regions += 1
+        one.runs[slot].append(at.host - self._entered.host)
+        if at.device is not None and self._entered.device is not None:
+            one.device_runs[slot].append(at.device - self._entered.device)
+            one.late += at.device - at.host > DRY_NS
+        site = _ends_at(self._regions.get(slot), self._owners)
+        self._open(at, site)
+        if site is not None:
+            self._last = site
+
+    def _return(self, at: _At) -> None:
+        if self._outside is not None:
+            self._piece(at.host)
+            self._close(self._outside, at, into_region=False)
+        self._outside = None
+
+    def _close(self, outside: _Outside, at: _At, *, into_region: bool) -> None:
+        """Book the time from the end of one region to the beginning of the next."""
+        one = self._one
+        done = outside.begin.device or outside.begin.host
+        begin = max(outside.begin.host, done)
+        # A device that had ended the region before when the host asked for the next one has run dry: what it
+        # then takes to record our event is no part of the gap, but the way to the next kernel is lost.
+        dry = done <= at.host + DRY_NS
+        end = at.host if dry else max(at.host, at.device or 0)
+        for owner, start, stop in outside.pieces:
+            lost = min(stop, end) - max(start, begin)
+            if owner is not None and lost > 0:
+                one.gaps[owner] += lost
+        last = outside.pieces[-1][0] if outside.pieces else None
+        if last is not None:
+            # The device came to the next region later than the host: what it did meanwhile is the gap's too.
+            one.gaps[last] += max(0, end - max(begin, at.host))
+            one.entries[last] += into_region and dry
+
+
+def _ends_at(region: RegionEvent | None, owners: Mapping[int, int]) -> int | None:
+    if region is None or not region.breaks or region.site is None:
+        return None
+    return owners.get(region.site)

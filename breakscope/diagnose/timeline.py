@@ -1,0 +1,128 @@
+"""The steps of a run and every compile in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from breakscope.diagnose import records
+from breakscope.diagnose.collect import Collected, Event
+from breakscope.model import Compile, Finding, Step
+
+Phases = dict[str, float]
+
+
+class _Gains(dict[int, int]):
+    """Counting slots as one step changed them."""
+
+    def __missing__(self, slot: int) -> int:
+        return 0
+
+
+def steps(
+    found: Collected, compiles: Sequence[Compile], crossings: Callable[[Collected], int | None]
+) -> tuple[Step, ...]:
+    """Every step that was timed.
+
+    Args:
+        crossings: counts them from slots.
+    """
+    region_slots = {region.slot for region in found.regions}
+    compile_ms: dict[int, float] = {}
+    count: dict[int, int] = {}
+    for compile_ in compiles:
+        if compile_.step is not None:
+            compile_ms[compile_.step] = compile_ms.get(compile_.step, 0.0) + (compile_.seconds or 0.0) * 1e3
+            count[compile_.step] = count.get(compile_.step, 0) + 1
+    made = []
+    crossed: int | None = 0
+    launched = 0
+    for index, start, length, gains in found.step_rows:
+        if gains is not None:
+            slots = _Gains({int(slot): gain for slot, gain in gains.items()})
+            crossed = crossings(replace(found, slots=slots))  # type: ignore[arg-type]
+            launched = sum(gain for slot, gain in slots.items() if slot in region_slots)
+        made.append(
+            Step(
+                index=index,
+                at_s=round(start / 1e9, 6),
+                ms=round(length / 1e6, 6),
+                compile_ms=round(compile_ms.get(index, 0.0), 3),
+                compiles=count.get(index, 0),
+                crossings=crossed,
+                launches=launched,
+            )
+        )
+    return tuple(made)
+
+
+def compiles(found: Collected, findings: Sequence[Finding]) -> tuple[Compile, ...]:
+    """Every compile that Dynamo gave metrics of, in order."""
+    causes = _causes(findings)
+    return tuple(_compile(found, event, causes) for event in found.metrics)
+
+
+def _causes(findings: Sequence[Finding]) -> dict[str, str]:
+    """The finding for which a compile happened: a recompile's cause."""
+    return {
+        cid: finding.fingerprint
+        for finding in findings
+        if finding.kind == "recompile"
+        for cid in finding.counts.compile_ids
+    }
+
+
+def _compile(found: Collected, event: Event, causes: Mapping[str, str]) -> Compile:
+    metrics = event["metrics"]
+    frame = event.get("frame") or {}
+    live = found.slots is not None
+    seconds = metrics.get("duration_us")
+    name = metrics.get("co_name") or frame.get("name") or "<unknown>"
+    return Compile(
+        compile_id=event["cid"] or "?",
+        function=records.unresumed(name),
+        file=metrics.get("co_filename") or frame.get("file"),
+        line=metrics.get("co_firstlineno") or frame.get("line"),
+        step=event.get("step" if found.by_optimizer else "call") if live else None,
+        at_s=_began(event, seconds) if live else None,
+        seconds=None if seconds is None else seconds / 1e6,
+        phases=phases(metrics),
+        cache=_cache(metrics),
+        finding=causes.get(event["cid"] or ""),
+        failed=metrics.get("fail_type"),
+    )
+
+
+def _began(event: Event, duration_us: int | None) -> float:
+    # The event is written when the compile is over.
+    return float(max(0.0, round(event["at"] - (duration_us or 0) / 1e6, 6)))
+
+
+def phases(metrics: Mapping[str, Any]) -> Phases:
+    """Seconds by phase. Dynamo's figures contain one another; here each is without what it contains."""
+    whole = metrics.get("duration_us")
+    if whole is None:
+        return {}
+    aot = metrics.get("aot_autograd_cumulative_compile_time_us")
+    inductor = metrics.get("inductor_cumulative_compile_time_us")
+    kernels = metrics.get("triton_compile_time_us")
+    inner = [
+        ("dynamo", whole),
+        ("aot_autograd", aot),
+        ("inductor", inductor),
+        # Kernels may be compiled in the background, beside Inductor: then they are no part of it.
+        ("triton", None if kernels is None or inductor is None else min(kernels, inductor)),
+    ]
+    known = [(name, value) for name, value in inner if value is not None]
+    made = {}
+    for (name, value), (_, inside) in zip(known, [*known[1:], ("", 0)], strict=True):
+        made[name] = max(0, value - inside) / 1e6
+    return made
+
+
+def _cache(metrics: Mapping[str, Any]) -> Literal["hit", "miss", "bypass"] | None:
+    hits = [metrics.get(f"inductor_fx_{where}_cache_hit_count") or 0 for where in ("local", "remote")]
+    if any(hits):
+        return "hit"
+    return "miss" if metrics.get("inductor_fx_local_cache_miss_count") else None
