@@ -407,6 +407,8 @@ class Run:
         compiled: names of what was compiled; ``targets`` says by whom and where.
         notes: what a reader must know to read the report right: what breakscope changed about the
             run, what this backend cannot see, what could not be hooked on this torch.
+        asked: options of the scan that say what was compiled: "compile", "dynamic", "steps".
+        sources: sha256 of each file that holds a finding; one that changed during the run is missing.
     """
 
     script: str
@@ -426,6 +428,8 @@ class Run:
     device: Device | None
     targets: tuple[Compiled, ...] = ()
     notes: tuple[str, ...] = ()
+    asked: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from breakscope.model import Report
 # cost.parts, finding.not_measured, finding.intended, steps, compiles, timing, signatures, artifacts; for
 # merged reports ranks, divergences, finding.by_rank, region.rank, region.split, region.collectives, and
 # process in region, step and compile; "unknown" as run.status, and null for totals.regions and totals.ops, in
-# what was imported.
+# what was imported; run.asked, run.sources.
 SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024

@@ -23,11 +23,13 @@ def command() -> Any:
         config,
         diff,
         explain,
+        fix,
         import_traces,
         lint,
         merge,
         remedy,
         report,
+        run,
         scan,
         schema,
         show,
@@ -51,7 +53,7 @@ def command() -> Any:
         pass
 
     for module in (
-        scan, import_traces, report, check, remedy, bench, diff, merge, explain, lint, show, config, schema,
+        scan, import_traces, report, check, fix, run, remedy, bench, diff, merge, explain, lint, show, config, schema,
     ):  # fmt: skip
         module.add(app)
     group: Any = typer.main.get_command(app)

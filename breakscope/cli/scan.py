@@ -108,6 +108,10 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         timeout: Annotated[float | None, typer.Option(min=0.1, help="Stop after this many seconds.")] = None,
+        fixes: Annotated[
+            Path | None,
+            typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
+        ] = None,
         output: Annotated[
             Path | None,
             typer.Option(
@@ -157,6 +161,7 @@ def add(app: typer.Typer) -> None:
             steps=steps,
             timeout=timeout,
             output=output,
+            fixes=fixes,
             live=not quiet,
             artifacts=artifacts,
             launcher=launcher,
@@ -167,6 +172,23 @@ def add(app: typer.Typer) -> None:
             print(f"breakscope: {result.problem}", file=sys.stderr)
             return 2
         return result.exit_code
+
+
+def fixes_folder(folder: Path | None) -> str | None:
+    """The folder of ``--fixes``, absolute. Raises UsageError where there are no fixes."""
+    from breakscope import overlay
+
+    if folder is None:
+        return None
+    try:
+        overlay.check(folder)
+    except OSError as error:
+        raise UsageError(
+            f"there are no fixes in {folder}: {error.strerror}; breakscope fix writes them"
+        ) from None
+    except ValueError as error:
+        raise UsageError(f"cannot read the fixes in {folder}: {error}") from None
+    return str(folder.resolve())
 
 
 def run(
@@ -184,6 +206,7 @@ def run(
     live: bool,
     artifacts: bool = False,
     launcher: Any = None,
+    fixes: Path | None = None,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
     from breakscope.capture import scan as engine
@@ -198,7 +221,14 @@ def run(
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")
     settings = Settings(
-        compile_, str(backend), mode, Dynamic(dynamic).value, keep_fullgraph, steps, cost=cost
+        compile_,
+        str(backend),
+        mode,
+        Dynamic(dynamic).value,
+        keep_fullgraph,
+        steps,
+        cost=cost,
+        fixes=fixes_folder(fixes),
     )
     if artifacts:
         settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))

@@ -66,7 +66,7 @@ def _merge(old: list[ast.stmt], new: list[ast.stmt], prefix: str, result: Pairs)
 
 def _matches(old: ast.stmt, dump: str, new: ast.stmt) -> bool:
     if isinstance(old, _Function | ast.ClassDef):
-        return type(old) is type(new) and old.name == new.name  # type: ignore[attr-defined]
+        return type(old) is type(new) and old.name == new.name
     return ast.dump(new) == dump
 
 
