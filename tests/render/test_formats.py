@@ -24,6 +24,7 @@ def test_the_formats_of_the_command_line() -> None:
         "csv",
         "parquet",
         "warmup",
+        "perfetto",
     ]
 
 
