@@ -3,7 +3,7 @@
 The comment lists what the kernel reads, the ATen calls that it does, and what it writes::
 
     %mm : Tensor "f32[64, 512][512, 1]cuda:0" = PlaceHolder[target=mm]
-    %add : Tensor "f32[64, 512][512, 1]cuda:0"[num_users=1] = call_function[target=torch.ops.aten.add.Tensor]…
+    %add : Tensor "f32[64, 512][512, 1]cuda:0" = call_function[target=torch.ops.aten.add.Tensor](…)
     return %add
 """
 

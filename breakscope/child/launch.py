@@ -178,7 +178,12 @@ def spawn(program: Program, agent: Agent, log: int, keep: Sequence[int]) -> subp
 
 
 def _environment(agent: Agent) -> dict[str, str]:
-    environment = {**os.environ, **agent.environment}
+    return with_agent({**os.environ, **agent.environment}, agent)
+
+
+def with_agent(variables: Mapping[str, str], agent: Agent) -> dict[str, str]:
+    """The variables of a process, with those that make Python start the agent in it."""
+    environment = dict(variables)
     path = environment.get("PYTHONPATH")
     if path is not None:
         environment[ENV_PYTHONPATH] = path

@@ -108,6 +108,10 @@ def _head(report: Report, root: str | None) -> str:
         parts.append(f"> [!WARNING]\n> {plain(clip(view.alarm, _LINE))}")
     parts.append(_flow(view.totals))
     parts.append(_flow(view.header[1:]))
+    if view.ranks:
+        (_, sentence), *lines = _clipped(view.ranks)
+        items = [f"- **{label}**: {plain(text)}" if label else f"  - {plain(text)}" for label, text in lines]
+        parts.append("\n".join([f"**Ranks**: {plain(sentence)}", "", *items]))
     if view.verdict:
         parts.append(f"**{plain(view.verdict[0].upper() + view.verdict[1:])}.**")
     return "\n\n".join(parts) + "\n\n"

@@ -36,7 +36,7 @@ def load(source: str, names: dict[str, Any] | None = None, tree: ast.Module | No
     file = f"<example {next(_numbers)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     globals_: dict[str, Any] = {"__name__": f"example_{next(_numbers)}", **(names or {})}
-    exec(compile(tree or source, file, "exec"), globals_)  # noqa: S102
+    exec(compile(tree or source, file, "exec"), globals_)
     return globals_
 
 
@@ -52,7 +52,7 @@ def entry(module: dict[str, Any]) -> Callable[..., Any]:
 def arguments(text: str, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call, from their source."""
     torch.manual_seed(seed)
-    return eval(  # noqa: S307
+    return eval(
         f"(lambda *a, **k: (a, k))({text})",
         {"torch": torch, "inf": math.inf, "nan": math.nan, "T": torch.tensor},
     )
@@ -236,7 +236,9 @@ def same(old: Any, new: Any, *, close: bool = False) -> bool:
 def differences(old: Outcome, new: Outcome, *, close: bool = False, messages: bool = True) -> list[str]:
     """What a caller could tell apart."""
     found = []
-    if (old.error is None) != (new.error is None) or old.error and new.error and old.error[0] != new.error[0]:
+    if (old.error is None) != (new.error is None) or (
+        old.error and new.error and old.error[0] != new.error[0]
+    ):
         return [f"error: {old.error} -> {new.error}"]
     if messages and old.error and new.error and old.error[1] != new.error[1]:
         found.append(f"message: {old.error} -> {new.error}")
