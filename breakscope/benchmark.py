@@ -70,7 +70,7 @@ class Process:
 
     cache: Literal["cold", "warm", "none"]
     startup_s: float
-    first_step_s: float
+    first_step_s: float | None
     first_steps_ms: tuple[float, ...]
     compile_s: float
     compiles: int

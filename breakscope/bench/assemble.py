@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -157,7 +156,7 @@ def _process(player: Player) -> Process:
     return Process(
         cache=cache,  # type: ignore[arg-type]
         startup_s=round(player.startup_s, 3),
-        first_step_s=round(player.warmup[0]["ms"] / 1e3, 4) if player.warmup else math.nan,
+        first_step_s=round(player.warmup[0]["ms"] / 1e3, 4) if player.warmup else None,
         first_steps_ms=tuple(round(one["ms"], 4) for one in player.warmup[:_SHOWN_FIRST_STEPS]),
         compile_s=round(float(player.warmed.get("compile_s", 0.0)), 3),
         compiles=int(player.warmed.get("compiles", 0)),

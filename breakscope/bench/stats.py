@@ -17,7 +17,7 @@ from breakscope.benchmark import Estimate, Judgement, Verdict
 Round = Sequence[float]
 Process = Sequence[Round]
 
-RESAMPLES = 1_000
+RESAMPLES = 500
 CONFIDENCE = 0.95
 # What a single run cannot see of itself: placement, clocks, the hour. Two runs of one arm differ by this
 # much on a quiet machine, so no interval is narrower, and nothing closer than this is called faster.

@@ -248,7 +248,7 @@ def _compiles(benchmark: Benchmark) -> Table | None:
                     str(number),
                     process.cache,
                     seconds(process.startup_s),
-                    seconds(process.first_step_s),
+                    "-" if process.first_step_s is None else seconds(process.first_step_s),
                     seconds(process.compile_s) if process.compiles else "-",
                     ", ".join(map(milliseconds, process.first_steps_ms[:4])),
                     "-" if process.step is None else milliseconds(process.step.median),

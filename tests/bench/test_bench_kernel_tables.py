@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_samples import CEILINGS, MATMUL, TRITON
 
-from breakscope.bench import trace
+from breakscope.bench import export_text, trace
 from breakscope.bench.advice import advise
 from breakscope.bench.fragments import fragment
 from breakscope.bench.kernels import judged
@@ -204,6 +207,34 @@ def test_a_graph_fragment_becomes_eager_code() -> None:
     total, sums = namespace["eager"](x, bias)
     assert torch.equal(total, x + bias)
     assert torch.equal(sums, (x + bias).sum(1))
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [("", True), (" * 1.5", False)])
+def test_an_exported_kernel_is_held_against_its_eager_code(
+    tmp_path: Path, wrong: str, expected: bool
+) -> None:
+    """A function that changes its argument in place stands in for a Triton kernel."""
+    found = fragment(origins([("out.py", FRAGMENT)])["triton_red_0"].fragment)
+    assert found is not None
+    definition = f"""
+def kernel(bias, total, sums):
+    total.copy_((total + bias){wrong})
+    sums.copy_(total.sum(1))
+"""
+    make = "tensor(torch.float32, {}, {}, 'cpu')".format
+    arguments = f"({make((8,), (1,))}, {make((4, 8), (8, 1))}, {make((4,), (1,))}), {{}}"
+    eager = f"{found.source}\n\n\nREADS = {list(found.inputs)!r}"
+    script = tmp_path / "kernel.py"
+    body = export_text.KERNEL.format(
+        definition=definition, eager=eager, arguments=arguments, values="", checks=False, bytes=0, flops=0
+    )
+    script.write_text(export_text.HEAD.format(what="A kernel") + body + export_text.FOOT)
+    ran = subprocess.run(
+        [sys.executable, str(script), "--repeat", "1"], capture_output=True, text=True, check=True
+    )
+    difference = float(ran.stdout.partition("against eager: relative difference ")[2].split()[0])
+    assert (difference < 1e-6) is expected
+    assert "us a call" in ran.stdout
 
 
 @pytest.mark.parametrize(
