@@ -10,9 +10,10 @@ from breakscope import baseline as baselines
 from breakscope.baseline import Baseline
 from breakscope.config import Budgets, Config
 from breakscope.diagnose import suppressed
-from breakscope.diagnose.judge import Check, Policy, Verdict, accept, judge
+from breakscope.diagnose.judge import accept, judge
 from breakscope.diagnose.owners import stable_path
 from breakscope.diagnose.suppressed import Suppressed
+from breakscope.diagnose.verdict import Check, Policy, Verdict
 from breakscope.errors import BaselineError, ReportError
 from breakscope.model import Report
 

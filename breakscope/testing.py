@@ -14,8 +14,9 @@ from breakscope.baseline import Baseline
 from breakscope.config import Budgets, check_codes
 from breakscope.diagnose import suppressed
 from breakscope.diagnose.build import build
-from breakscope.diagnose.judge import Policy, Verdict, judge
+from breakscope.diagnose.judge import judge
 from breakscope.diagnose.owners import repository_of
+from breakscope.diagnose.verdict import Policy, Verdict
 from breakscope.errors import UsageError
 from breakscope.model import Report
 

@@ -365,6 +365,25 @@ def test_every_target_is_run_and_judged_by_its_own_budgets(project: Project) -> 
     one_sentence(project.check("-f", "parquet"), 2, "parquet holds one target")
 
 
+def test_every_target_is_looked_for_before_the_first_one_runs(project: Project) -> None:
+    project.write(CONFIG, "pyproject.toml")
+    project.write("raise SystemExit('was run')")
+    done = project.check()
+    one_sentence(done, 2, "target '-m tool.serve' of ")
+    assert "there is no module named tool" in done.stderr
+
+
+def test_targets_with_names_alike_keep_their_reports_apart(project: Project) -> None:
+    names = ("a b", "a-b", "c")
+    project.write(
+        "".join(f"[[targets]]\nname = '{name}'\nscript = 'train.py'\n" for name in names), "breakscope.toml"
+    )
+    project.write("print('nothing to compile')")
+    assert project.check().returncode == 3
+    kept = sorted(file.name for file in (project.folder / ".breakscope" / "check").glob("*.json"))
+    assert kept == ["a-b-1.json", "a-b-2.json", "c.json"]
+
+
 # ---- formats ----
 
 

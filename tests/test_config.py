@@ -26,10 +26,6 @@ strict = true
 max-sites = 3
 max-crossings-per-step = 1.5
 
-[lint]
-exclude = ["vendor/"]
-level = "likely"
-
 [[targets]]
 name = "train"
 script = "train.py"
@@ -57,7 +53,6 @@ def test_every_key(tmp_path: Path) -> None:
     assert read.owners == ("project",)
     assert read.strict
     assert read.budgets == config.Budgets(max_sites=3, max_crossings_per_step=1.5)
-    assert read.lint == config.Lint(("vendor/",), "likely")
     train, serve = read.targets
     assert (train.name, train.args, train.mode, train.steps) == (
         "train",
@@ -123,7 +118,6 @@ def test_the_nearest_file_up_to_the_repository_holds(tmp_path: Path) -> None:
         ("[[targets]]\nscript = 'a.py'\nbackend = 'indutor'", "did you mean inductor?"),
         ("[[targets]]\nscript = 'a.py'\nargs = '--x'", "targets.args must be a list of texts"),
         ("[[targets]]\nscript = 'a.py'\ntimeout = 0", "targets.timeout must be a number from 0.1"),
-        ("[lint]\nlevel = 'sure'", "lint.level must be one of likely, possible"),
         ("select = [", "it is not TOML: "),
         ("x = " + "[" * 100_000, "it is not TOML: "),
     ],

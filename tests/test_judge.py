@@ -12,7 +12,8 @@ import report_samples as samples
 from breakscope import schema
 from breakscope.baseline import Baseline
 from breakscope.config import Budgets
-from breakscope.diagnose.judge import Policy, Verdict, accept, judge
+from breakscope.diagnose.judge import accept, judge
+from breakscope.diagnose.verdict import Policy, Verdict
 from breakscope.model import Compile, Compiled, Counts, Finding, Reconciliation, Region, Report, Timing
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -11,7 +11,7 @@ import report_samples as samples
 from breakscope import gate
 from breakscope.baseline import Baseline
 from breakscope.diagnose import suppressed
-from breakscope.diagnose.judge import Policy
+from breakscope.diagnose.verdict import Policy
 from breakscope.model import Finding, Report
 
 BRANCH = "if y.abs().max() > 1e4:"

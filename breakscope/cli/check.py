@@ -13,7 +13,7 @@ from breakscope.render import FORMATS
 
 if TYPE_CHECKING:
     from breakscope.baseline import Baseline
-    from breakscope.diagnose.judge import Check
+    from breakscope.diagnose.verdict import Check
 
 # Options of scan that say what to show, not how to run.
 _NOT_INHERITED = ("output", "limit", "all_", "quiet")

@@ -10,7 +10,7 @@ from breakscope.baseline import Baseline
 from breakscope.cli import output as screen
 from breakscope.cli import report as report_command
 from breakscope.cli.check_runs import Run
-from breakscope.diagnose.judge import Check
+from breakscope.diagnose.verdict import Check
 from breakscope.errors import UsageError
 from breakscope.render import FORMATS, Options
 from breakscope.render import check as renderer
@@ -105,9 +105,7 @@ def _next_steps(check: Check, runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 def tell_update(before: Baseline, after: Baseline, place: Path) -> None:
     """Say what the new baseline takes in and drops, and whether git keeps it: else it is lost."""
-    old, new = (
-        {one.fingerprint for part in b.targets.values() for one in part.findings} for b in (before, after)
-    )
+    old, new = before.fingerprints, after.fingerprints
     print(
         f"breakscope: wrote {screen.relative(place)}: {len(new)} known, {len(new - old)} of them added, "
         f"{len(old - new)} dropped",

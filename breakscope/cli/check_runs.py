@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.config import Budgets, Config, Target
-from breakscope.errors import TargetError, UsageError
+from breakscope.errors import ConfigError, ScriptNotFoundError, TargetError, UsageError
 from breakscope.model import Report
 
 _FOLDER = "check"
@@ -70,6 +70,8 @@ def runs(asked: Asked, config: Config, budgets: Budgets, *, live: bool) -> list[
         return [_named(report, place, budgets)]
     if asked.report is None and (config.targets or asked.targets):
         chosen = _chosen(config, asked.targets)
+        for one in chosen:
+            _check_target(one, config)  # all of them, before the first takes its minutes
         return [_run_target(one, config, asked.options, budgets, live) for one in chosen]
     return [_saved(config, asked.report, budgets)]
 
@@ -94,6 +96,9 @@ def _saved(config: Config, path: Path | None, budgets: Budgets) -> Run:
         raise UsageError(f"{place} is a script, not a report; to run it: breakscope check -- {place}")
     report = schema.load(place)
     gate.check_project(report, place, config.root)
+    if path is None:
+        # Nobody named it: it may be older than the source.
+        print(f"breakscope: judging {place}, made at {report.run.started_at}", file=sys.stderr)
     return _named(report, place, budgets)
 
 
@@ -109,12 +114,33 @@ def _chosen(config: Config, names: Sequence[str]) -> list[Target]:
     return [targets[name] for name in dict.fromkeys(names)] or list(config.targets)
 
 
+def _words(target: Target) -> list[str]:
+    return [*(["-m", target.module] if target.module else [str(target.script)]), *target.args]
+
+
+def _check_target(target: Target, config: Config) -> None:
+    from breakscope.child.program import program
+
+    try:
+        with contextlib.chdir(config.root):
+            program(target.module or str(target.script), target.args, module=target.module is not None)
+    except ScriptNotFoundError as error:
+        raise ConfigError(f"target {target.name!r} of {config.file}: {error}") from None
+
+
+def _report_file(target: Target, config: Config) -> Path:
+    """Where the report of a target is kept. Two names that look alike as files get a number."""
+    from breakscope.capture.scan import FOLDER
+
+    slugs = [re.sub(r"[^\w.-]+", "-", one.name).strip("-.") or "target" for one in config.targets]
+    index = [one.name for one in config.targets].index(target.name)
+    number = f"-{slugs[: index + 1].count(slugs[index])}" if slugs.count(slugs[index]) > 1 else ""
+    return config.root / FOLDER / _FOLDER / f"{slugs[index]}{number}.json"
+
+
 def _run_target(
     target: Target, config: Config, options: Mapping[str, Any], budgets: Budgets, live: bool
 ) -> Run:
-    from breakscope.capture.scan import FOLDER
-
-    words = [*(["-m", target.module] if target.module else [str(target.script)]), *target.args]
     options = {
         **options,
         "compile_": target.compile,
@@ -125,10 +151,9 @@ def _run_target(
         "steps": target.steps,
         "timeout": target.timeout,
     }
-    slug = re.sub(r"[^\w.-]+", "-", target.name).strip("-.") or "target"
-    place = config.root / FOLDER / _FOLDER / f"{slug}.json"
+    place = _report_file(target, config)
     with contextlib.chdir(config.root):
-        report, path = _scan(words, options, place, live)
+        report, path = _scan(_words(target), options, place, live)
     return Run(target.name, report, path, budgets.over(target.budgets))
 
 

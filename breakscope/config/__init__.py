@@ -5,7 +5,7 @@ is not known is an error.
 """
 
 from breakscope.config.load import load
-from breakscope.config.model import Budgets, Config, Lint, Target
+from breakscope.config.model import Budgets, Config, Target
 from breakscope.config.values import check_codes
 
-__all__ = ["Budgets", "Config", "Lint", "Target", "check_codes", "load"]
+__all__ = ["Budgets", "Config", "Target", "check_codes", "load"]

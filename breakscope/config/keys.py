@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.config import values
-from breakscope.config.model import Budgets, Config, Lint, Target
+from breakscope.config.model import Budgets, Config, Target
 
 
 def config(table: dict[str, Any], file: Path) -> Config:
@@ -27,7 +27,7 @@ def config(table: dict[str, Any], file: Path) -> Config:
 def _said(table: dict[str, Any], prefix: str = "") -> list[str]:
     keys = []
     for key, value in table.items():
-        inner = isinstance(value, dict) and key in ("budgets", "lint")
+        inner = isinstance(value, dict) and key == "budgets"
         keys += _said(value, f"{prefix}{key}.") if inner else [f"{prefix}{key}"]
     return keys
 
@@ -64,10 +64,6 @@ def _budgets(value: Any, at: values.At) -> Budgets:
     return Budgets(**_read(value, _BUDGETS, at))
 
 
-def _lint(value: Any, at: values.At) -> Lint:
-    return Lint(**_read(value, _LINT, at))
-
-
 _BUDGETS: dict[str, values.Reader] = {
     "max-sites": values.whole(0),
     "max-recompiles": values.whole(0),
@@ -89,7 +85,6 @@ _TARGET: dict[str, values.Reader] = {
     "timeout": values.number(0.1),
     "budgets": _budgets,
 }
-_LINT: dict[str, values.Reader] = {"exclude": values.texts, "level": values.one_of("likely", "possible")}
 _CONFIG: dict[str, values.Reader] = {
     "select": values.codes,
     "ignore": values.codes,
@@ -99,5 +94,4 @@ _CONFIG: dict[str, values.Reader] = {
     "strict": values.flag,
     "budgets": _budgets,
     "targets": _targets,
-    "lint": _lint,
 }

@@ -14,8 +14,6 @@ from breakscope.model import Owner
 DEFAULT_BASELINE = ".breakscope/baseline.json"
 OWNERS: tuple[Owner, ...] = ("project", "library", "torch")
 
-Level = Literal["likely", "possible"]
-
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
@@ -66,19 +64,6 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Lint:
-    """What ``breakscope lint`` takes from the configuration, beside ``select`` and ``ignore``.
-
-    Attributes:
-        exclude: patterns of paths that it leaves out, beside those of .gitignore.
-        level: the least certain level that it reports.
-    """
-
-    exclude: tuple[str, ...] = ()
-    level: Level = "possible"
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """What is in force.
 
@@ -105,5 +90,4 @@ class Config:
     strict: bool = False
     budgets: Budgets = Budgets()
     targets: tuple[Target, ...] = ()
-    lint: Lint = Lint()
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -10,7 +10,7 @@ from typing import Any
 
 from breakscope.config.model import Config, Target
 
-_LEFT_OUT = ("root", "file", "origins", "targets", "budgets", "lint")
+_LEFT_OUT = ("root", "file", "origins", "targets", "budgets")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -20,9 +20,8 @@ def show(config: Config) -> str:
     lines = [source, f"# paths are relative to {config.root}", ""]
     top = {name: getattr(config, name) for name in _names(config) if name not in _LEFT_OUT}
     lines += _entries(top, config.origins)
-    for section in ("budgets", "lint"):
-        values = {name: getattr(getattr(config, section), name) for name in _names(getattr(config, section))}
-        lines += ["", f"[{section}]", *_entries(values, config.origins, f"{section}.")]
+    limits = {name: getattr(config.budgets, name) for name in _names(config.budgets)}
+    lines += ["", "[budgets]", *_entries(limits, config.origins, "budgets.")]
     for target in config.targets:
         lines += ["", "[[targets]]", *_target(target)]
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from breakscope import schema
-from breakscope.diagnose.judge import Check, Verdict
+from breakscope.diagnose.verdict import Check, Verdict
 from breakscope.render import Options, verdict
 from breakscope.render.markup import plain
 from breakscope.render.text import harmless

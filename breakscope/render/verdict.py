@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 
-from breakscope.diagnose.judge import Check, Judged, State, Verdict
 from breakscope.diagnose.suppressed import Comment
+from breakscope.diagnose.verdict import Check, Judged, State, Verdict
 from breakscope.model import Report
 from breakscope.render.text import count, harmless, short_path
 
