@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,10 @@ def test_one_report_whatever_the_number_of_processes(tmp_path: Path) -> None:
     assert seen[-1].files == seen[-1].of_files == 4
     assert seen[-1].taken == seen[-1].size
     assert "4 of 4 files" in seen[-1].line()
+    with ThreadPoolExecutor(2) as executor:
+        elsewhere, _ = import_traces([tmp_path], executor=executor, watch=seen.append)
+    assert elsewhere == alone
+    assert (seen[-1].files, seen[-1].taken) == (4, seen[-1].size)
 
 
 def test_a_trace_in_which_nothing_was_compiled(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,12 @@ Watch = Callable[[Progress], None]
 
 
 def import_traces(
-    paths: Sequence[Path], *, jobs: int | None = None, watch: Watch | None = None, keep: Path | None = None
+    paths: Sequence[Path],
+    *,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    keep: Path | None = None,
+    executor: Executor | None = None,
 ) -> tuple[Report, list[str]]:
     """One report of all traces below some paths, and a sentence for each file that could not be used.
 
@@ -57,6 +62,8 @@ def import_traces(
         jobs: processes to read with; None for one for each core.
         watch: told a few times a second how far it is.
         keep: folder that gets what each compile produced; None to keep nothing.
+        executor: reads the files instead, such as that of a cluster; its workers must see them, and
+            ``keep``, under the same names.
 
     Raises:
         OutputError: ``keep`` cannot be written.
@@ -64,7 +71,10 @@ def import_traces(
     """
     files = find(paths)
     jobs = min(jobs or os.cpu_count() or 1, len(files))
-    done = list(_alone(files, watch, keep) if jobs == 1 else _together(files, jobs, watch, keep))
+    if executor is not None:
+        done = list(_elsewhere(files, executor, watch, keep))
+    else:
+        done = list(_alone(files, watch, keep) if jobs == 1 else _together(files, jobs, watch, keep))
     problems = [one.problem for one in done if one.problem is not None]
     parts = [part for one in done for part in one.parts]
     if not parts:
@@ -131,6 +141,19 @@ def _together(files: Sequence[Path], jobs: int, watch: Watch | None, keep: Path 
                 watch(Progress(done, len(files), sum(taken), size, time.monotonic() - began))
         for number, file in enumerate(files):
             yield _result(futures[number], file)
+
+
+def _elsewhere(
+    files: Sequence[Path], executor: Executor, watch: Watch | None, keep: Path | None
+) -> Iterator[Imported]:
+    sizes = [_size(file) for file in files]
+    began = time.monotonic()
+    futures = [executor.submit(import_file, str(file), None, keep) for file in files]
+    for number, (file, future) in enumerate(zip(files, futures, strict=True), 1):
+        yield _result(future, file)
+        if watch is not None:
+            taken = sum(sizes[:number])
+            watch(Progress(number, len(files), taken, sum(sizes), time.monotonic() - began))
 
 
 def _result(future: Future[Imported], file: Path) -> Imported:
