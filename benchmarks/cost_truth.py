@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROUNDS, STEPS, WARM = 20, 10, 6
+ROUNDS, STEPS, WARM = 40, 8, 6
 
 
 def predicted(device: str, mode: str, backend: str) -> tuple[dict[str, float], float, str]:
@@ -58,8 +58,12 @@ def breaks() -> tuple[str, ...]:
     return importlib.import_module("cost_model").BREAKS  # type: ignore[no-any-return]
 
 
-def measured(device: str, mode: str, backend: str) -> dict[str, float]:
-    """Median step in milliseconds: "" as it is, and without each break."""
+def measured(device: str, mode: str, backend: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Median step in milliseconds ("" as it is), and what each arm gains over it.
+
+    A gain is the median over the rounds of the difference within a round, which what slows the whole
+    machine for a while does not change.
+    """
     import torch
 
     model = importlib.import_module("cost_model")
@@ -80,7 +84,12 @@ def measured(device: str, mode: str, backend: str) -> dict[str, float]:
             for name, run in arms.items():
                 run()
                 times[name].append(_one_window(run, device))
-    return {name: statistics.median(values) for name, values in times.items()}
+    steps = {name: statistics.median(values) for name, values in times.items()}
+    gains = {
+        name: statistics.median(whole - without for whole, without in zip(times[""], values, strict=True))
+        for name, values in times.items()
+    }
+    return steps, gains
 
 
 def _one_window(run: Callable[[], object], device: str) -> float:
@@ -109,8 +118,8 @@ def main() -> int:
     args = parser.parse_args()
     sys.path.insert(0, str(HERE))
     costs, step, method = predicted(args.device, args.mode, args.backend)
-    real = measured(args.device, args.mode, args.backend)
-    gains = {name: real[""] - real[name] for name in costs}
+    real, gained = measured(args.device, args.mode, args.backend)
+    gains = {name: gained[name] for name in costs}
     print(f"{args.device}, mode {args.mode}, backend {args.backend}; {method}")
     print(f"step: {step:.3f} ms scanned, {real['']:.3f} ms alone, {real['all']:.3f} ms without any break")
     print(f"{'break':<12}{'predicted ms':>14}{'gained ms':>12}{'ratio':>8}")
@@ -119,12 +128,12 @@ def main() -> int:
         ratio = costs[name] / gains[name] if gains[name] > 0 else float("inf")
         off += [name] if not 0.75 <= ratio <= 1.25 else []
         print(f"{name:<12}{costs[name]:>14.4f}{gains[name]:>12.4f}{ratio:>8.2f}")
-    total = real[""] - real["all"]
+    total = gained["all"]
     print(f"{'together':<12}{sum(costs.values()):>14.4f}{total:>12.4f}{sum(costs.values()) / total:>8.2f}")
     ordered = sorted(costs, key=lambda name: -costs[name]) == sorted(gains, key=lambda name: -gains[name])
     print(f"order {'right' if ordered else 'WRONG'}; off by more than 25%: {', '.join(off) or 'none'}")
     if args.json:
-        data = {"predicted": costs, "step": step, "method": method, "measured": real}
+        data = {"predicted": costs, "step": step, "method": method, "measured": real, "gained": gained}
         args.json.write_text(json.dumps(data, indent=1))
     return 1 if off or not ordered else 0
 

@@ -9,17 +9,18 @@ from breakscope.catalog_entry import Entry
 
 # The kinds of break that torch reports without an id, or with one newer than our table. First match wins.
 GUESSES: tuple[tuple[str, str], ...] = (
-    (r"data.dependent branching", "BS101"),
+    (r"data.dependent (branching|jump)|generic_jump", "BS101"),  # the second and third up to torch 2.6
     (r"data.dependent assert|tensor.valued assert|torch\._check", "BS106"),
     (r"Tensor\.item\b", "BS102"),
     (r"data.dependent operator", "BS103"),
     (r"dynamic shape operator|data.dependent output shape", "BS105"),
-    (r"\blogger\b|logging", "BS104"),
+    (r"\blogger\b|logging|builtin: print\b", "BS104"),
     (r"recompile.? limit|cache.?size.?limit", "BS303"),
     (r"backend compiler|BackendCompilerFailed", "BS306"),
     (r"graph break in (a |an )?(for/while )?loop|graph break under", "BS301"),
     (r"compiler\.disable|_dynamo\.disable", "BS108"),
-    (r"_dynamo\.graph_break\b", "BS109"),
+    (r"_dynamo\.graph_break\b|skip function graph_break", "BS109"),
+    (r"skip function|in skip_?files", "BS107"),
     (r"triton", "BS130"),
     (r"\bHOP\b|higher.?order|torch\.(cond|while_loop|map|scan|associative_scan|switch)\b", "BS120"),
     (r"autograd|backward|grad_fn|\bhook\b", "BS121"),
@@ -968,6 +969,35 @@ net = torch.compile(net)""",
 # tells the two apart: no backend, only Dynamo
 net = torch.compile(net, backend="eager")""",
         "error",
+        "upstream",
+    ),
+    Entry(
+        "BS307",
+        "region without CUDA graphs",
+        "The mode asks for CUDA graphs, but a graph replays fixed memory: inputs that are written to, "
+        "tensors on the CPU and changing shapes rule it out. Each kernel is launched on its own.",
+        "Repair what the reason names: return a new value instead of writing to an input, keep tensors on"
+        " one device.",
+        """\
+# before: an input is written to
+cache.add_(x)
+# after
+cache = cache + x""",
+        "warning",
+        "rewrite",
+    ),
+    Entry(
+        "BS308",
+        "op without a kernel of Inductor's",
+        "Inductor has no kernel of its own for this op and calls torch's: nothing is fused over it, and its "
+        "inputs and outputs pass through memory.",
+        "Look whether a cheaper formulation exists; otherwise it costs what it costs in eager mode.",
+        """\
+# before: the whole decomposition, for its largest value
+top = torch.linalg.eigvalsh(x).amax()
+# after: a bound that is made of ordinary ops, where a bound will do
+top = x.abs().sum(-1).amax()""",
+        "info",
         "upstream",
     ),
 )

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 FindingKind = Literal["graph_break", "recompile", "skip"]
 Owner = Literal["project", "library", "torch"]
-Status = Literal["ok", "script_error", "timeout", "interrupted", "killed"]
+# "unknown": an imported trace does not tell how its job ended.
+Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
 
 GuardCause = Literal[
@@ -194,6 +195,8 @@ class Finding:
         stack: how one got there, outermost first, ending at ``location``.
         skipped: functions that run eagerly as a whole because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
+        intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
+            finding is left out of the ranking. None for everything else.
         not_measured: why there is no cost, as a sentence; None where there is one.
         ranks: the ranks that have it; by_rank: what each contributed, empty in a report of one process.
             Counts and skipped calls of a merged finding are sums over them, its cost is that of the rank
@@ -221,6 +224,7 @@ class Finding:
     last_step: int | None = None
     suggestion: Suggestion | None = None
     not_measured: str | None = None
+    intended: str | None = None
     by_rank: tuple[RankCounts, ...] = ()
 
 
@@ -337,6 +341,46 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Signature:
+    """With what the outermost compiled call was called when a frame was compiled.
+
+    Attributes:
+        compile_id: of the frame; function: its name. A resumed or nested frame has the outermost call of
+            its own compile here.
+        entry: name of what was called: a function, or a module's class (``module``).
+        parameters: names of its parameters, without ``self``.
+        arguments: ``{"args": […], "kwargs": {…}}``; an argument maps its kind to what is known:
+            ``{"tensor": {"shape", "dtype", "device", "requires_grad"}}``, ``{"int": 3}``, ``{"list": […]}``,
+            ``{"same": "args[0]"}`` for a tensor that is passed again.
+        origins: for what the frame holds of the caller's objects, ``x`` or ``batch['text']``: which
+            argument it is, ``args[0]`` or ``kwargs['mask']``.
+        call: the calling expression.
+        training: the module's mode; None for a function.
+        grad, inference: whether gradients, and inference mode, were on.
+        autocast: device type and dtype of autocast, "cuda bfloat16"; None where it was off.
+        number: which outermost call it was, from 0; a step may have several.
+    """
+
+    compile_id: str | None
+    function: str
+    entry: str
+    module: bool
+    entry_file: str | None
+    entry_line: int | None
+    parameters: tuple[str, ...]
+    arguments: dict[str, Any]
+    origins: dict[str, str]
+    call: Location | None
+    training: bool | None
+    grad: bool
+    inference: bool
+    autocast: str | None
+    step: int | None
+    number: int | None = None
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Compiled:
     """One thing that was given to torch.compile, and by whom."""
 
@@ -363,6 +407,8 @@ class Run:
         compiled: names of what was compiled; ``targets`` says by whom and where.
         notes: what a reader must know to read the report right: what breakscope changed about the
             run, what this backend cannot see, what could not be hooked on this torch.
+        asked: options of the scan that say what was compiled: "compile", "dynamic", "steps".
+        sources: sha256 of each file that holds a finding; one that changed during the run is missing.
     """
 
     script: str
@@ -382,6 +428,8 @@ class Run:
     device: Device | None
     targets: tuple[Compiled, ...] = ()
     notes: tuple[str, ...] = ()
+    asked: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,6 +543,34 @@ class Divergence:
     by_rank: dict[str, str] = field(default_factory=dict)
 
 
+ArtifactKind = Literal[
+    "graph",
+    "aot_joint",
+    "aot_forward",
+    "aot_backward",
+    "aot_inference",
+    "code",
+    "guards",
+    "bytecode_before",
+    "bytecode_after",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A text that a compile produced, kept in the folder ``artifacts`` beside the report.
+
+    Attributes:
+        digest: SHA-256 of the text, and its name in the folder; size: of the text, in bytes.
+    """
+
+    compile_id: str
+    kind: ArtifactKind
+    digest: str
+    size: int
+    rank: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one scan found. Written and read by :mod:`breakscope.schema`.
@@ -513,8 +589,10 @@ class Report:
     steps: tuple[Step, ...] = ()
     compiles: tuple[Compile, ...] = ()
     timing: Timing | None = None
+    signatures: tuple[Signature, ...] = ()
     ranks: tuple[Rank, ...] = ()
     divergences: tuple[Divergence, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The report as pandas tables: findings, regions, guards, skipped."""

@@ -13,8 +13,9 @@ A block stands between a marker and ``<!-- end -->``. The marker says what the b
 
 Commands run without a shell in one temporary folder that holds ``docs/example`` and ``fixtures``, 100
 columns wide, without colours. What varies between runs and machines (durations, times of day, the build
-suffix of torch's version) is not compared, nor are columns and carets: Python 3.11 counts the ``not`` of a
-condition in, later ones do not. A block in which nothing else changed stays as it is.
+suffix of torch's version, the order of findings by cost) is not compared, nor are columns and carets:
+Python 3.11 counts the ``not`` of a condition in, later ones do not. A block in which nothing else changed
+stays as it is.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/example.md")
-FOLDERS = ("docs/example", "fixtures")
+PAGES = ("README.md", "docs/example.md", "docs/gate.md")
+FOLDERS = ("docs/example", "docs/testing", "fixtures")
 IMAGES = ROOT / "docs" / "images"
 
 BLOCK = re.compile(
@@ -40,7 +41,11 @@ BLOCK = re.compile(
 )
 VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:]{8}\+00:00"), "TIME"),
-    (re.compile(r"\b\d+(\.\d+)? (ms|s)\b"), "DURATION"),
+    (re.compile(r"\b[\d,]+(\.\d+)? of [\d,]+(\.\d+)? ms\b"), "DURATION"),
+    (re.compile(r"\b[\d,]+(\.\d+)? (ms|s)\b"), "DURATION"),
+    (re.compile(r" \(\d+%\)"), ""),
+    (re.compile(r" {2,}"), "  "),
+    (re.compile(r"^ *\d+  (?=BS\d)", re.MULTILINE), "NUMBER  "),
     (re.compile(r"(torch \d+\.\d+\.\d+)\+\w+"), r"\1"),
     (re.compile(r"(\.py:\d+):\d+"), r"\1"),
     (re.compile(r"^ +\^+$", re.MULTILINE), "CARETS"),
@@ -48,10 +53,10 @@ VARYING = (
 
 
 def comparable(text: str) -> str:
-    """The text without what varies from run to run."""
+    """The text without what varies from run to run: times, and the order that follows from them."""
     for pattern, instead in VARYING:
         text = pattern.sub(instead, text)
-    return text
+    return "\n".join(sorted(text.splitlines()))
 
 
 def run(command: str, folder: Path) -> str:

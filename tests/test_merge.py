@@ -182,7 +182,7 @@ def test_every_field_of_a_report_and_of_a_finding_is_known_to_the_merge():
     report = {field.name for field in dataclasses.fields(Report)}
     assert report == {
         *("tool", "run", "totals", "reconciliation", "findings", "regions", "benchmark"),
-        *("steps", "compiles", "timing", "ranks", "divergences"),
+        *("steps", "compiles", "timing", "ranks", "divergences", "artifacts"),
     }
     texts = {
         "fingerprint",

@@ -21,15 +21,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from breakscope import overlay
 from breakscope.capture import events, targets
 from breakscope.capture.clock import Clock
 from breakscope.capture.events import Counters, Event, EventList, EventWriter
 from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
-from breakscope.child import imports
+from breakscope.child import imports, tracebacks
+from breakscope.child.tracebacks import PACKAGE
 from breakscope.diagnose.owners import owner_of
-
-PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
 
 
 def start(settings_text: str) -> None:
@@ -69,6 +69,8 @@ class Agent:
         self.start_event()
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
+        if self.settings.fixes is not None:
+            overlay.install(self.settings.fixes, self.settings.script)
         if self.settings.function is not None:
             targets.install(
                 targets.Target.parse(self.settings.function),
@@ -80,14 +82,20 @@ class Agent:
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
-        # The clock that several processes have in common, to lay their times side by side.
-        self.emit(events.START, pid=os.getpid(), python=platform.python_version(), wall=time.time())
+        self.emit(
+            events.START,
+            pid=os.getpid(),
+            python=platform.python_version(),
+            cost=self.settings.cost,
+            # The clock that several processes have in common, to lay their times side by side.
+            wall=time.time(),
+        )
 
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""
         from breakscope.capture import dynamo
 
-        sys.excepthook = _without_our_frames(sys.excepthook)
+        sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
         self.dynamo = dynamo.TorchHooks(self)
         self.dynamo.install()
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)
@@ -123,6 +131,10 @@ class Agent:
             **self._redactor.clean(fields),
         }
         self._sink.write(event)
+
+    def redacted(self, text: str) -> str:
+        """A text without what the environment keeps secret."""
+        return str(self._redactor.clean({"text": text})["text"])
 
     def note(self, text: str) -> None:
         """Tell the reader of the report something that they must know."""
@@ -235,32 +247,3 @@ def _calling_frame() -> types.FrameType | None:
             return frame
         frame = frame.f_back
     return None
-
-
-def _without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """``sys.excepthook`` that shows the script's traceback as it would be without us."""
-
-    def excepthook(
-        kind: type[BaseException], error: BaseException, _trace: types.TracebackType | None
-    ) -> None:
-        seen: set[int] = set()
-        link: BaseException | None = error
-        while link is not None and id(link) not in seen:
-            seen.add(id(link))
-            link.__traceback__ = _strip(link.__traceback__)
-            link = link.__cause__ or link.__context__
-        hook(kind, error, error.__traceback__)
-
-    return excepthook
-
-
-def _strip(trace: types.TracebackType | None) -> types.TracebackType | None:
-    kept = []
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(PACKAGE):
-            kept.append(trace)
-        trace = trace.tb_next
-    rest: types.TracebackType | None = None
-    for entry in reversed(kept):
-        rest = types.TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return rest

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MINIMUM_TORCH = (2, 9)
+# The logger of an artifact; asked for by name, because importing its module loads Inductor.
+CUDAGRAPH_LOG = "torch._inductor.cudagraph_utils.__cudagraphs"
 NEWEST_TRIED = (2, 15)
 
 
@@ -152,6 +154,18 @@ ACCESSES: dict[str, Access] = {
             "torch._dynamo.trace_rules:check",
             "tells the modules of torch itself, which Dynamo compiles only inside another frame",
             "--compile auto does not compile a network that is one nn.Sequential",
+        ),
+        _since_29(
+            "tensor_version",
+            "torch:Tensor._version",
+            "tells whether a call wrote to a tensor that it was given",
+            "remedies that copy an argument are not proved",
+        ),
+        _since_29(
+            "entry",
+            "torch._dynamo.eval_frame:_TorchDynamoContext.__call__",
+            "the frame of its inner function holds the arguments of the outermost compiled call",
+            "recompile remedies cannot be placed at a call, and there is no warm-up plan",
         ),
         _since_29(
             "graph_task_id",
@@ -317,6 +331,57 @@ def _real_stack(error: BaseException | None) -> list[Any] | None:
     if stack is None and available("extract_stack"):
         stack = get("extract_stack")()
     return None if stack is None else list(stack)
+
+
+def writes(tensor: Any) -> int | None:
+    """How often a tensor was written to; None where torch does not count."""
+    # Tensors of inference mode have no counter.
+    return tensor._version if available("tensor_version") and not tensor.is_inference() else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EntryCall:
+    """The outermost compiled call that is under way in this thread.
+
+    Attributes:
+        function: what was compiled. frame: where Dynamo was entered; its callers are the script's.
+    """
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    frame: types.FrameType
+
+
+def entry_call() -> EntryCall | None:
+    """The call by which this thread entered compiled code; None if it did not, or torch hides it."""
+    code = _entry_code()
+    frame: types.FrameType | None = sys._getframe(1)
+    found = None
+    while frame is not None and code is not None:
+        if frame.f_code is code:
+            found = frame
+        frame = frame.f_back
+    if found is None:
+        return None
+    local = found.f_locals
+    return EntryCall(local.get("fn"), tuple(local["args"]), dict(local["kwargs"]), found)
+
+
+@functools.cache
+def _entry_code() -> types.CodeType | None:
+    outer = getattr(get("entry"), "__code__", None)
+    inner = (item for item in outer.co_consts if isinstance(item, types.CodeType)) if outer else ()
+    return next(
+        (
+            code
+            for code in inner
+            if {"args", "kwargs"} <= set(code.co_varnames[:2])
+            and "fn" in code.co_freevars
+            and code.co_name == "compile_wrapper"
+        ),
+        None,
+    )
 
 
 # -- hooks: each returns what takes it out again ---------------------------------------------------

@@ -18,7 +18,7 @@ from breakscope.capture import compat, events
 from breakscope.capture.compiles import Compiles
 from breakscope.capture.frames import Frames
 from breakscope.capture.outermost import OutermostCall
-from breakscope.capture.trace_records import TraceHandler
+from breakscope.capture.trace_records import CudaGraphHandler, TraceHandler
 
 if TYPE_CHECKING:
     from breakscope.capture.agent import Agent
@@ -94,6 +94,7 @@ class TorchHooks:
             ("skipped frames are not counted", self._hook_callback),
             ("crossings are not counted", self._hook_bytecode),
             ("some skipped frames are not reported", self._open_break_log),
+            ("regions without CUDA graphs are not reported", self._listen_to_cudagraphs),
             ("our own frames may be compiled", self._hide_our_frames),
         ):
             self._agent.guarded(what, hook)
@@ -115,6 +116,12 @@ class TorchHooks:
             log.removeFilter(_drop)
 
         self._undo.append(undo)
+
+    def _listen_to_cudagraphs(self) -> None:
+        log = logging.getLogger(compat.CUDAGRAPH_LOG)
+        handler = CudaGraphHandler(self._agent, self._frames)
+        log.addHandler(handler)
+        self._undo.append(lambda: log.removeHandler(handler))
 
     def _hook_optimize(self) -> None:
         real, real_reset = compat.get("optimize"), compat.get("reset")

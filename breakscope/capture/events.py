@@ -30,13 +30,44 @@ METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
 REGION = "region"  # a graph was compiled: ops, slot of its run counter
 SKIP = "skip"  # Dynamo gave up on a frame: code, slot of its call counter
 SITE = "site"  # a slot was given to a site's crossings
+SIGNATURE = "signature"  # with what the outermost compiled call was called, of which a compile came
 DEVICE = "device"  # tensors of a region live here: type, name, count
+CUDAGRAPHS = "cudagraphs"  # Inductor did without a CUDA graph: its own words
+FALLBACK = "fallback"  # ops of a region that Inductor has no kernel for
+ARTIFACT = "artifact"  # a text that a compile produced was kept: what, digest, size
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
 STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
 SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way
+
+# Of Dynamo's compilation_metrics (99 fields, whole configurations among them) these travel.
+METRIC_FIELDS = (
+    "co_name",
+    "co_filename",
+    "co_firstlineno",
+    "cache_size",
+    "graph_op_count",
+    "fail_type",
+    "fail_reason",
+    "fail_user_frame_filename",
+    "fail_user_frame_lineno",
+    "restart_reasons",
+    "recompile_reason",
+    "cudagraph_skip_reason",
+    "is_forward",
+    "start_time_us",
+    "duration_us",
+    "dynamo_cumulative_compile_time_us",
+    "aot_autograd_cumulative_compile_time_us",
+    "inductor_cumulative_compile_time_us",
+    "triton_compile_time_us",
+    "guard_latency_us",
+    "inductor_fx_local_cache_hit_count",
+    "inductor_fx_local_cache_miss_count",
+    "inductor_fx_remote_cache_hit_count",
+)
 
 SLOTS = 65_536
 SLOT_STEPS = 0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from breakscope.capture import compat, events
+from breakscope.capture import compat, events, signatures
 from breakscope.capture.backend import RegionBackend
 from breakscope.capture.crossings import RESUMED, Crossings, SiteKey
 from breakscope.diagnose import records
@@ -26,11 +26,13 @@ class Compile:
     Attributes:
         broke_at: the site at which the latest attempt ended, and how many inlined calls away it is.
         metrics: Dynamo's metrics of this compile, once it is over.
+        modes: settings of the thread when it began; tracing changes them.
     """
 
     frame: Any
     broke_at: tuple[SiteKey, int] | None = None
     metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
+    modes: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(slots=True)
@@ -83,7 +85,7 @@ class Frames:
 
     def _convert(self, real: Any, wrapper: Any, frame: Any, cache_entry: Any, frame_state: Any) -> Any:
         """Dynamo's callback for one frame."""
-        compile_ = Compile(frame)
+        compile_ = Compile(frame, modes=signatures.modes())
         outer = self.current
         self._local.compile = compile_
         backend = compat.innermost_backend(wrapper)

@@ -62,6 +62,11 @@ def check_target(what: Program, settings: Settings) -> None:
         raise TargetError(f"{os.path.relpath(path)} has no function {target.qualname}; it has: {seen}")
 
 
+def place_of(output: Path | None) -> Path:
+    """Where a report goes: ``output``, or the latest one of the current folder."""
+    return output.absolute() if output else Path.cwd() / FOLDER / LATEST
+
+
 def scan(
     what: Program,
     settings: Settings,
@@ -84,10 +89,8 @@ def scan(
     """
     check_torch()
     check_target(what, settings)
-    cwd = Path.cwd()
     who = _identity() if torchrun is None else None
-    name = LATEST if who is None else _name(who)
-    place = output.absolute() if output else cwd / FOLDER / name
+    place = place_of(output) if output or who is None else Path.cwd() / FOLDER / _name(who)
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
     with launch.workspace(place.parent) as folder:
@@ -96,7 +99,7 @@ def scan(
         else:
             seen = ranks.observe(what, torchrun, settings, folder, timeout_s, live=live)
         report = seen.report if who is None else _stamped(seen, who)
-        _save(report, place, keep=output is None and who is None)
+        save(report, place, keep=output is None and who is None)
     return Scan(report, place, seen.ended.exit_code, _problem(settings, seen))
 
 
@@ -147,7 +150,11 @@ def _problem(settings: Settings, seen: Observed) -> str | None:
     return None
 
 
-def _save(report: Report, place: Path, *, keep: bool) -> None:
+def save(report: Report, place: Path, *, keep: bool) -> None:
+    """Write a report; where ``keep`` is set, a second time under its time, which the next one leaves alone.
+
+    Raises OutputError.
+    """
     schema.save(report, place)
     if keep:
         # The same report under its time, so that the next scan does not take it away.

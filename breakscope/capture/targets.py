@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib.abc
-import importlib.machinery
-import sys
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from breakscope import overlay
 
 DECORATOR = "__breakscope_compile__"
 
@@ -85,77 +83,6 @@ def decorate(tree: ast.Module, qualname: str) -> bool:
     return True
 
 
-class _DecoratingLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module from source (never from a .pyc) with one function decorated."""
-
-    qualname = ""
-    on_names: Callable[[list[str]], None] = staticmethod(lambda _names: None)
-
-    def get_code(self, fullname: str) -> types.CodeType | None:
-        path = self.get_filename(fullname)
-        tree = ast.parse(self.get_data(path), filename=path)
-        names = list(functions(tree))
-        if not decorate(tree, self.qualname):
-            self.on_names(names)
-        code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
-        return code
-
-
-class TargetFinder(importlib.abc.MetaPathFinder):
-    """Finds the one module that holds the target and gives it the decorating loader."""
-
-    def __init__(self, target: Target, script: str, on_names: Callable[[list[str]], None]) -> None:
-        self._target = target
-        self._script = script
-        self._on_names = on_names
-        place = target.place
-        self._stem = Path(place).stem if place and target.is_path() else (place or "").rpartition(".")[2]
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        """As import asks; None for every module but the target's."""
-        name = fullname.rpartition(".")[2]
-        if self._stem not in (name, "__init__"):
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-        if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-            return None
-        if not self._target.matches(fullname, spec.origin, self._script):
-            return None
-        loader = _DecoratingLoader(spec.loader.name, spec.loader.path)
-        loader.qualname = self._target.qualname
-        loader.on_names = self._on_names
-        spec.loader = loader
-        return spec
-
-
-def decorate_main(target: Target, script: str) -> None:
-    """Arrange that the function is decorated when Python runs the script itself.
-
-    ``python SCRIPT`` has no hook between parsing and running, but it raises the audit event "exec"
-    with the code that it is about to run. The decorated code is run there, in the real ``__main__``,
-    and Python is then told to stop where it would have begun.
-    """
-    pending = True
-
-    def hook(event: str, args: tuple[Any, ...]) -> None:
-        nonlocal pending
-        if event != "exec" or not pending:
-            return
-        code = args[0]
-        if code.co_name != "<module>" or Path(code.co_filename).resolve() != Path(script).resolve():
-            return
-        pending = False
-        tree = ast.parse(Path(script).read_bytes(), filename=code.co_filename)
-        decorate(tree, target.qualname)
-        namespace = sys.modules["__main__"].__dict__
-        exec(compile(tree, code.co_filename, "exec", dont_inherit=True), namespace)  # noqa: S102 -- the script
-        raise SystemExit
-
-    sys.addaudithook(hook)
-
-
 def install(
     target: Target, script: str, decorator: Callable[[Any], Any], on_names: Callable[[list[str]], None]
 ) -> None:
@@ -165,7 +92,17 @@ def install(
         on_names: called with all function names of the module where it has none of the target's name.
     """
     setattr(builtins, DECORATOR, decorator)
+
+    def parse(data: bytes, path: str) -> ast.Module:
+        tree = overlay.parse(data, path)
+        names = list(functions(tree))
+        if not decorate(tree, target.qualname):
+            on_names(names)
+        return tree
+
     if target.place is None or target.matches("__main__", script, script):
-        decorate_main(target, script)
+        overlay.watch((), lambda _module, _origin: False, parse, script)
     else:
-        sys.meta_path.insert(0, TargetFinder(target, script, on_names))
+        place = target.place
+        stem = Path(place).stem if target.is_path() else place.rpartition(".")[2]
+        overlay.watch((stem,), lambda module, origin: target.matches(module, origin, script), parse)

@@ -6,40 +6,36 @@ import logging
 import traceback
 import types
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from breakscope.capture import compat, events, live_values
+from breakscope.capture import artifacts, compat, events, live_values, signatures
+from breakscope.capture.events import METRIC_FIELDS
 from breakscope.capture.frames import Compile, Frames, frame_fields
 from breakscope.diagnose import guards, records
 
 if TYPE_CHECKING:
     from breakscope.capture.agent import Agent
 
-METRIC_FIELDS = (
-    "co_name",
-    "co_filename",
-    "co_firstlineno",
-    "cache_size",
-    "graph_op_count",
-    "fail_type",
-    "fail_reason",
-    "fail_user_frame_filename",
-    "fail_user_frame_lineno",
-    "restart_reasons",
-    "recompile_reason",
-    "cudagraph_skip_reason",
-    "is_forward",
-    "start_time_us",
-    "duration_us",
-    "dynamo_cumulative_compile_time_us",
-    "aot_autograd_cumulative_compile_time_us",
-    "inductor_cumulative_compile_time_us",
-    "triton_compile_time_us",
-    "guard_latency_us",
-    "inductor_fx_local_cache_hit_count",
-    "inductor_fx_local_cache_miss_count",
-    "inductor_fx_remote_cache_hit_count",
-)
+
+class CudaGraphHandler(logging.Handler):
+    """A handler on Inductor's log of CUDA graphs: its warnings say which region does without one."""
+
+    def __init__(self, agent: Agent, frames: Frames) -> None:
+        super().__init__(logging.WARNING)
+        self._agent = agent
+        self._frames = frames
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one warning."""
+        self._agent.guarded("a word on CUDA graphs was lost", lambda: self._take(record))
+
+    def _take(self, record: logging.LogRecord) -> None:
+        compile_ = self._frames.current
+        frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
+        text = record.getMessage()
+        if "skipping cudagraph" in text:
+            self._agent.emit(events.CUDAGRAPHS, cid=compat.compile_id(), text=text, frame=frame)
 
 
 class TraceHandler(logging.Handler):
@@ -49,6 +45,8 @@ class TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._agent = agent
         self._frames = frames
+        folder = agent.settings.artifacts
+        self._store = None if folder is None else artifacts.Store(Path(folder))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take one record."""
@@ -58,6 +56,14 @@ class TraceHandler(logging.Handler):
     def _take(self, record: logging.LogRecord) -> None:
         """One record of the structured trace."""
         metadata: dict[str, Any] = record.metadata  # type: ignore[attr-defined]
+        kind = artifacts.kind_of(metadata) if self._store is not None else None
+        if self._store is not None and kind is not None:
+            text = self._agent.redacted(str(record.payload))  # type: ignore[attr-defined]
+            kept = {"digest": self._store.put(text), "size": len(text.encode(errors="surrogatepass"))}
+            self._agent.emit(events.ARTIFACT, cid=_cid(metadata), what=kind, **kept)
+        if "inductor_output_code" in metadata:
+            self._on_output_code(metadata, str(record.payload))  # type: ignore[attr-defined]
+            return
         if "compilation_metrics" in metadata:
             self._on_metrics(metadata)
             return
@@ -112,6 +118,13 @@ class TraceHandler(logging.Handler):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
         self._agent.emit(events.RECOMPILE, cid=_cid(metadata), payload=payload, frame=frame, values=values)
 
+    def _on_output_code(self, metadata: dict[str, Any], code: str) -> None:
+        ops = records.fallback_ops(code)
+        if ops:
+            compile_ = self._frames.current
+            frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
+            self._agent.emit(events.FALLBACK, cid=_cid(metadata), ops=ops, frame=frame)
+
     def _on_metrics(self, metadata: dict[str, Any]) -> None:
         metrics = metadata["compilation_metrics"]
         compile_ = self._frames.current
@@ -125,6 +138,13 @@ class TraceHandler(logging.Handler):
         self._agent.emit(
             events.METRICS, cid=_cid(metadata), metrics=fields, frame=frame, counters=compat.counted()
         )
+        if compile_ is not None and "fail_type" not in fields:
+            self._agent.guarded(
+                "a compile lacks its arguments",
+                lambda: self._agent.emit(
+                    events.SIGNATURE, cid=_cid(metadata), frame=frame, **signatures.of_compile(compile_)
+                ),
+            )
 
     def break_from_graph(self, reason: Any, cid: str | None, compile_: Compile) -> None:
         """Report a break by what ``torch._dynamo.explain`` reads: the reason that a graph carries."""

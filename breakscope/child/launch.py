@@ -157,6 +157,26 @@ def run(
     )
 
 
+def spawn(program: Program, agent: Agent, log: int, keep: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start the program and return at once: for several of them side by side.
+
+    It has a session of its own, so that whoever ends it can end its workers with it.
+
+    Args:
+        log: descriptor that takes its output and errors.
+        keep: descriptors that it inherits.
+    """
+    return subprocess.Popen(
+        [sys.executable, *program.command],
+        env=_environment(agent),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=tuple(keep),
+        start_new_session=True,
+    )
+
+
 def _environment(agent: Agent) -> dict[str, str]:
     return with_agent({**os.environ, **agent.environment}, agent)
 

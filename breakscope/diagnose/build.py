@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from breakscope import __version__, catalog
-from breakscope.diagnose import cost, recompiles, records, sites, timeline
+from breakscope.diagnose import cost, intended, recompiles, records, refusals, sites, timeline
 from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
+from breakscope.diagnose.signatures import signatures
 from breakscope.model import (
+    Artifact,
     Compiled,
     Counts,
     Device,
@@ -46,7 +48,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     places = Places(outcome.roots, OWN)
     folded, lost = sites.fold(found.breaks)
     priced = cost.costs(found, folded, outcome.backend)
-    site_findings = _priced(sites.findings(found, folded, places), priced)
+    site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
     causes, lost_recompiles = recompiles.causes(found)
     failures, unplaced_errors = _failures(found, places)
@@ -56,6 +58,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *recompiles.limits(found, causes, places),
             *recompiles.findings(causes, places),
             *failures,
+            *refusals.findings(found, places),
         ]
     )
     regions = _regions(found, places, made, by_slot, priced.region_ms)
@@ -78,7 +81,15 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
         compiles=compiles,
         timing=priced.timing,
+        signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
+        artifacts=_artifacts(found),
     )
+
+
+def _artifacts(found: Collected) -> tuple[Artifact, ...]:
+    """What was kept of each compile; what a restarted compile produced again is listed once."""
+    kept = (Artifact(e["cid"] or "?", e["what"], e["digest"], e["size"]) for e in found.artifacts)
+    return tuple(dict.fromkeys(kept))
 
 
 def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
@@ -99,10 +110,14 @@ def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
 
 
 def worst_first(finding: Finding) -> tuple[Any, ...]:
-    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles."""
+    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles.
+
+    What is meant to be so, and what is only for information, comes last.
+    """
     cost = finding.cost.ms_per_step if finding.cost else None
     rank = {"skip": 0, "graph_break": 1, "recompile": 2}[finding.kind]
     return (
+        finding.intended is not None or finding.code == "BS308",
         cost is None,
         -(cost or 0.0),
         rank,
@@ -115,9 +130,9 @@ def worst_first(finding: Finding) -> tuple[Any, ...]:
 
 def is_site(finding: Finding) -> bool:
     """Whether a finding counts among the sites: a place where execution leaves compiled code."""
-    if finding.kind == "graph_break":
+    if finding.kind == "graph_break" or finding.code == "BS301":
         return True
-    gave_up = finding.code in ("BS301", "BS302", "BS306")
+    gave_up = finding.code in ("BS302", "BS306")
     return gave_up and (finding.counts.crossings is not None or bool(finding.skipped))
 
 
@@ -129,7 +144,7 @@ def _regions(
     region_ms: Mapping[int, float],
 ) -> tuple[Region, ...]:
     regions = []
-    buckets: dict[str | None, list[int]] = {}
+    buckets: dict[str | None, list[int | None]] = {}
     for event in found.regions:
         if event.split is not None:
             buckets.setdefault(event.compile_id, []).append(event.slot)
@@ -147,7 +162,8 @@ def _regions(
             split = f"DDP bucket {together.index(event.slot) + 1} of {len(together)}"
         if event.breaks and event.site in by_slot and event.slot in (together[-1:] or [event.slot]):
             ended_by = made[by_slot[event.site]].fingerprint
-        calls, ms = found.count(event.slot), region_ms.get(event.slot)
+        calls = found.count(event.slot)
+        ms = None if event.slot is None else region_ms.get(event.slot)
         whole = None if calls is None or ms is None else round(ms * calls, 6)
         regions.append(
             Region(
@@ -168,6 +184,7 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
     """Compiles that failed with an error and no graph break of their own (fullgraph=True, a crash)."""
     explained = {b.compile_id for b in found.breaks}
     fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
+    paths = {event["cid"]: records.parse_error_frames(event["payload"]) for event in found.errors}
     made: list[Finding] = []
     lost: list[Unattributed] = []
     for event in found.metrics:
@@ -176,7 +193,7 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(event, places, fullgraph=fullgraph)
+        finding = _failure(event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -185,10 +202,25 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
     return made, lost
 
 
-def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None:
+def _failure(
+    event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
+) -> Finding | None:
+    """The finding of a compile that failed.
+
+    Args:
+        path: how one got there, from the error's text; empty where that does not say.
+    """
     metrics = event["metrics"]
-    file = metrics.get("fail_user_frame_filename") or metrics.get("co_filename")
-    line = metrics.get("fail_user_frame_lineno") or metrics.get("co_firstlineno")
+    file = metrics.get("fail_user_frame_filename")
+    line = metrics.get("fail_user_frame_lineno")
+    if file is not None and records.is_polyfill(file):
+        file = None
+    if path and (file is None or (path[-1].file, path[-1].line) == (file, line)):
+        file, line = path[-1].file, path[-1].line
+    else:
+        path = ()  # where there is one, it leads to the call of what failed
+    if file is None or line is None:
+        file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
     if file is None or line is None:
         return None
     said_no = metrics["fail_type"] in ("Unsupported", "UserError")
@@ -196,8 +228,10 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")
-    location = places.location(records.RawFrame(file, line, name, None), None)
-    step = event.get("step", 0)
+    frame = path[-1] if path else records.RawFrame(file, line, name, None)
+    location = places.location(frame, None)
+    stack = places.stack(path)
+    step = event.get("step")
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,
@@ -208,8 +242,9 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
         explanation=reason.explanation or catalog.entry(code).why,
         hints=reason.hints,
         location=location,
-        stack=(),
+        stack=stack,
         counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),
+        called_from=places.caller(location, stack),
         first_step=step,
         last_step=step,
     )
@@ -222,7 +257,9 @@ def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]
     return Totals(
         sites=len(breaks),
         occurrences=sum(f.counts.occurrences for f in breaks),
-        crossings=None if None in crossings else sum(c for c in crossings if c is not None),
+        crossings=None
+        if None in crossings or found.slots is None
+        else sum(c for c in crossings if c is not None),
         recompiles=sum(not recompile.refused for recompile in found.recompiles),
         skips=len(skipped),
         regions=len(regions),

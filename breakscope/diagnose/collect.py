@@ -15,6 +15,17 @@ Event = dict[str, Any]
 
 _LIMIT = re.compile(r"(?:Recompile|Cache)Limit|(?:recompile|cache_size)_limit")
 
+# Events that are kept as they are, by where.
+_KEPT = {
+    "error": "errors",
+    "compiled": "compiled",
+    "device": "devices",
+    "cudagraphs": "cudagraphs",
+    "fallback": "fallbacks",
+    "signature": "signatures",
+    "artifact": "artifacts",
+}
+
 SLOT_STEPS = 0
 SLOT_CALLS = 1
 
@@ -64,7 +75,7 @@ class Break:
     inlined: int | None
     site: int | None
     counting: int | None
-    step: int
+    step: int | None
     skips: bool
 
 
@@ -80,7 +91,7 @@ class Recompile:
     compile_id: str | None
     frame: FrameRef | None
     values: dict[str, str]
-    step: int
+    step: int | None
     refused: bool = False
 
 
@@ -94,13 +105,14 @@ class Skip:
     """
 
     frame: FrameRef
-    slot: int
+    slot: int | None
     site: int | None
     limit: bool
     why: str | None
-    step: int
+    step: int | None
     counting: int | None = None
     depth: int | None = None
+    compile_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +125,7 @@ class RegionEvent:
     """
 
     compile_id: str | None
-    slot: int
+    slot: int | None
     ops: int
     breaks: bool
     site: int | None
@@ -134,6 +146,7 @@ class Collected:
     metrics: list[Event] = field(default_factory=list)
     compiled: list[Event] = field(default_factory=list)
     devices: list[Event] = field(default_factory=list)
+    signatures: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     start: Event | None = None
@@ -144,6 +157,10 @@ class Collected:
     slots: Sequence[int] | None = None
     step_rows: list[Any] = field(default_factory=list)
     samples: list[Event] = field(default_factory=list)
+    sampling: bool = True
+    cudagraphs: list[Event] = field(default_factory=list)
+    fallbacks: list[Event] = field(default_factory=list)
+    artifacts: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -169,6 +186,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     given_up = {(skip.site, skip.frame) for skip in found.skips if not skip.limit}
     found.breaks = [replace(b, skips=b.skips or (b.site, b.frame) in given_up) for b in found.breaks]
     refused = {e["cid"] for e in found.metrics if is_limit(e["metrics"])}
+    refused |= {skip.compile_id for skip in found.skips if skip.limit and skip.compile_id}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
 
@@ -189,7 +207,7 @@ def _take_times(found: Collected, event: Event) -> None:
 
 
 def _take(found: Collected, event: Event) -> None:
-    step = event.get("step" if found.by_optimizer else "call", 0)
+    step = event.get("step" if found.by_optimizer else "call")  # a trace knows of no steps
     kind = event["t"]
     frame = FrameRef.read(event.get("frame"))
     if kind == "graph_break":
@@ -222,6 +240,7 @@ def _take(found: Collected, event: Event) -> None:
                 step,
                 event["counting"],
                 event["depth"],
+                event.get("cid"),
             )
         )
     elif kind == "region":
@@ -248,7 +267,8 @@ def _take(found: Collected, event: Event) -> None:
         found.counters = event["counters"]
     elif kind in ("start", "torch"):
         setattr(found, kind, event)
+        found.sampling = event.get("cost", found.sampling)
     elif kind == "end":
         found.ended = True
-    elif kind in ("error", "compiled", "device"):
-        {"error": found.errors, "compiled": found.compiled, "device": found.devices}[kind].append(event)
+    elif kind in _KEPT:
+        getattr(found, _KEPT[kind]).append({**event, "step": step})

@@ -4,7 +4,7 @@ A gap (:mod:`breakscope.diagnose.gaps`) costs what host and device *together* lo
 ended the region before, since a host that is far ahead of its device may pause for free; it ends when the
 device, or without one the host, begins the next region. Without the break that region would not have been
 entered at all, so its entry (the runtime wrappers around a graph, and on a GPU the way to the first kernel)
-is lost too; how long an entry takes is read off the shortest regions of the same run.
+is lost too; how long an entry takes is read off the shortest small region of the same run.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
-from breakscope.diagnose.collect import Collected
+from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.gaps import Sampled, take_apart
 from breakscope.diagnose.sites import Site
 from breakscope.model import Cost, Timing
@@ -45,9 +46,10 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     why_not = _why_not(found)
     if why_not is not None:
         return _nothing(why_not)
-    regions = {region.slot: region for region in found.regions}
+    regions = {region.slot: region for region in found.regions if region.slot is not None}
     owners = _owners(found, sites)
     sampled = [take_apart(event, regions, owners) for event in found.samples]
+    _device_steps(found.samples, sampled)
     streams = set().union(*(one.streams for one in sampled))
     if len(streams) > 1:
         return _nothing(f"compiled code ran in {len(streams)} CUDA streams, whose work may overlap")
@@ -78,6 +80,14 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     return Costs(timing, made, {slot: statistics.fmean(times) / 1e6 for slot, times in runs.items()})
 
 
+def _device_steps(events: Sequence[Event], sampled: Sequence[Sampled]) -> None:
+    """Lengthen steps in which the device took longer than the host, which was running ahead of it."""
+    for (before, event), one in zip(pairwise(events), sampled[1:], strict=True):
+        begin, end = before.get("device_end"), event.get("device_end")
+        if event["of"] == before["of"] + 1 and begin is not None and end is not None:
+            one.ns = max(one.ns, end - begin)
+
+
 def _nothing(why: str) -> Costs:
     return Costs(Timing(f"not measured: {why}", 0), {}, {}, why)
 
@@ -87,6 +97,8 @@ def _why_not(found: Collected) -> str | None:
         return "the report was not made from a live run"
     if len(found.samples) >= FEWEST:
         return None
+    if not found.sampling:
+        return "the scan was made with --no-cost"
     untimed = sorted({device["type"] for device in found.devices} - {"cpu", "cuda", "meta"})
     if untimed:
         return f"breakscope cannot time regions on {', '.join(untimed)}"
@@ -114,10 +126,14 @@ def _owners(found: Collected, sites: Sequence[Site]) -> dict[int, int]:
 
 
 def _entry_ns(sampled: Sequence[Sampled], ops: Mapping[int, int]) -> float:
-    """How long it takes to enter a region: the host time of the run's shortest small one; 0 without one."""
+    """How long it takes to enter a region: the time of the run's shortest small one; 0 without one.
+
+    On a GPU the device's time counts: what the host does in a region after it has launched the kernels
+    keeps nobody waiting.
+    """
     times: dict[int, list[int]] = defaultdict(list)
     for one in sampled:
-        for slot, runs in one.runs.items():
+        for slot, runs in (one.device_runs or one.runs).items():
             if ops.get(slot, _MOST_OPS + 1) <= _MOST_OPS:
                 times[slot].extend(runs)
     return min((statistics.median(runs) for runs in times.values()), default=0.0)

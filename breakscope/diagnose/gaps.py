@@ -20,7 +20,7 @@ from breakscope.diagnose.collect import Event, RegionEvent
 
 CALL, RETURN, ENTER, LEAVE, TICK = range(5)  # as capture.clock writes them
 
-# A device that begins this soon after the host asked for it had nothing else to do.
+# Below this a difference between the device's clock and the host's says nothing.
 DRY_NS = 20_000
 
 
@@ -65,7 +65,6 @@ class _Outside:
 
     begin: _At
     pieces: list[tuple[int | None, int, int]] = field(default_factory=list)
-    after_break: bool = False
 
 
 def take_apart(event: Event, regions: Mapping[int, RegionEvent], owners: Mapping[int, int]) -> Sampled:
@@ -91,7 +90,8 @@ class _Walk:
         self._outside: _Outside | None = None  # None before a call, after it, and inside a region
         self._since = 0  # host time from which the latest piece runs
         self._owner: int | None = None  # whose piece it is
-        self._before: int | None = None  # whose it is if the compiled frame that ticked has a region
+        # Whose it is, and what was left last, if the compiled frame that ticked has a region of its own.
+        self._before: tuple[int | None, int | None] = (None, None)
         self._ticked: int | None = None  # the site that compiled code just ran into
         self._last: int | None = None  # the site left last in this call
         self._entered = _At(0, None)
@@ -132,7 +132,7 @@ class _Walk:
         if self._outside is None or site is None:
             return
         self._piece(at.host)
-        self._before, self._owner = self._owner, site
+        self._before, self._owner = (self._owner, self._last), site
         self._ticked = self._last = site
 
     def _enter(self, slot: int, at: _At) -> None:
@@ -141,8 +141,8 @@ class _Walk:
             region = self._regions.get(slot)
             if self._ticked is not None and _ends_at(region, self._owners) == self._ticked:
                 # Between the tick and this region lies the prologue of one compiled frame, not the break.
-                self._owner = self._before
-            if self._owner is None and outside.after_break is False:
+                self._owner, self._last = self._before
+            if self._owner is None:
                 self._owner = self._last
             self._piece(at.host)
             self._close(outside, at, into_region=True)
@@ -169,8 +169,12 @@ class _Walk:
     def _close(self, outside: _Outside, at: _At, *, into_region: bool) -> None:
         """Book the time from the end of one region to the beginning of the next."""
         one = self._one
-        begin = max(outside.begin.host, outside.begin.device or 0)
-        end = max(at.host, at.device or 0)
+        done = outside.begin.device or outside.begin.host
+        begin = max(outside.begin.host, done)
+        # A device that had ended the region before when the host asked for the next one has run dry: what it
+        # then takes to record our event is no part of the gap, but the way to the next kernel is lost.
+        dry = done <= at.host + DRY_NS
+        end = at.host if dry else max(at.host, at.device or 0)
         for owner, start, stop in outside.pieces:
             lost = min(stop, end) - max(start, begin)
             if owner is not None and lost > 0:
@@ -179,7 +183,6 @@ class _Walk:
         if last is not None:
             # The device came to the next region later than the host: what it did meanwhile is the gap's too.
             one.gaps[last] += max(0, end - max(begin, at.host))
-            dry = at.device is None or at.device - at.host < DRY_NS
             one.entries[last] += into_region and dry
 
 

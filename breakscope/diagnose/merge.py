@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeVar
 
 from breakscope import __version__, codec
@@ -73,6 +73,7 @@ def merge(reports: Sequence[Report]) -> Report:
         compiles=_records([part.compiles for part in parts], order, Compile),
         timing=rank_runs.timing(ranks),
         ranks=ranks,
+        artifacts=tuple(sorted({one for part in parts for one in part.artifacts}, key=astuple)),
     )
     return replace(merged, divergences=divergence.find(merged))
 
@@ -101,6 +102,7 @@ def as_rank(report: Report, who: Identity) -> Report:
         steps=tuple(replace(one, rank=rank.rank, process=digest) for one in report.steps),
         compiles=tuple(replace(one, rank=rank.rank, process=digest) for one in report.compiles),
         benchmark=None,
+        artifacts=tuple(replace(one, rank=rank.rank) for one in report.artifacts),
         ranks=(rank,),
         divergences=(),
     )

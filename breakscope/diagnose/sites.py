@@ -42,7 +42,8 @@ def fold(breaks: Sequence[Break]) -> tuple[list[Site], list[Break]]:
         if frame is None or not item.record.reasons:
             lost.append(item)
             continue
-        key = (frame.file, item.position or frame.line)
+        # A trace has no position, but newer versions of torch underline the expression.
+        key = (frame.file, item.position or (frame.line, frame.carets))
         site = sites.setdefault(key, Site(frame, item.position))
         site.breaks.append(item)
     return _join_unpositioned(sites), lost
@@ -62,7 +63,7 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
         if site.position is None and len(same) == 1:
             # Its slot is not taken along: the positioned one has counted the same crossings.
             same[0].breaks.extend(b for b in site.breaks)
-            same[0].breaks.sort(key=lambda b: b.step)
+            same[0].breaks.sort(key=lambda b: b.step or 0)
         else:
             kept.append(site)
     return kept
@@ -84,6 +85,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     stack = places.stack(record.frames)
     skipped = _skipped(found, site, places)
     kind = "skip" if code.startswith("BS3") else "graph_break"
+    steps = [b.step for b in site.breaks if b.step is not None]
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,
@@ -102,8 +104,8 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         skipped=skipped,
-        first_step=min(b.step for b in site.breaks),
-        last_step=max(b.step for b in site.breaks),
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
     )
 
 

@@ -88,6 +88,12 @@ def _csv(report: Report, options: Options) -> str:
     return csv.render(report, root=options.root)
 
 
+def _warmup(report: Report, _: Options) -> str:
+    from breakscope.render import warmup
+
+    return warmup.render(report)
+
+
 def _parquet(report: Report, options: Options) -> bytes:
     from breakscope.render import parquet
 
@@ -109,5 +115,6 @@ FORMATS: dict[str, Format] = {
     "junit": _junit,
     "csv": _csv,
     "parquet": _parquet,
+    "warmup": _warmup,
     "perfetto": _perfetto,
 }

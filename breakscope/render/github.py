@@ -43,7 +43,7 @@ def render(report: Report, *, root: str | None = None, known: frozenset[str] | N
     lines = []
     alarm = about_run(report, root).alarm
     if alarm:
-        lines.append(_command("warning", {"title": "breakscope"}, clip(alarm, _MESSAGE)))
+        lines.append(command("warning", {"title": "breakscope"}, clip(alarm, _MESSAGE)))
         room["warning"] -= 1
     hidden = []
     for finding in ordered:
@@ -90,17 +90,19 @@ def _annotation(
     # The annotation stands at its line already, unless that is only the caller's.
     elsewhere = file is None or package_path(finding.location.file) is not None
     parts = [*([f"at {where}"] if elsewhere else []), *([words.counts] if words.counts else []), *facts]
-    return _command(level, properties, clip("\n".join(parts) or words.title, _MESSAGE))
+    return command(level, properties, clip("\n".join(parts) or words.title, _MESSAGE))
 
 
-def _command(level: str, properties: dict[str, str], message: str) -> str:
+def command(level: str, properties: dict[str, str], message: str) -> str:
+    """One workflow command, such as ``::warning file=a.py,line=1::text``."""
     pairs = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{level} {pairs}::{_data(message)}"
+    return f"::{level} {pairs}::{data(message)}"
 
 
-def _data(text: str) -> str:
+def data(text: str) -> str:
+    """Text as the message of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return data(text).replace(":", "%3A").replace(",", "%2C")

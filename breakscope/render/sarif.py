@@ -17,7 +17,7 @@ from breakscope.render.words import about_run, clip, entry_of, is_new, said, sev
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "breakscopeFingerprint/v1"
 
-_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _PROBLEMS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "recommendation"}
 
 
@@ -60,14 +60,16 @@ def _driver(report: Report, findings: list[Finding], codes: list[str]) -> dict[s
 
 
 def _rule(finding: Finding) -> dict[str, Any]:
-    """The rule of a finding's code; the catalog speaks, or the finding where the code is not in it."""
-    entry = entry_of(finding.code)
-    level = severity(finding)
-    title = entry.title if entry else clip(harmless(finding.title), MAX_TEXT)
+    return rule_of(finding.code, finding.title, severity(finding))
+
+
+def rule_of(code: str, title: str, level: Severity) -> dict[str, Any]:
+    """The rule of a code; the catalog speaks, or ``title`` where the code is not in it."""
+    entry = entry_of(code)
     rule = {
-        "id": harmless(finding.code),
-        "shortDescription": {"text": title},
-        "defaultConfiguration": {"level": _LEVELS[level]},
+        "id": harmless(code),
+        "shortDescription": {"text": entry.title if entry else clip(harmless(title), MAX_TEXT)},
+        "defaultConfiguration": {"level": LEVELS[level]},
         "properties": {"tags": ["torch.compile", "performance"], "problem.severity": _PROBLEMS[level]},
     }
     if entry:
@@ -98,7 +100,7 @@ def _result(
     result: dict[str, Any] = {
         "ruleId": harmless(finding.code),
         "ruleIndex": codes.index(finding.code),
-        "level": _LEVELS[severity(finding)],
+        "level": LEVELS[severity(finding)],
         "message": message(".\n".join(text.removesuffix(".") for text in sentences) + "."),
         "locations": [places.primary(finding)],
         # GitHub matches alerts by the second; its own would merge two causes that share a line.
@@ -149,7 +151,7 @@ def _invocation(report: Report, root: str | None) -> dict[str, Any]:
     notes = [("note", f"{label}: {text}" if label else text) for label, text in view.notes]
     alarms = [("error", view.alarm)] if view.alarm else []
     invocation: dict[str, Any] = {
-        "executionSuccessful": run.status == "ok" and not report.reconciliation.vacuous,
+        "executionSuccessful": run.status in ("ok", "unknown") and not report.reconciliation.vacuous,
         "toolExecutionNotifications": [
             {"level": level, "message": message(text)} for level, text in (*alarms, *notes)
         ],

@@ -131,7 +131,8 @@ class Maker:
             ("guard", tuple(self._guards(finding))),
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
             ("via", (self._callers(finding),)),
-            ("do this", (self._advice(finding),)),
+            ("meant", (harmless(finding.intended or ""),)),
+            ("do this", (self._advice(finding) if finding.intended is None else "",)),
         ]
         return [(label, texts) for label, texts in details if any(texts)]
 

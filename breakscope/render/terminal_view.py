@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from breakscope.model import Finding, FindingKind, Report, Run
 from breakscope.render import ranks
+from breakscope.render.compiling import compiled, compiled_late
 from breakscope.render.terminal_finding import Group, Maker
 from breakscope.render.text import (
     NOT_MEASURED,
@@ -89,8 +90,12 @@ def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[s
 
 
 def _weight(findings: Sequence[Finding]) -> tuple[float, ...]:
-    """Sorts the worst first: cost where known, crossings, skips before breaks, occurrences."""
+    """Sorts the worst first: cost where known, crossings, skips before breaks, occurrences.
+
+    What is meant to be so comes after all that can be repaired.
+    """
     return (
+        all(finding.intended is not None for finding in findings),
         -sum(finding.cost.ms_per_step for finding in findings if finding.cost),
         -sum(finding.counts.crossings or 0 for finding in findings),
         min(_KIND_ORDER[finding.kind] for finding in findings),
@@ -103,7 +108,8 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     for finding in findings:
         place = finding.location
         # Without a function nothing but the line says what belongs together.
-        key = (finding.code, place.file, place.function or f"line {place.line}")
+        meant = " (meant)" if finding.intended else ""
+        key = (finding.code + meant, place.file, place.function or f"line {place.line}")
         groups.setdefault(key, []).append(finding)
     ordered = [sorted(group, key=lambda one: (_weight([one]), _position(one))) for group in groups.values()]
     return sorted(ordered, key=lambda group: (_weight(group), _position(group[0])))
@@ -156,7 +162,7 @@ def _alarm(report: Report) -> str | None:
 
 def _ended_badly(run: Run) -> str | None:
     match run.status:
-        case "ok":
+        case "ok" | "unknown":
             return None
         case "script_error":
             return f"FAILED with {_exit(run.exit_code)}"
@@ -180,17 +186,18 @@ def _exit(code: int | None) -> str:
 def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:
     run = report.run
     backend = f"backend {harmless(run.backend)}" + (f", mode {harmless(run.mode)}" if run.mode else "")
-    status = run.status.replace("_", " ")
+    imported = run.status == "unknown"
+    status = "ending not known" if imported else run.status.replace("_", " ")
     if run.status == "ok" and run.exit_code:
         status += f", exit status {run.exit_code}"
     duration = f"{count(report.totals.steps, 'step')}, {seconds(run.duration_s)}"
     return (
-        f"breakscope scan {short_path(run.script, folders)}",
+        f"breakscope {'import' if imported else 'scan'} {short_path(run.script, folders)}",
         f"torch {harmless(run.torch)}" if run.torch else "torch version not known",
         _device(run),
         backend,
         *([count(run.world_size, "rank")] if run.world_size > 1 else []),
-        f"compiled: {_compiled(run)}",
+        *([f"compiled: {_compiled(run)}"] if run.compiled or not imported else []),
         status,
         duration,
     )
@@ -227,17 +234,28 @@ def _totals(report: Report) -> tuple[str, ...]:
         f"{count(totals.skips, 'frame')} skipped",
         f"{count(totals.regions, 'region')}, {count(totals.ops, 'op')}",
         *([_lost(report)] if report.findings else []),
+        *filter(None, (compiled(report), compiled_late(report))),
     )
 
 
+def step_ms(report: Report) -> float | None:
+    """How long a steady step takes, in milliseconds; in older reports it follows from the largest cost."""
+    if report.timing is not None and report.timing.step_ms is not None:
+        return report.timing.step_ms
+    costs = [finding.cost for finding in report.findings if finding.cost and finding.cost.share]
+    worst = max(costs, key=lambda cost: cost.ms_per_step, default=None)
+    return worst.ms_per_step / worst.share if worst and worst.share else None
+
+
 def _lost(report: Report) -> str:
-    """How much of a step is lost; the whole step follows from the largest cost and its share."""
+    """How much of a step is lost."""
     costs = [finding.cost for finding in report.findings if finding.cost]
     if not costs:
-        return f"cost {NOT_MEASURED}"
+        why = report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
+        return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
     lost = milliseconds(sum(cost.ms_per_step for cost in costs))
-    worst = max(costs, key=lambda cost: cost.ms_per_step)
-    of = f" of {milliseconds(worst.ms_per_step / worst.share)}" if worst.share else ""
+    step = step_ms(report)
+    of = f" of {milliseconds(step)}" if step else ""
     return f"about {lost}{of} ms a step lost at breaks"
 
 
@@ -245,7 +263,7 @@ def _verdict(report: Report) -> str | None:
     if report.findings or report.reconciliation.vacuous:
         return None
     found = "no graph break, no recompile, no skipped frame"
-    return f"{found} found" if report.run.status == "ok" else f"{found} up to then"
+    return f"{found} found" if report.run.status in ("ok", "unknown") else f"{found} up to then"
 
 
 def _notes(report: Report, all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002 - the flag's name

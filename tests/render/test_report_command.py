@@ -68,7 +68,8 @@ def test_parquet_goes_to_a_file_or_says_what_is_missing(
 def test_a_format_that_is_none_is_a_usage_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--format", "pdf"]) == 2
     assert capsys.readouterr().err == (
-        "breakscope: no format 'pdf': there are terminal, json, markdown, sarif, github, junit, csv, parquet, perfetto\n"
+        "breakscope: no format 'pdf': "
+        "there are terminal, json, markdown, sarif, github, junit, csv, parquet, warmup, perfetto\n"
     )
 
 

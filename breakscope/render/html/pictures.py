@@ -12,6 +12,7 @@ from typing import Literal
 
 from breakscope.model import Finding, FindingKind, Region, Report, SkippedFrame
 from breakscope.render.html.texts import name
+from breakscope.render.terminal_view import step_ms
 from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
 
 WIDTH = 1_000
@@ -75,26 +76,38 @@ def step_time(report: Report, labels: Labels) -> Bar:
     step = step_ms(report)
     amounts = [(finding, costs[finding.fingerprint]) for finding in timed]
     rest = max(0.0, step - lost) if step is not None else 0.0
+    inside = _inside(report, timed, rest)
     words = f"of {milliseconds(step)} ms" if step is not None else "the length of a step is not known"
     return Bar(
         caption=f"One step: {milliseconds(lost)} ms lost, {words}",
-        parts=_parts(amounts, labels, rest, lambda value: f"{milliseconds(value)} ms"),
-        missing=_untimed(lost, step),
+        parts=_parts(amounts, labels, inside, lambda value: f"{milliseconds(value)} ms"),
+        missing=_untimed(report, lost, step),
     )
 
 
-def _untimed(lost: float, step: float | None) -> str:
+def _inside(report: Report, timed: Sequence[Finding], rest: float) -> list[tuple[float, Tone, str]]:
+    """What is left of a step beside the breaks: (milliseconds, tone, words)."""
+    regions = report.timing.regions_ms if report.timing else None
+    if regions is None:
+        return [(rest, "compiled", "compiled regions and everything else")]
+    # Entering a region after a break is the break's, and happens inside the region.
+    entries = sum(finding.cost.parts.get("entry", 0.0) for finding in timed if finding.cost)
+    regions = min(rest, max(0.0, regions - entries))
+    return [
+        (regions, "compiled", "compiled regions"),
+        (rest - regions, "rest", "outside of what is compiled: data, backward, optimizer, the script's own"),
+    ]
+
+
+def _untimed(report: Report, lost: float, step: float | None) -> str | None:
     if step is None:
-        return "The rest of the step and compile time: not measured"
-    overlap = ". The costs add up to more than a step: some of them overlap" if lost > step * 1.001 else ""
-    return f"Compile time: not measured{overlap}"
-
-
-def step_ms(report: Report) -> float | None:
-    """How long a step takes, in milliseconds, from the largest measured cost and its share."""
-    costs = [finding.cost for finding in report.findings if finding.cost and finding.cost.share]
-    worst = max(costs, key=lambda cost: cost.ms_per_step, default=None)
-    return worst.ms_per_step / worst.share if worst and worst.share else None
+        return "The rest of the step: not measured"
+    words = []
+    if not any(one.seconds is not None for one in report.compiles):
+        words.append("Compile time: not measured")
+    if lost > step * 1.001:
+        words.append("The costs add up to more than a step: some of them overlap")
+    return ". ".join(words) or None
 
 
 def _crossings(report: Report, labels: Labels) -> Bar:
@@ -107,14 +120,15 @@ def _crossings(report: Report, labels: Labels) -> Bar:
         each = f", {per_step(int(value), steps)}" if steps else ""
         return f"{count(int(value), 'crossing')}{each}"
 
-    missing = f"Time: {NOT_MEASURED}, this report has no timings"
+    why = report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
+    missing = f"Time: {NOT_MEASURED}, {name(why) if why else 'this report has no timings'}"
     if not amounts:
         nothing = "nor has it any crossings to show instead"
         return Bar("One step", (), f"{missing}; {nothing}")
     total = int(sum(value for _, value in amounts))
     return Bar(
         caption=f"Where execution leaves compiled code: {count(total, 'crossing')}",
-        parts=_parts(amounts, labels, 0.0, words),
+        parts=_parts(amounts, labels, [], words),
         missing=f"{missing}. Shown instead: how often execution left compiled code. Count is not cost",
     )
 
@@ -122,11 +136,11 @@ def _crossings(report: Report, labels: Labels) -> Bar:
 def _parts(
     amounts: Sequence[tuple[Finding, float]],
     labels: Labels,
-    rest: float,
+    inside: Sequence[tuple[float, Tone, str]],
     words: Callable[[float], str],
 ) -> tuple[Part, ...]:
     ordered = sorted(amounts, key=lambda pair: -pair[1])
-    total = sum(value for _, value in ordered) + rest
+    total = sum(value for _, value in ordered) + sum(value for value, _, _ in inside)
     shown, hidden = ordered[:_MOST_PARTS], ordered[_MOST_PARTS:]
     pieces: list[tuple[float, Tone, str, str | None]] = []
     for finding, value in shown:
@@ -135,8 +149,7 @@ def _parts(
     if hidden:
         text = f"{count(len(hidden), 'more finding')}"
         pieces.append((sum(value for _, value in hidden), "rest", text, None))
-    if rest > 0:
-        pieces.append((rest, "compiled", "compiled regions and everything else", None))
+    pieces += [(value, tone, text, None) for value, tone, text in inside if value > 0]
     parts: list[Part] = []
     at = 0.0
     shades: dict[Tone, int] = {}

@@ -12,12 +12,14 @@ from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Report, Run
 from breakscope.render.html import benchmark as bench
 from breakscope.render.html.findings import FindingView, Maker, heats
-from breakscope.render.html.pictures import Bar, Label, Path, path, step_ms, step_time
+from breakscope.render.html.pictures import Bar, Label, Path, path, step_time
 from breakscope.render.html.ranks import RanksSection, ranks_section
 from breakscope.render.html.sources import Chunk, Excerpt, File, Shelf, SourceReader
+from breakscope.render.html.steps import CompileView, StepsView, compile_view, steps_view
 from breakscope.render.html.texts import block, name
 from breakscope.render.html.timeline import Timeline, timeline
 from breakscope.render.html.verdict import Card, Verdict, cards, verdict
+from breakscope.render.terminal_view import step_ms
 from breakscope.render.text import count, first_line, seconds
 
 _MOST_EVENTS = 100
@@ -75,6 +77,8 @@ class View:
     bar: Bar
     path: Path
     timeline: Timeline
+    steps: StepsView
+    compiles: CompileView
     benchmark: bench.BenchmarkView | None
     dynamo: tuple[tuple[str, str], ...]
     events: tuple[tuple[str, str, str], ...]
@@ -120,6 +124,8 @@ def build(report: Report, reader: SourceReader | None, known: frozenset[str] | N
         bar=step_time(report, labels),
         path=path(report, labels),
         timeline=timeline(report, ordered, labels),
+        steps=steps_view(report),
+        compiles=compile_view(report),
         benchmark=bench.view(report.benchmark) if report.benchmark else None,
         dynamo=tuple((name(key), f"{value:,}") for key, value in report.reconciliation.dynamo.items()),
         events=tuple(
@@ -233,6 +239,7 @@ def _ended(run: Run) -> str:
         "timeout": "stopped at the time limit",
         "interrupted": "interrupted",
         "killed": "killed",
+        "unknown": "how it ended is not known",
     }[run.status]
     if run.exit_code is None or (run.status == "ok" and run.exit_code == 0):
         return words

@@ -1,0 +1,97 @@
+"""``breakscope lint``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FORMAT_NAMES = "full|concise|json|sarif|github"
+
+
+class LevelChoice(StrEnum):
+    """Choices of ``--level``."""
+
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("lint")
+    def lint(
+        paths: Annotated[
+            list[str] | None, typer.Argument(metavar="[PATHS]...", help="Files and folders (default: here).")
+        ] = None,
+        level: Annotated[
+            LevelChoice,
+            typer.Option(
+                help="What to show: only what breaks whenever its function runs compiled (likely), "
+                "or also what may (possible)."
+            ),
+        ] = LevelChoice.LIKELY,
+        select: Annotated[
+            list[str] | None, typer.Option(metavar="CODES", help="Only these codes: BS101,BS104 or BS1.")
+        ] = None,
+        ignore: Annotated[
+            list[str] | None, typer.Option(metavar="CODES", help="All but these codes.")
+        ] = None,
+        exclude: Annotated[
+            list[str] | None,
+            typer.Option(metavar="PATTERN", help="Files and folders to leave out, as in .gitignore."),
+        ] = None,
+        format_: Annotated[
+            str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="How to show it.")
+        ] = "full",
+        output: Annotated[
+            Path | None,
+            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
+        ] = None,
+        jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes at most.")] = None,
+        no_cache: Annotated[bool, typer.Option("--no-cache", help="Read every file again.")] = False,
+        no_suppress: Annotated[
+            bool, typer.Option("--no-suppress", help="Show what comments leave out.")
+        ] = False,
+    ) -> int:
+        """Show possible graph breaks in source, in seconds. Runs nothing and imports no torch.
+
+        Exits with 1 if there are any, with 2 if a file could not be read.
+        """
+        from breakscope.cli import output as out
+        from breakscope.cli.report import publish
+        from breakscope.errors import UsageError
+        from breakscope.lint import cache, engine
+        from breakscope.lint import select as choice
+        from breakscope.render import lint as formats
+
+        render = formats.FORMATS.get(format_)
+        if render is None:
+            raise UsageError(f"no format {format_!r}: there are {', '.join(formats.FORMATS)}")
+        wanted = choice.Choice.parse(select or [], ignore or [], level.value)
+        found = engine.lint(
+            paths or ["."],
+            exclude=exclude or [],
+            jobs=jobs,
+            cache=None if no_cache else Path(cache.FOLDER),
+            suppress=not no_suppress,
+        )
+        shown, hidden = wanted.apply(found)
+        for remark in (*shown.unreadable, *shown.unused):
+            line = f":{remark.line}" if remark.line else ""
+            print(f"breakscope: {out.relative(Path(remark.file))}{line}: {remark.text}", file=sys.stderr)
+        options = formats.Options(
+            os.getcwd(),
+            width=shutil.get_terminal_size((100, 24)).columns,
+            color=output is None and out.wants_color(),
+            hidden=hidden,
+        )
+        publish(render(shown, options), output)
+        if shown.unreadable:
+            return 2
+        return 1 if shown.possible else 0

@@ -1,0 +1,123 @@
+"""``breakscope remedy``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from breakscope.errors import UsageError
+from breakscope.model import Report, Suggestion
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("remedy")
+    def remedy(
+        path: Annotated[
+            Path | None,
+            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
+        ] = None,
+        select: Annotated[
+            list[str] | None,
+            typer.Option(metavar="CODE", help="Only these codes or fingerprints; may be repeated."),
+        ] = None,
+        compile_: Annotated[
+            str, typer.Option("--compile", metavar="auto|script|FUNCTION", help="As the scan was asked to.")
+        ] = "auto",
+        timeout: Annotated[
+            float | None, typer.Option(min=0.1, help="End each run of the script after this many seconds.")
+        ] = None,
+        output: Annotated[
+            Path | None,
+            typer.Option("--output", "-o", help="Report file to write (default: the report itself)."),
+        ] = None,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+    ) -> int:
+        """Try what would keep recompiles from happening, on the script itself, and say what was proved.
+
+        The script runs again once as it is and once for each remedy. No file of yours is changed.
+        """
+        from breakscope import schema
+        from breakscope.capture.scan import FOLDER, LATEST
+        from breakscope.capture.settings import Settings
+        from breakscope.child import launch
+        from breakscope.child.program import check_torch, program
+        from breakscope.remedy import engine
+
+        place = (path or Path(FOLDER) / LATEST).absolute()
+        target = output.absolute() if output else place
+        report = schema.load(place)
+        check_torch()
+        words = report.run.script.split(maxsplit=1)
+        module = words[:1] == ["-m"]
+        _go_to(report)
+        what = program(words[1] if module else report.run.script, report.run.argv, module=module)
+        settings = Settings(compile=compile_, backend=report.run.backend, mode=report.run.mode)
+        with launch.workspace(target.parent) as folder:
+            found = engine.remedies(
+                report,
+                what,
+                settings,
+                folder,
+                timeout_s=timeout,
+                select=select or (),
+                progress=_say if sys.stderr.isatty() and not quiet else _silent,
+            )
+        schema.save(engine.applied(report, found), target)
+        if not quiet:
+            from breakscope.cli import output as printer
+
+            printer.write(shown(report, found))
+        return 0
+
+
+def shown(report: Report, found: dict[str, Suggestion]) -> str:
+    """The suggestions as text, in the order of the report's findings."""
+    lines: list[str] = []
+    diffs: set[str] = set()
+    for finding in report.findings:
+        suggestion = found.get(finding.fingerprint)
+        if suggestion is None:
+            continue
+        at = f"{os.path.relpath(finding.location.file, report.run.cwd)}:{finding.location.line}"
+        lines += [f"{finding.code}  {finding.title}", f"    {at}  {finding.location.function}"]
+        if suggestion.status == "refused":
+            lines.append(f"    no proved remedy: {suggestion.why}")
+        else:
+            lines.append(f"    {suggestion.status}: {suggestion.summary}")
+            lines.append(f"    {suggestion.why}")
+            if caveat := suggestion.evidence.get("caveat"):
+                lines.append(f"    but: {caveat}")
+            if suggestion.diff in diffs:
+                lines.append("    the change is the one above")
+            else:
+                diffs.add(suggestion.diff)
+                lines += [f"      {line}" for line in suggestion.diff.splitlines()]
+        lines.append("")
+    if not lines:
+        return "no recompiles to treat\n"
+    count = [one.status for one in found.values()]
+    parts = [f"{count.count(status)} {status}" for status in ("proved", "unproved", "refused")]
+    return "\n".join([*lines, ", ".join(parts)]) + "\n"
+
+
+def _go_to(report: Report) -> None:
+    try:
+        os.chdir(report.run.cwd)
+    except OSError as error:
+        raise UsageError(
+            f"the script ran in {report.run.cwd}, which cannot be entered: {error.strerror}; scan again"
+        ) from None
+
+
+def _say(text: str) -> None:
+    print(f"breakscope: {text}", file=sys.stderr)
+
+
+def _silent(_text: str) -> None:
+    return None

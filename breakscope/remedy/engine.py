@@ -1,0 +1,152 @@
+"""From a report to remedies: propose, try, say what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from breakscope.capture.settings import Settings
+from breakscope.child.launch import Program
+from breakscope.model import Finding, Report, Suggestion
+from breakscope.remedy import limits
+from breakscope.remedy.candidate import Candidate, Proposal, Refusal, Subject, subject
+from breakscope.remedy.propose import propose
+from breakscope.remedy.prove import Prover, Verdict, diff
+from breakscope.remedy.source import Files
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    candidate: Candidate
+    verdict: Verdict
+
+
+def remedies(
+    report: Report,
+    what: Program,
+    settings: Settings,
+    folder: Path,
+    *,
+    timeout_s: float | None = None,
+    select: Collection[str] = (),
+    progress: Callable[[str], None] = lambda _text: None,
+) -> dict[str, Suggestion]:
+    """A suggestion for each recompile finding and exhausted limit, by fingerprint.
+
+    The script runs once as it is and once for each remedy that is tried, in the current folder.
+
+    Args:
+        settings: as the report's scan had them.
+        folder: empty; gets the files of the runs. The caller removes it.
+        timeout_s: for one run.
+        select: codes, or beginnings of fingerprints, of the findings to treat; empty for all.
+        progress: told what is done next.
+    """
+    wanted = [finding for finding in report.findings if treats(finding) and _selected(finding, select)]
+    files = Files()
+    prover: Prover | None = None
+    found: dict[str, Suggestion] = {}
+    for finding in wanted:
+        about = subject(finding, report, what.path)
+        proposals = propose(about, files)
+        tried: list[_Tried] = []
+        # An older report does not know the calls; the run below does.
+        if any(isinstance(one, Candidate) for one in proposals) or not report.signatures:
+            if prover is None:
+                prover = Prover(what, settings, folder, timeout_s, files, progress)
+            # From here on what the script is now counts, not what it was when it was scanned.
+            again = next(
+                (f for f in prover.before.report.findings if f.fingerprint == finding.fingerprint), None
+            )
+            if again is None:
+                found[finding.fingerprint] = _gone(prover)
+                continue
+            about = subject(again, prover.before.report, what.path)
+            proposals = propose(about, files)
+            tried = _try_all(about, proposals, prover)
+        found[finding.fingerprint] = _suggestion(about, proposals, tried, files)
+    return found
+
+
+def _gone(prover: Prover) -> Suggestion:
+    ended = prover.before.ended
+    why = "run again, the script no longer has this finding: scan it again"
+    if ended.status != "ok":
+        why = (
+            f"run again, the script ended with {ended.status} (exit code {ended.exit_code}) before it came up"
+        )
+    return Suggestion("none", "no change is proposed", "", "refused", why)
+
+
+def treats(finding: Finding) -> bool:
+    """Whether a finding is one that remedies are for."""
+    return finding.kind == "recompile" or finding.code == "BS303"
+
+
+def applied(report: Report, found: dict[str, Suggestion]) -> Report:
+    """The report with suggestions put to their findings."""
+    return replace(
+        report,
+        findings=tuple(
+            replace(one, suggestion=found.get(one.fingerprint, one.suggestion)) for one in report.findings
+        ),
+    )
+
+
+def _selected(finding: Finding, select: Collection[str]) -> bool:
+    return not select or any(finding.code == one or finding.fingerprint.startswith(one) for one in select)
+
+
+def _try_all(about: Subject, proposals: list[Proposal], prover: Prover) -> list[_Tried]:
+    """Try candidates until one is proved."""
+    tried: list[_Tried] = []
+    for proposal in proposals:
+        if isinstance(proposal, Candidate):
+            tried.append(_Tried(proposal, prover.try_(proposal, about.finding)))
+            if tried[-1].verdict.proved:
+                break
+    return tried
+
+
+def _suggestion(about: Subject, proposals: list[Proposal], tried: list[_Tried], files: Files) -> Suggestion:
+    refusals = [one.why for one in proposals if isinstance(one, Refusal)]
+    sharing = limits.instances(about) if about.finding.code == "BS303" else None
+    extra: dict[str, Any] = {"shares_code": sharing} if sharing else {}
+    best = next((one for one in tried if one.verdict.proved), None)
+    if best is None:
+        best = next((one for one in tried if one.verdict.helped), None)
+    others = [
+        {"rule": one.candidate.rule, "summary": one.candidate.summary, "why": one.verdict.why}
+        for one in tried
+        if one is not best
+    ]
+    if others:
+        extra["also_tried"] = others
+    if refusals:
+        extra["left_out"] = refusals
+    if best is not None:
+        if best.candidate.caveat:
+            extra["caveat"] = best.candidate.caveat
+        return Suggestion(
+            rule=best.candidate.rule,
+            summary=best.candidate.summary,
+            diff=diff(best.candidate.edits, files, about.report.run.cwd),
+            status="proved" if best.verdict.proved else "unproved",
+            why="; ".join(filter(None, (best.verdict.why, sharing))),
+            evidence={**best.verdict.evidence, **extra},
+        )
+    if tried:
+        # What was tried and failed comes before what was not tried at all.
+        why = f"to {tried[0].candidate.summary} is not right here: {tried[0].verdict.why}"
+        return Suggestion(
+            tried[0].candidate.rule,
+            tried[0].candidate.summary,
+            "",
+            "refused",
+            why,
+            {**tried[0].verdict.evidence, **extra},
+        )
+    why = refusals[0] if refusals else "no remedy is known"
+    return Suggestion("none", "no change is proposed", "", "refused", why, extra)

@@ -1,0 +1,290 @@
+"""Conditions of branches: which part Python decides, and the tensor expression that says the same as the rest."""
+
+from __future__ import annotations
+
+import ast
+import struct
+from dataclasses import dataclass
+
+from breakscope.rewrite.evaluate import Evaluator
+from breakscope.rewrite.evidence import Seen
+from breakscope.rewrite.ops import FLOATING
+from breakscope.rewrite.rule import Site
+from breakscope.rewrite.values import Unsafe, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test, taken apart.
+
+    Attributes:
+        static: the part before the first tensor that Python decides, as source; "" if there is none.
+        text: a 0-dim bool tensor. atom: ``text`` needs no parentheses beside ``&``.
+    """
+
+    static: str
+    text: str
+    atom: bool
+
+
+def split(site: Site, evaluate: Evaluator, test: ast.expr, *, ran: bool = True) -> Condition:
+    """Take the test of a branch apart.
+
+    Args:
+        ran: the test is evaluated where the branch stands; False if it will be evaluated although it was
+            not before, so that even its first operand must be safe.
+
+    Raises:
+        Unsafe: it cannot be said with tensors alone.
+    """
+    operands = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    count = 0
+    while count < len(operands) and _is_python(site, evaluate, operands[count]):
+        count += 1
+    if count == len(operands):
+        raise Unsafe("the condition is decided in Python")
+    if count and not ran:
+        raise Unsafe("the condition has a part that Python decides")
+    static = _joined(site, operands[:count])
+    for one in operands[:count]:
+        _narrow(evaluate, one)
+    texts = [
+        _tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(operands[count:])
+    ]
+    text, atom = _combine(texts, "&")
+    return Condition(static, text, atom)
+
+
+def _narrow(evaluate: Evaluator, node: ast.expr) -> None:
+    """Learn from ``m is not None``."""
+    if (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], ast.IsNot)
+        and isinstance(node.comparators[0], ast.Constant)
+        and node.comparators[0].value is None
+    ):
+        evaluate.not_none.add(ast.unparse(node.left))
+
+
+def _joined(site: Site, operands: list[ast.expr]) -> str:
+    parts = [enclosed(site, one) for one in operands]
+    weak = (ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Lambda)
+    if len(operands) > 1:
+        parts = [
+            f"({part})" if isinstance(one, weak) and not part.startswith("(") else part
+            for one, part in zip(operands, parts, strict=True)
+        ]
+    return " and ".join(parts)
+
+
+def enclosed(site: Site, node: ast.expr) -> str:
+    """Source of an expression that may stand on its own: in parentheses if it runs over several lines."""
+    text = site.text(node)
+    if "\n" not in text:
+        return text
+    return " ".join(ast.unparse(node).split()) if len(ast.unparse(node)) < 60 else f"({text})"
+
+
+def _is_python(site: Site, evaluate: Evaluator, node: ast.expr) -> bool:
+    seen = site.seen(node)
+    if seen is not None:
+        if "tensor" not in seen.kinds:
+            return not _reads_scalar(site, node)
+        if not seen.only("tensor") and not isinstance(node, ast.BoolOp):
+            raise Unsafe(f"`{site.text(node)}` was a tensor in some calls and not in others")
+        return False
+    try:
+        return evaluate(node).kind != "tensor"
+    except Unsafe:
+        if isinstance(node, ast.BoolOp | ast.UnaryOp | ast.Compare):
+            return False
+        raise
+
+
+def _reads_scalar(site: Site, node: ast.expr) -> bool:
+    """Whether a Python value comes straight from a tensor: ``x.max().item() > 3``, ``not t``."""
+    for one in ast.walk(node):
+        if is_scalar_read(site, one) is not None:
+            return True
+        operand = one.operand if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not) else None
+        if operand is not None and (seen := site.seen(operand)) is not None and "tensor" in seen.kinds:
+            return True
+        if isinstance(one, ast.BoolOp) and any(_seen_tensor(site.seen(value)) for value in one.values):
+            return True
+        if isinstance(one, ast.Compare) and len(one.ops) > 1 and _chain_reads(site, one):
+            return True
+    return False
+
+
+def _chain_reads(site: Site, node: ast.Compare) -> bool:
+    return any(_seen_tensor(site.seen(one)) for one in [node.left, *node.comparators])
+
+
+def _seen_tensor(seen: Seen | None) -> bool:
+    return seen is not None and "tensor" in seen.kinds
+
+
+def is_scalar_read(site: Site, node: ast.AST) -> ast.expr | None:
+    """The tensor expression of ``t.item()``, ``float(t)``, ``int(t)`` or ``bool(t)``."""
+    if not isinstance(node, ast.Call) or node.keywords:
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
+        return node.func.value if _seen_tensor(site.seen(node.func.value)) else None
+    if isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "bool") and len(node.args) == 1:
+        return node.args[0] if _seen_tensor(site.seen(node.args[0])) else None
+    return None
+
+
+def _combine(texts: list[tuple[str, bool]], operator: str) -> tuple[str, bool]:
+    if len(texts) == 1:
+        return texts[0]
+    return f" {operator} ".join(text if atom else f"({text})" for text, atom in texts), False
+
+
+def _tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> tuple[str, bool]:
+    """Source of a 0-dim bool tensor that is true when the expression is; and whether it is an atom."""
+    if isinstance(node, ast.BoolOp):
+        operator = "&" if isinstance(node.op, ast.And) else "|"
+        parts = [
+            _tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(node.values)
+        ]
+        return _combine(parts, operator)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        text, atom = _tensor(site, evaluate, node.operand, ran=ran)
+        return f"~{text}" if atom else f"~({text})", True
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:
+        return _chain(site, evaluate, node)
+    exact = _scalar_read(site, evaluate, node, ran=ran)
+    if exact is not None:
+        return exact
+    value = _value(site, evaluate, node, ran=ran)
+    if value.kind != "tensor":
+        if value.kind == "scalar" and value.dtype == "bool":
+            # A Python bool beside tensors: `&` and `|` take it as it is.
+            return _text(site, node), _is_atom(node)
+        raise Unsafe(f"`{site.text(node)}` is decided in Python after a tensor")
+    return _as_bool(_text(site, node), _is_atom(node), value)
+
+
+def _value(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> Value:
+    """What an operand is: as seen if it is evaluated anyway, else as it must be for it to be safe."""
+    seen = site.seen(node)
+    if ran and seen is not None and seen.only("tensor") and len(seen.dtypes) == 1:
+        return Value("tensor", next(iter(seen.dtypes)), None, seen.shapes)
+    return evaluate(node)
+
+
+def _as_bool(text: str, atom: bool, value: Value) -> tuple[str, bool]:
+    if value.dtype is None:
+        raise Unsafe(f"the dtype of `{text}` is not known")
+    if not value.zero_dim:
+        if value.shapes is None or not all(_elements(shape) == 1 for shape in value.shapes):
+            raise Unsafe(f"`{text}` is not known to have one element")
+        text, atom = f"{text if atom else f'({text})'}.reshape(())", True
+    if value.dtype == "bool":
+        return text, atom
+    return f"{text if atom else f'({text})'} != 0", False
+
+
+def _elements(shape: tuple[int, ...]) -> int:
+    result = 1
+    for size in shape:
+        result *= size
+    return result
+
+
+def _chain(site: Site, evaluate: Evaluator, node: ast.Compare) -> tuple[str, bool]:
+    operands = [node.left, *node.comparators]
+    parts: list[tuple[str, bool]] = []
+    for left, op, right in zip(operands, node.ops, operands[1:], strict=False):
+        pair = ast.Compare(left, [op], [right])
+        ast.copy_location(pair, node)
+        value = evaluate(pair)
+        if value.kind != "tensor":
+            raise Unsafe(f"`{site.text(node)}` is decided in Python")
+        symbol = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}
+        text = f"{_text(site, left)} {symbol[type(op).__name__]} {_text(site, right)}"
+        parts.append(_as_bool(text, False, value))
+    return _combine(parts, "&")
+
+
+def _scalar_read(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> tuple[str, bool] | None:
+    """``t.item()`` and ``t.item() > 3``, without leaving the graph."""
+    inner = is_scalar_read(site, node)
+    if inner is not None:
+        value = _value(site, evaluate, inner, ran=ran)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int":
+            if value.dtype in FLOATING:
+                raise Unsafe(f"`{site.text(node)}` drops the fraction, which may change what is true")
+        return _as_bool(_text(site, inner), _is_atom(inner), value)
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return None
+    left, right = is_scalar_read(site, node.left), is_scalar_read(site, node.comparators[0])
+    if left is None and right is None:
+        return None
+    symbol = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}.get(
+        type(node.ops[0]).__name__
+    )
+    if symbol is None:
+        raise Unsafe(f"what `{site.text(node)}` does is not known")
+    sides = [(node.left, left), (node.comparators[0], right)]
+    values = [
+        _value(site, evaluate, read or whole, ran=ran) if read is not None else evaluate(whole)
+        for whole, read in sides
+    ]
+    texts = []
+    for index, (whole, read) in enumerate(sides):
+        text, atom = _text(site, read or whole), _is_atom(read or whole)
+        own, other = values[index], values[1 - index]
+        if read is not None and isinstance(whole, ast.Call) and isinstance(whole.func, ast.Name):
+            if (whole.func.id == "int" and own.dtype in FLOATING) or whole.func.id == "bool":
+                raise Unsafe(f"what `{site.text(whole)}` gives is not what its tensor holds")
+        if read is not None:
+            if not own.zero_dim and (own.shapes is None or any(_elements(s) != 1 for s in own.shapes)):
+                raise Unsafe(f"`{text}` is not known to have one element")
+            if not own.zero_dim:
+                text, atom = f"{text if atom else f'({text})'}.reshape(())", True
+            if not _compares_exactly(own, other):
+                text, atom = f"{text if atom else f'({text})'}.double()", True
+        elif own.kind == "tensor":
+            raise Unsafe(f"`{site.text(node)}` compares a number with a tensor")
+        texts.append(text if atom else f"({text})")
+    return f"{texts[0]} {symbol} {texts[1]}", False
+
+
+def _compares_exactly(own: Value, other: Value) -> bool:
+    """Whether a tensor in its own dtype compares as Python's numbers do."""
+    if own.dtype == "float64":
+        return True
+    if other.kind == "tensor":
+        return own.dtype == other.dtype
+    number = other.literal
+    if not other.written or not isinstance(number, int | float):
+        return False
+    if own.dtype in FLOATING:
+        return exact_in(str(own.dtype), float(number))
+    return isinstance(number, int) and abs(number) < 2**31
+
+
+def exact_in(dtype: str, number: float) -> bool:
+    """Whether a floating dtype holds a number without rounding it."""
+    formats = {"float16": "e", "float32": "f", "float64": "d", "bfloat16": "f"}
+    try:
+        packed = struct.pack(f">{formats[dtype]}", number)
+    except (OverflowError, KeyError):
+        return False
+    if dtype == "bfloat16" and packed[2:] != b"\0\0":
+        return False
+    back: float = struct.unpack(f">{formats[dtype]}", packed)[0]
+    return back == number
+
+
+def _is_atom(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
+
+
+def _text(site: Site, node: ast.expr) -> str:
+    """Source of an operand on one line, unless it is long."""
+    text = site.text(node)
+    return text if "\n" not in text else ast.unparse(node)

@@ -1,0 +1,249 @@
+"""One test call: in a world of copies, with everything watched that it does besides returning."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import logging
+import random
+import sys
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from breakscope.rewrite.proof import picture
+from breakscope.rewrite.proof.copies import Change, Copies
+from breakscope.rewrite.proof.picture import Comparer, Difference, Picture
+from breakscope.rewrite.proof.world import World, swapped
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+# Gradients are sums; one rewrite may take them in another order than autograd took the old ones.
+GRADIENT_TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """How a test differs from the captured call.
+
+    Attributes:
+        name: for the reader: "NaN in one element".
+        change: of each piece of memory; dtype of floating memory may change in it.
+        mutate: what is done to the copies before the call: gets those of the given tensors, or, with
+            ``of_modules``, of all others: parameters, buffers, globals.
+        calls: makes other calls of the captured ones, after their tensors have been copied.
+        gradients: compare them: every floating input gets one.
+        seed: of every generator; None for the state at the captured call.
+    """
+
+    name: str
+    change: Change = torch.clone
+    mutate: Callable[[list[torch.Tensor]], None] | None = None
+    of_modules: bool = False
+    calls: Callable[[Sequence[Call]], Sequence[Call]] | None = None
+    gradients: bool = False
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a test call came to.
+
+    Attributes:
+        picture: of results, arguments and state.
+        raised: type and message, where it raised. printed: what it wrote, logged or warned.
+        randomness: state of the generators afterwards.
+        gradients: one for each input; None where none arrived.
+    """
+
+    picture: Picture
+    raised: str | None
+    printed: str
+    randomness: list[torch.Tensor]
+    gradients: list[torch.Tensor | None] = field(default_factory=list)
+    backward_failed: str | None = None
+
+
+def attempt(
+    function: Callable[..., Any],
+    world: World,
+    calls: Sequence[Call],
+    conditions: Conditions,
+    early: Collection[str] = (),
+) -> Outcome:
+    """Call a function, once or several times, in a world of copies, and put the real one back.
+
+    Raises:
+        NotCopiedError: a tensor in the world cannot be copied.
+    """
+    copies = Copies(world.tensors, conditions.change, world.given if conditions.gradients else ())
+    originals = {id(copies(one)): one for one in world.tensors}
+    for cache in world.caches:
+        cache.cache_clear()
+    try:
+        world.swap(copies)
+        calls = [(swapped(args, copies), kwargs) for args, kwargs in calls]
+        if conditions.mutate is not None:
+            with torch.inference_mode(False), torch.no_grad():
+                apart = conditions.of_modules
+                conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != apart])
+        if conditions.calls is not None:
+            calls = list(conditions.calls(calls))
+        with _watched(conditions.seed) as watched:
+            results, raised = _call(function, calls, conditions.gradients)
+        shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
+        taken = picture.take(shown, originals, early)
+        wanted = conditions.gradients and not raised
+        gradients, failed = _gradients(taken.floating, copies) if wanted else ([], None)
+        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed)
+    finally:
+        world.restore()
+
+
+def _named(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[tuple[str, Any]]:
+    """Arguments with the names of their parameters."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    for index, (args, kwargs) in enumerate(calls):
+        prefix = f"call {index + 1}: " if len(calls) > 1 else ""
+        for place, value in enumerate(args):
+            yield prefix + (names[place] if place < len(names) else f"argument {place + 1}"), value
+        for name, value in kwargs.items():
+            yield prefix + name, value
+
+
+def _call(
+    function: Callable[..., Any], calls: Sequence[Call], gradients: bool
+) -> tuple[list[tuple[str, Any]], str | None]:
+    results: list[tuple[str, Any]] = []
+    mode = contextlib.ExitStack()
+    if gradients:
+        mode.enter_context(torch.inference_mode(False))
+        mode.enter_context(torch.enable_grad())
+    with mode:
+        for index, (args, kwargs) in enumerate(calls):
+            name = f"result of call {index + 1}" if len(calls) > 1 else "result"
+            try:
+                results.append((name, function(*args, **kwargs)))
+            except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
+                return results, f"{type(error).__name__}: {error}"
+    return results, None
+
+
+def _gradients(
+    floating: Sequence[torch.Tensor], copies: Copies
+) -> tuple[list[torch.Tensor | None], str | None]:
+    leaves = {id(leaf) for leaf in copies.leaves}
+    outputs = [one for one in floating if one.requires_grad and id(one) not in leaves]
+    if not outputs or not copies.leaves:
+        return [], None
+    weights = []
+    for index, output in enumerate(outputs):
+        generator = torch.Generator().manual_seed(index)
+        weight = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+        weights.append(weight.to(output.dtype).to(output.device))
+    try:
+        return list(torch.autograd.grad(outputs, copies.leaves, weights, allow_unused=True)), None
+    except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
+        return [], f"{type(error).__name__}: {error}"
+
+
+def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None:
+    """Where two outcomes part; None where they agree."""
+    if old.raised != new.raised:
+        return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}")
+    found = comparer.difference(old.picture.entries, new.picture.entries)
+    if found is not None:
+        return found
+    for path, value in old.picture.early.items():
+        other = new.picture.early.get(path)
+        if other is None or other.dtype is not value.dtype or not picture.same_bits(value, other):
+            return Difference(f"{path}: the new code leaves another value, or none")
+    if old.printed != new.printed:
+        return Difference(f"the old code prints {old.printed[:80]!r}, the new one {new.printed[:80]!r}")
+    if not all(torch.equal(a, b) for a, b in zip(old.randomness, new.randomness, strict=True)):
+        return Difference("they draw different random numbers")
+    if old.backward_failed != new.backward_failed:
+        return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
+    if len(old.gradients) != len(new.gradients):
+        return Difference("gradients flow in only one of them")
+    for index, (before, after) in enumerate(zip(old.gradients, new.gradients, strict=True)):
+        found = _compare_gradient(f"gradient {index + 1}", before, after)
+        if found is not None:
+            return found
+    return None
+
+
+def _compare_gradient(name: str, old: torch.Tensor | None, new: torch.Tensor | None) -> Difference | None:
+    if old is None or new is None:
+        if old is new:
+            return None
+        # An optimizer skips a parameter without a gradient, and decays one whose gradient is zero.
+        given = "only the new" if old is None else "only the old"
+        return Difference(f"{name}: {given} code gives one")
+    # + 0.0: gradients are sums, in which the sign of a zero says nothing.
+    return picture.values_differ(name, old + 0.0, new + 0.0, GRADIENT_TOLERANCE.get(old.dtype, 0.0))
+
+
+def _ended(outcome: Outcome) -> str:
+    return f"raises {outcome.raised[:120]}" if outcome.raised else "returns"
+
+
+class _Watched:
+    text = ""
+    randomness: list[torch.Tensor]
+
+
+@contextlib.contextmanager
+def _watched(seed: int | None) -> Iterator[_Watched]:
+    """Note what is printed, logged, warned and drawn; leave the generators as they were."""
+    watched, text = _Watched(), io.StringIO()
+    before = _random_state()
+
+    def handle(logger: Any, record: logging.LogRecord) -> None:
+        text.write(f"{logger.name} {record.levelname}: {record.getMessage()}\n")
+
+    real = logging.Logger.handle
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            logging.Logger.handle = handle  # type: ignore[method-assign, assignment]
+            try:
+                if seed is not None:
+                    torch.manual_seed(seed)
+                    random.seed(seed)
+                    if "numpy" in sys.modules:
+                        sys.modules["numpy"].random.seed(seed)
+                yield watched
+            finally:
+                logging.Logger.handle = real  # type: ignore[method-assign]
+                watched.randomness = _random_tensors()
+                _set_random_state(before)
+                warned = "".join(f"{one.category.__name__}: {one.message}\n" for one in caught)
+                watched.text = text.getvalue() + warned
+
+
+def _random_state() -> list[Any]:
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    numpy = sys.modules.get("numpy")
+    return [torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None, cuda]
+
+
+def _set_random_state(state: list[Any]) -> None:
+    torch.set_rng_state(state[0])
+    random.setstate(state[1])
+    if state[2] is not None:
+        sys.modules["numpy"].random.set_state(state[2])
+    if state[3]:
+        torch.cuda.set_rng_state_all(state[3])
+
+
+def _random_tensors() -> list[torch.Tensor]:
+    state = _random_state()
+    text = repr(state[1]).encode()
+    if state[2] is not None:
+        text += state[2][1].tobytes() + repr(state[2][2:]).encode()
+    return [state[0], torch.frombuffer(bytearray(text), dtype=torch.uint8), *state[3]]

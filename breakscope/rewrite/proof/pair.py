@@ -1,0 +1,175 @@
+"""The old and the new form of a module put into one: each changed function stands there in both forms.
+
+A changed function becomes three definitions, one after the other, so that all of them see the same class,
+closure and globals: the new form, the old form with its conditions watched, and the old form, which stays
+under its name with a decorator that knows the other two.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+FORM = "__breakscope_form__"
+CHECK = "__breakscope_check__"
+CONDITION = "__breakscope_condition__"
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class NotPairedError(Exception):
+    """The rewrite changes what cannot stand in two forms side by side; the message says what."""
+
+
+@dataclass(slots=True)
+class Pairs:
+    """Result of :func:`pair`.
+
+    Attributes:
+        functions: dotted paths of the changed functions.
+        conditions: text of each watched condition, by function.
+    """
+
+    tree: ast.Module
+    functions: list[str] = field(default_factory=list)
+    conditions: dict[str, list[str]] = field(default_factory=dict)
+
+
+def pair(old: ast.Module, new: ast.Module) -> Pairs:
+    """Put the new forms of changed functions into the old module, which is changed in place.
+
+    Raises:
+        NotPairedError: more differs than functions' bodies and added module-level statements.
+    """
+    result = Pairs(old)
+    old.body = _merge(old.body, new.body, "", result)
+    ast.fix_missing_locations(old)
+    return result
+
+
+def _merge(old: list[ast.stmt], new: list[ast.stmt], prefix: str, result: Pairs) -> list[ast.stmt]:
+    merged: list[ast.stmt] = []
+    place = 0
+    for statement in old:
+        wanted = ast.dump(statement)
+        at = next((i for i in range(place, len(new)) if _matches(statement, wanted, new[i])), None)
+        if at is None:
+            raise NotPairedError(f"it changes line {statement.lineno}, which is in no function")
+        merged += _added(new[place:at], prefix)
+        merged += _one(statement, new[at], prefix, result)
+        place = at + 1
+    return [*merged, *_added(new[place:], prefix)]
+
+
+def _matches(old: ast.stmt, dump: str, new: ast.stmt) -> bool:
+    if isinstance(old, _Function | ast.ClassDef):
+        return type(old) is type(new) and old.name == new.name
+    return ast.dump(new) == dump
+
+
+def _added(statements: list[ast.stmt], prefix: str) -> list[ast.stmt]:
+    """New statements: functions, imports and the like at the top of a module, whose effect is a name."""
+    for one in statements:
+        if prefix or not isinstance(one, _Function | ast.Import | ast.ImportFrom):
+            raise NotPairedError(f"it adds more than a function or an import at line {one.lineno}")
+    return statements
+
+
+def _one(old: ast.stmt, new: ast.stmt, prefix: str, result: Pairs) -> list[ast.stmt]:
+    if not isinstance(old, _Function | ast.ClassDef) or ast.dump(old) == ast.dump(new):
+        return [old]
+    assert isinstance(new, _Function | ast.ClassDef)
+    name = prefix + old.name
+    if _without_body(old) != _without_body(new):
+        raise NotPairedError(f"it changes the signature or the decorators of {name}")
+    if isinstance(old, ast.ClassDef):
+        old.body = _merge(old.body, new.body, f"{name}.", result)
+        return [old]
+    try:
+        # The change may be in a function inside this one, which then is what is compared.
+        inner = Pairs(result.tree)
+        body = _merge(copy.deepcopy(old.body), new.body, f"{name}.", inner)
+    except NotPairedError:
+        return _forms(old, new, name, result)
+    old.body = body
+    result.functions += inner.functions
+    result.conditions.update(inner.conditions)
+    return [old]
+
+
+def _without_body(node: ast.stmt) -> str:
+    bare = copy.copy(node)
+    bare.body = []  # type: ignore[attr-defined]
+    return ast.dump(bare)
+
+
+def _forms(old: ast.stmt, new: ast.stmt, name: str, result: Pairs) -> list[ast.stmt]:
+    assert isinstance(old, ast.FunctionDef | ast.AsyncFunctionDef)
+    assert isinstance(new, ast.FunctionDef | ast.AsyncFunctionDef)
+    if isinstance(old, ast.AsyncFunctionDef) or _is_generator(old):
+        raise NotPairedError(f"{name} is a generator or a coroutine")
+    result.functions.append(name)
+    watched = copy.deepcopy(old)
+    result.conditions[name] = _watch(watched, new, name)
+    new.decorator_list = [_decorator(FORM, name, "new")]
+    watched.decorator_list = [_decorator(FORM, name, "watched")]
+    old.decorator_list.append(_decorator(CHECK, name))
+    for form in (new, watched, old):
+        for decorator in form.decorator_list:
+            ast.copy_location(decorator, form) if not hasattr(decorator, "lineno") else None
+    return [new, watched, old]
+
+
+def _is_generator(function: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    """Nodes of a function, without those of functions inside it."""
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, _Function | ast.Lambda | ast.ClassDef):
+            yield child
+            yield from _own(child)
+
+
+def _decorator(name: str, *words: str) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(word) for word in words], [])
+
+
+def _tests(function: ast.AST) -> Iterator[ast.expr]:
+    for node in _own(function):
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+            yield node.test
+        elif isinstance(node, ast.BoolOp):
+            yield from node.values
+        elif isinstance(node, ast.comprehension):
+            yield from node.ifs
+
+
+def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[str]:
+    """Watch each condition of a function that its new form does not have any more."""
+    kept = Counter(ast.dump(test) for test in _tests(new))
+    gone: dict[int, str] = {}
+    for test in _tests(function):
+        dump = ast.dump(test)
+        if kept[dump]:
+            kept[dump] -= 1
+        else:
+            gone[id(test)] = ast.unparse(test)
+    texts: list[str] = []
+
+    class Watch(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            text = gone.get(id(node))
+            self.generic_visit(node)
+            if text is None or not isinstance(node, ast.expr):
+                return node
+            texts.append(text)
+            words = [ast.Constant(name), ast.Constant(len(texts) - 1), node]
+            return ast.copy_location(ast.Call(ast.Name(CONDITION, ast.Load()), words, []), node)
+
+    Watch().visit(function)
+    return texts

@@ -1,0 +1,318 @@
+"""What a call can reach, and so change: one step of the walk over objects.
+
+Both the world that is copied before a call and the picture that is taken after it are walks of this kind, so
+they cannot disagree about what counts as state. Code is followed by name: from a function to what its code
+mentions, and to methods of that name of every class whose instances, or which itself, can be reached.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import enum
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import torch
+
+MISSING = object()
+_OWN = __name__.partition(".")[0]
+_SCALARS = (int, float, bool, complex, str, bytes, type(None), type(...), range)
+_ATOMS = (torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, enum.Enum, slice)
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+_CONTAINERS = (dict, list, set, collections.deque)
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether a value is what its text says."""
+    return type(value) in _SCALARS
+
+
+def is_atom(value: Any) -> bool:
+    """Whether a value cannot change and holds nothing that can."""
+    return type(value) in _SCALARS or isinstance(value, _ATOMS)
+
+
+def foreign(module: str | None) -> bool:
+    """Whether a module is torch's, Python's or ours: no state of the user's is in its functions."""
+    top = (module or "").partition(".")[0]
+    return top in sys.stdlib_module_names or top in ("torch", "numpy", "builtins", "_operator", _OWN, "")
+
+
+def is_data(value: Any) -> bool:
+    """Whether a global or class attribute is data rather than code."""
+    code = (types.ModuleType, type, *_FUNCTIONS, staticmethod, classmethod, property)
+    return not isinstance(value, code) and not inspect.isroutine(value) and not hasattr(value, "__get__")
+
+
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """Every global or attribute name that a function's code, or one nested in it, mentions."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_in(constant)
+
+
+def constants_in(code: types.CodeType) -> Iterator[float]:
+    """Every number that stands in a function's code."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from constants_in(constant)
+        elif type(constant) in (int, float):
+            yield float(constant)
+
+
+class Opaque(Exception):  # noqa: N818 -- an answer, not an error
+    """The value holds state that can be neither copied nor compared."""
+
+
+class Holder:
+    """Something mutable, with its content as a list of (label, value).
+
+    Args:
+        owner: the object; keeps it alive, so that its id stays its own.
+        read: its content now.
+        write: give it a content that ``read`` returned, values replaced.
+    """
+
+    __slots__ = ("owner", "read", "write")
+
+    def __init__(
+        self,
+        owner: Any,
+        read: Callable[[], list[tuple[Any, Any]]],
+        write: Callable[[list[tuple[Any, Any]]], None],
+    ) -> None:
+        self.owner, self.read, self.write = owner, read, write
+
+
+def holders(value: Any) -> Iterator[Holder]:
+    """What of a value can change. Nothing for atoms, and for tuples, whose items are walked by the caller.
+
+    Raises:
+        Opaque: it has state that Python cannot see.
+    """
+    if isinstance(value, types.FunctionType):
+        yield from _of_function(value)
+    elif isinstance(value, type | types.ModuleType) or is_atom(value):
+        return
+    elif isinstance(value, types.CellType):
+        yield Holder(value, lambda: [("", _cell(value))], lambda content: _set_cell(value, content[0][1]))
+    elif isinstance(value, _CONTAINERS):
+        yield _of_container(value)
+        if hasattr(value, "__dict__"):
+            yield _of_mapping(value.__dict__, value)
+    elif isinstance(value, torch.Generator):
+        yield Holder(
+            value,
+            lambda: [("state", value.get_state())],
+            lambda content: _set_generator(value, content[0][1]),
+        )
+    else:
+        yield from _of_object(value)
+
+
+def _of_function(function: types.FunctionType) -> Iterator[Holder]:
+    if foreign(function.__module__):
+        return
+
+    def read_defaults() -> list[tuple[Any, Any]]:
+        return [("defaults", function.__defaults__), ("kwdefaults", function.__kwdefaults__)]
+
+    def write_defaults(content: list[tuple[Any, Any]]) -> None:
+        function.__defaults__, function.__kwdefaults__ = content[0][1], content[1][1]
+
+    if function.__defaults__ or function.__kwdefaults__:
+        yield Holder(function, read_defaults, write_defaults)
+    names = sorted(set(names_in(function.__code__)))
+    yield _of_names(function.__globals__, names, function)
+    for name in names:
+        module = function.__globals__.get(name)
+        if isinstance(module, types.ModuleType) and not foreign(module.__name__):
+            yield _of_names(vars(module), names, module)
+
+
+def _of_names(scope: dict[str, Any], names: list[str], owner: Any) -> Holder:
+    # Names of functions are not state, but that there is nothing under a name is: "global cache" makes it.
+    kept = [n for n in names if is_data(scope.get(n, MISSING)) and not hasattr(builtins, n)]
+
+    def read() -> list[tuple[Any, Any]]:
+        return [(name, scope.get(name, MISSING)) for name in kept]
+
+    def write(content: list[tuple[Any, Any]]) -> None:
+        for name, value in content:
+            if value is MISSING:
+                scope.pop(name, None)
+            else:
+                scope[name] = value
+
+    return Holder(owner, read, write)
+
+
+def of_class(cls: type, names: Collection[str]) -> Holder:
+    """Data attributes of a class, as far as somebody mentions their names."""
+
+    def read() -> list[tuple[Any, Any]]:
+        return [(name, value) for name, value in vars(cls).items() if name in names and is_data(value)]
+
+    def write(content: list[tuple[Any, Any]]) -> None:
+        wanted = dict(content)
+        for name, _value in read():
+            if name not in wanted:
+                delattr(cls, name)
+        for name, value in content:
+            if vars(cls).get(name, MISSING) is not value:
+                setattr(cls, name, value)
+
+    return Holder(cls, read, write)
+
+
+def _of_container(value: Any) -> Holder:
+    if isinstance(value, dict):
+        return _of_mapping(value, value)
+    if isinstance(value, list):
+        return Holder(
+            value,
+            lambda: list(enumerate(list.__iter__(value))),
+            lambda content: list.__setitem__(value, slice(None), [item for _, item in content]),
+        )
+
+    def write(content: list[tuple[Any, Any]]) -> None:
+        value.clear()
+        if isinstance(value, set):
+            value.update(item for _, item in content)
+        else:
+            value.extend(item for _, item in content)
+
+    return Holder(value, lambda: list(enumerate(_ordered(value))), write)
+
+
+def _ordered(value: Any) -> list[Any]:
+    return sorted(value, key=repr) if isinstance(value, set) else list(value)
+
+
+def _of_mapping(mapping: Any, owner: Any) -> Holder:
+    # The base class's own methods: a subclass may do more on assignment than store.
+    base: Any = collections.OrderedDict if isinstance(mapping, collections.OrderedDict) else dict
+
+    def write(content: list[tuple[Any, Any]]) -> None:
+        base.clear(mapping)
+        for key, value in content:
+            base.__setitem__(mapping, key, value)
+
+    return Holder(owner, lambda: list(base.items(mapping)), write)
+
+
+def _of_object(value: Any) -> Iterator[Holder]:
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        # An array is its memory: the content is a copy of it.
+        yield Holder(
+            value, lambda: [("array", value.copy())], lambda content: numpy.copyto(value, content[0][1])
+        )
+        return
+    module = type(value).__module__
+    if foreign(module) and module.partition(".")[0] != "torch":
+        if hasattr(value, "__next__") or hasattr(value, "fileno"):
+            raise Opaque(type(value).__qualname__)
+        if not isinstance(value, types.SimpleNamespace):
+            return
+    if hasattr(value, "__dict__"):
+        yield _of_mapping(value.__dict__, value)
+    slots = [
+        name
+        for cls in type(value).__mro__
+        for name, slot in vars(cls).items()
+        if isinstance(slot, types.MemberDescriptorType)
+    ]
+    if slots and not foreign(module):
+        yield _of_slots(value, slots)
+
+
+def _of_slots(value: Any, slots: list[str]) -> Holder:
+    def write(content: list[tuple[Any, Any]]) -> None:
+        for name, item in content:
+            if item is not MISSING:
+                object.__setattr__(value, name, item)
+
+    return Holder(value, lambda: [(name, getattr(value, name, MISSING)) for name in slots], write)
+
+
+def _cell(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _set_cell(cell: types.CellType, value: Any) -> None:
+    if value is MISSING:
+        del cell.cell_contents
+    else:
+        cell.cell_contents = value
+
+
+def _set_generator(generator: torch.Generator, state: torch.Tensor) -> None:
+    generator.set_state(state)
+
+
+def related(value: Any) -> Iterator[tuple[int | str, Any]]:
+    """What belongs to a value without being its own content: items of tuples, what a callable is made of."""
+    if isinstance(value, tuple | frozenset):
+        yield from enumerate(value)
+    elif isinstance(value, types.MethodType):
+        yield "__self__", value.__self__
+        yield "__func__", value.__func__
+    elif isinstance(value, functools.partial):
+        yield from (("func", value.func), ("args", value.args), ("keywords", value.keywords))
+    elif isinstance(value, types.FunctionType):
+        original = getattr(value, "__breakscope_old__", None)
+        if original is not None:
+            yield "", original
+        if not foreign(value.__module__):
+            yield from zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
+
+
+def mentioned(function: types.FunctionType) -> Iterator[Any]:
+    """Functions and classes that a function's code names, and what it wraps."""
+    for name in set(names_in(function.__code__)):
+        value = function.__globals__.get(name)
+        if isinstance(value, types.FunctionType | types.MethodType | type | functools.partial):
+            yield value
+    wrapped = getattr(function, "__wrapped__", None)
+    if wrapped is not None:
+        yield wrapped
+
+
+def methods(cls: type, names: Collection[str]) -> Iterator[types.FunctionType]:
+    """Functions of a class that can be reached when these names are mentioned: operators always can."""
+    for name, member in vars(cls).items():
+        if name in names or name == "forward" or (name.startswith("__") and name.endswith("__")):
+            yield from _functions_of(member)
+
+
+def _functions_of(member: Any) -> Iterator[types.FunctionType]:
+    if isinstance(member, staticmethod | classmethod):
+        member = member.__func__
+    candidates = (member.fget, member.fset) if isinstance(member, property) else (member,)
+    yield from (one for one in candidates if isinstance(one, types.FunctionType))
+
+
+def caches_of(function: types.FunctionType) -> Iterator[Any]:
+    """The ``lru_cache`` objects that a function may call: by name, or as a method of a global."""
+    if foreign(function.__module__):
+        return
+    names = set(names_in(function.__code__))
+    for name in names:
+        value = function.__globals__.get(name)
+        if hasattr(value, "cache_clear"):
+            yield value
+        elif value is not None and not isinstance(value, types.ModuleType | type):
+            for attribute in names:
+                method = inspect.getattr_static(type(value), attribute, None)
+                if hasattr(method, "cache_clear"):
+                    yield method

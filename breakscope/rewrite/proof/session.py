@@ -1,0 +1,369 @@
+"""The proof of one rewritten function, over all calls that the script makes of it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+
+from breakscope.rewrite.proof import inputs, reach
+from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, attempt, compare
+from breakscope.rewrite.proof.copies import NotCopiedError
+from breakscope.rewrite.proof.picture import Comparer, largest
+from breakscope.rewrite.proof.world import TooLargeError, World
+
+MAX_CAPTURED = 8
+# The first calls are searched around, and get most of the time; the others are compared as they are.
+SHARES = (0.5, 0.25)
+SEARCHED = len(SHARES)
+REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
+# Calls of one shape and the same scalars, whose values differ: most scripts have only one shape.
+ALIKE = 3
+# Of tensors that a call can reach; several copies of it exist at once.
+MAX_BYTES = 4 * 2**30
+REASSOCIATED = 1e-5
+DTYPES = "other dtypes"
+
+_TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
+
+Form = Literal["old", "watched", "new"]
+
+
+@dataclass(slots=True)
+class Condition:
+    """A condition of the old code that the new code does not have.
+
+    Attributes:
+        taken: how many test calls took it, true and false.
+        unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
+    """
+
+    text: str
+    taken: Counter[bool] = field(default_factory=Counter)
+    unknown: bool = False
+
+    @property
+    def driven(self) -> bool:
+        """Whether it went both ways."""
+        return self.unknown or (self.taken[True] > 0 and self.taken[False] > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a rewrite says of itself (:class:`breakscope.rewrite.rule.Rewrite`).
+
+    Attributes:
+        conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
+            run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
+    """
+
+    exact: bool
+    unaliased: bool = False
+    early: tuple[str, ...] = ()
+    conditional: bool = False
+
+    def comparer(self) -> Comparer:
+        """Compares old and new by these claims."""
+        return Comparer(0.0 if self.exact else REASSOCIATED, self.unaliased)
+
+
+@dataclass(slots=True)
+class Session:
+    """Compares the forms of one function.
+
+    Attributes:
+        calls: of the script. captured: of them, taken as test inputs. compared: pairs of test calls.
+        rejected: test inputs that the old code itself does not take.
+        apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
+        limits: where an assumption that the rewrite states does not hold, and the forms differ.
+        mismatch: the first difference: the rewrite is wrong. trouble: why it could not be compared.
+    """
+
+    name: str
+    conditions: list[Condition]
+    claims: Claims
+    budget_s: float
+    save: Callable[[], None]
+    forms: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    calls: int = 0
+    captured: int = 0
+    compared: int = 0
+    rejected: int = 0
+    raising: int = 0
+    mismatch: str | None = None
+    trouble: str | None = None
+    apart: dict[str, None] = field(default_factory=dict)
+    limits: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)
+    max_difference: float = 0.0
+    mode: Form | None = None
+    _seen: Counter[Any] = field(default_factory=Counter)
+    _earlier: list[Call] = field(default_factory=list)
+    _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
+    _deadline: float = 0.0
+
+    # -- what the paired module calls ------------------------------------------------------------
+
+    def checked(self, old: Callable[..., Any]) -> Callable[..., Any]:
+        """What stands under the function's name in the proof run."""
+        forms = {**self.forms, "old": old}
+        # Mutable defaults are state that both forms share, as they would had there been only one.
+        for form in ("new", "watched"):
+            forms[form].__defaults__ = old.__defaults__
+            forms[form].__kwdefaults__ = old.__kwdefaults__
+
+        @functools.wraps(old)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.mode is None and not torch.compiler.is_compiling():
+                self.examine(forms, args, kwargs)
+                return old(*args, **kwargs)
+            return forms["new" if self.mode == "new" else "old"](*args, **kwargs)
+
+        call.__breakscope_old__ = old  # type: ignore[attr-defined]
+        return call
+
+    def condition(self, index: int, value: Any) -> Any:
+        """Note which way a condition of the old form goes; hand it back."""
+        condition = self.conditions[index]
+        if isinstance(value, torch.Tensor):
+            if value.numel() == 1 and not value.is_meta:
+                condition.taken[bool(value.detach())] += 1
+        elif type(value) in _TRUTHS:
+            condition.taken[bool(value)] += 1
+        else:
+            condition.unknown = True
+        return value
+
+    # -- one call --------------------------------------------------------------------------------
+
+    def examine(
+        self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Compare the forms on one call of the script, unless it is like others that were compared."""
+        self.calls += 1
+        if self.mismatch or self.trouble or self.captured >= MAX_CAPTURED:
+            return
+        signature = _signature((args, kwargs))
+        if self._seen[signature] >= ALIKE:
+            return
+        self._seen[signature] += 1
+        self.captured += 1
+        share = SHARES[self.captured - 1] if self.captured <= SEARCHED else REST_SHARE
+        self._deadline = time.monotonic() + self.budget_s * share
+        try:
+            self._compare_all(forms, args, kwargs)
+        except (NotCopiedError, TooLargeError) as error:
+            self.trouble = f"its inputs cannot be copied: {error}"
+        except Exception as error:  # noqa: BLE001 -- a failed proof must not end the user's script
+            self.trouble = f"the proof failed: {type(error).__name__}: {error}"
+        finally:
+            self.mode = None
+        self.save()
+
+    def _compare_all(
+        self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        here: Call = (args, kwargs)
+        old, new = forms["watched"], forms["new"]
+        bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
+        self.notes.update(
+            {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
+        )
+        plain = Conditions("the script's own arguments")
+        first, second = bench.run("watched", plain), bench.run("watched", plain)
+        # Not what is printed: torch says some things only once.
+        unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
+        if unstable is not None:
+            self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
+            return
+        if not self._agree(bench, plain, "captured"):
+            return
+        self._gradients(bench)
+        self._sequences(forms, here)
+        if self.captured <= SEARCHED:
+            self._search(bench, (*reach.constants_in(_code(old)), *reach.constants_in(_code(new))))
+        self._compiled(bench, plain)
+        self._earlier = [*self._earlier, _kept(here)][-2:]
+
+    def _gradients(self, bench: _Bench) -> None:
+        for name, change in (("", torch.clone), (" in float64", inputs.to(torch.float64))):
+            conditions = Conditions(f"gradients{name}", change, gradients=True)
+            if not self._agree(bench, conditions, "gradients", skip_raising=True):
+                return
+
+    def _sequences(self, forms: dict[str, Callable[..., Any]], here: Call) -> None:
+        """Several calls, one after the other, to see what one leaves behind for the next."""
+        orders = [[here, here], *([one, here, one] for one in self._earlier)]
+        orders += [[here, one, here] for one in self._earlier]
+        for order in orders:
+            roots = [*forms.values(), *(part for call in order for part in call)]
+            bench = _Bench(self, forms, order, World(roots, MAX_BYTES))
+            name = f"{len(order)} calls in a row"
+            if not self._agree(bench, Conditions(name), "sequences"):
+                return
+
+    def _search(self, bench: _Bench, constants: Iterable[float]) -> None:
+        given = [one for one in bench.world.tensors if id(one) in bench.world.given]
+        constants = tuple(constants)
+        groups: list[tuple[str, Iterable[Conditions], bool]] = [
+            ("edge values", inputs.values(given, constants, gradients=False), False),
+            ("edge values with gradients", inputs.values(given, constants, gradients=True), True),
+            ("random seeds", inputs.seeds(), False),
+            ("other shapes", inputs.shapes(bench.calls), True),
+            ("other scalars", inputs.scalars(bench.calls), True),
+            (DTYPES, inputs.dtypes(), True),
+        ]
+        for kind, group, skip_raising in groups:
+            for conditions in group:
+                if not self._agree(bench, conditions, kind, skip_raising=skip_raising):
+                    return
+        for conditions in inputs.states(len(bench.world.tensors) - len(given)):
+            if self._driven() or not self._agree(bench, conditions, "values of parameters"):
+                return
+
+    def _driven(self) -> bool:
+        return all(condition.driven for condition in self.conditions)
+
+    def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
+        """Compare under some conditions. False if nothing more is to be compared.
+
+        Args:
+            skip_raising: the old code may not take these inputs at all; then nothing is compared.
+        """
+        if self.mismatch:
+            return False
+        if time.monotonic() > self._deadline:
+            self.notes["the time for the proof was up before every test input had been compared"] = None
+            return False
+        before = [dict(condition.taken) for condition in self.conditions]
+        old = bench.run("watched", conditions)
+        if old.raised and skip_raising:
+            self.rejected += 1
+            return True
+        new = bench.run("new", conditions)
+        comparer = self.claims.comparer()
+        found = compare(old, new, comparer)
+        if found is not None and kind == DTYPES and found.aspect == "dtype" and self.claims.conditional:
+            self.limits[f"not with {conditions.name}: {found.text}"] = None
+            return True
+        if found is not None:
+            self.mismatch = f"on {conditions.name}: {found.text}"
+            return False
+        self.apart.update(dict.fromkeys(comparer.apart))
+        self.compared += 1
+        self.raising += bool(old.raised)
+        self.kinds[kind] += 1
+        self.max_difference = max(self.max_difference, largest(old.picture.entries, new.picture.entries))
+        if any(gradient is not None for gradient in old.gradients):
+            self.kinds["calls with gradients"] += 1
+        for index, condition in enumerate(self.conditions):
+            for way in (True, False):
+                if condition.taken[way] > before[index].get(way, 0):
+                    self._driving.setdefault((index, way), conditions)
+        return True
+
+    def _compiled(self, bench: _Bench, plain: Conditions) -> None:
+        """The new form under Dynamo against the old one as it is, on inputs that go every way."""
+        tried = [plain, *(self._driving.values() if self.captured <= SEARCHED else ())]
+        compiled = torch.compile(bench.forms["new"], backend="eager")
+        for conditions in {id(one): one for one in tried if not one.gradients}.values():
+            late = time.monotonic() > self._deadline and conditions is not plain
+            if self.mismatch or late:
+                return
+            old = bench.run("watched", conditions)
+            torch.compiler.reset()
+            with torch.compiler.set_stance("default"):
+                new = bench.run("new", conditions, compiled)
+            # What is printed while compiling is what the rewrite's notes are about.
+            found = compare(_quiet(old), _quiet(new), self.claims.comparer())
+            if found is not None and not (old.raised and new.raised):
+                self.mismatch = f"compiled by Dynamo, on {conditions.name}: {found.text}"
+                return
+            self.kinds["compiled by Dynamo"] += 1
+
+    # -- what came of it -------------------------------------------------------------------------
+
+    def result(self) -> dict[str, Any]:
+        """For the report."""
+        return {
+            "function": self.name,
+            "calls": self.calls,
+            "captured": self.captured,
+            "compared": self.compared,
+            "rejected": self.rejected,
+            "raising": self.raising,
+            "kinds": dict(self.kinds),
+            "max_difference": self.max_difference,
+            "conditions": [
+                {
+                    "text": one.text,
+                    "unknown": one.unknown,
+                    "true": one.taken[True],
+                    "false": one.taken[False],
+                }
+                for one in self.conditions
+            ],
+            "mismatch": self.mismatch,
+            "trouble": self.trouble,
+            "limits": list(self.limits),
+            "apart": list(self.apart)[:20],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(slots=True)
+class _Bench:
+    """Where test calls of one captured call are made."""
+
+    session: Session
+    forms: dict[str, Callable[..., Any]]
+    calls: Sequence[Call]
+    world: World
+
+    def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
+        self.session.mode = form
+        try:
+            return attempt(
+                function or self.forms[form],
+                self.world,
+                self.calls,
+                conditions,
+                self.session.claims.early,
+            )
+        finally:
+            self.session.mode = None
+
+
+def _quiet(outcome: Outcome) -> Outcome:
+    return Outcome(outcome.picture, outcome.raised, "", outcome.randomness)
+
+
+def _code(function: Callable[..., Any]) -> Any:
+    return inspect.unwrap(function).__code__
+
+
+def _kept(call: Call) -> Call:
+    """A call to be made again later: its tensors as they are now."""
+    with torch.inference_mode(False), torch.no_grad():
+        args, kwargs = inputs.rebuilt(call, lambda tensor: tensor.detach().clone())
+    return args, kwargs
+
+
+def _signature(value: Any) -> Any:
+    """What makes two calls alike: the shapes, dtypes and flags of tensors, and all scalars."""
+    if isinstance(value, torch.Tensor):
+        return (value.dtype, tuple(value.shape), value.device.type, value.requires_grad)
+    if isinstance(value, dict):
+        return tuple((key, _signature(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_signature(item) for item in value)
+    if isinstance(value, torch.nn.Module):
+        return (type(value), value.training)
+    return (type(value), repr(value)) if reach.is_scalar(value) else type(value)

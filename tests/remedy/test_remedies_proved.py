@@ -1,0 +1,144 @@
+"""Every cause of the recompile fixtures: the remedy that the script itself proves, or the reason for none."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from scanning import clean_environment, command
+
+import breakscope
+from breakscope.model import Finding, Suggestion
+
+FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"
+
+# Fixture -> finding, rule of the proved remedy, a line that its diff adds.
+PROVED = {
+    "varying_batch": ("BS201", "mark-dynamic", "torch._dynamo.mark_dynamic(x, 0)"),
+    "varying_length": ("BS201", "mark-dynamic", "torch._dynamo.mark_dynamic(tokens, 1)"),
+    "two_sizes": ("BS201", "mark-dynamic", "torch._dynamo.mark_dynamic(query, 1)"),
+    "one_left": ("BS201", "mark-unbacked", "torch._dynamo.decorators.mark_unbacked(batch, 0)"),
+    "transposed_image": ("BS202", "contiguous-argument", "out = stem(image.contiguous())"),
+    "frozen_input": ("BS205", "detach-argument", "total += distance(x.detach(), centre).mean().item()"),
+    "window_size": ("BS207", "dynamic-true", "@torch.compile(dynamic=True)"),
+    "float_argument": (
+        "BS207",
+        "scalar-to-tensor",
+        "weight = sgd_update(weight, grad, torch.tensor(lr, dtype=torch.float64))",
+    ),
+    "temperature": (
+        "BS209",
+        "attribute-to-buffer",
+        'self.register_buffer("temperature", torch.tensor(1.0, dtype=torch.float64), persistent=False)',
+    ),
+    "call_tally": (
+        "BS209",
+        "attribute-to-buffer",
+        'self.register_buffer("calls", torch.tensor(0), persistent=False)',
+    ),
+    "idle_grad_mode": ("BS212", "same-grad-mode", "with torch.no_grad():"),
+    "self_attention": ("BS215", "clone-argument", "own = similarity(words, words.clone())"),
+    "inference_tensor": ("BS216", "no-grad", "with torch.no_grad():"),
+    "layer_index": (
+        "BS303",
+        "unspecialised-int",
+        "torch._dynamo.config.allow_unspec_int_on_nn_module = True",
+    ),
+}
+
+# Fixture -> finding, what the reason must say.
+REFUSED = {
+    "grad_mode": ("BS212", "gradients flow back"),
+    "saliency": ("BS205", "gradients flow back"),
+}
+
+# These are refused without running anything.
+REFUSED_AT_ONCE = {
+    "single_sample": ("BS206", "never dynamic"),
+    "dtype_change": ("BS203", "float32, bfloat16, float64"),
+    "reduction_flag": ("BS208", "'mean', 'sample'"),
+    "growing_list": ("BS211", "1 item, 2 items, 3 items, 4 items"),
+    "dict_keys": ("BS211", "item by item"),
+    "optional_mask": ("BS210", "with and without mask"),
+    "two_activations": ("BS210", "activation decides which code runs"),
+    "autocast_check": ("BS212", "autocast decides the dtypes"),
+    "thread_count": ("BS212", "it is called in lines"),
+    "train_eval": ("BS209", "compiled once each"),
+    "item_resumed": ("BS213", "repair that break"),
+    "recompile_limit": ("BS303", "only moves the end"),
+}
+
+
+def remedied(name: str, folder: Path, code: str) -> tuple[Finding, Suggestion, str]:
+    """The suggestion for a fixture's finding, and what the command printed."""
+    report = folder / "report.json"
+    for words in (["scan", "-q", "-o", str(report), str(FIXTURES / f"{name}.py")], ["remedy", str(report)]):
+        done = subprocess.run(
+            command(*words),
+            cwd=folder,
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    [finding] = [one for one in breakscope.load(report).findings if one.code == code]
+    assert finding.suggestion is not None
+    return finding, finding.suggestion, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROVED)
+def test_a_remedy_is_proved_on_the_script_itself(name: str, tmp_path: Path) -> None:
+    code, rule, line = PROVED[name]
+    source = (FIXTURES / f"{name}.py").read_bytes()
+    _, suggestion, printed = remedied(name, tmp_path, code)
+    assert (suggestion.status, suggestion.rule) == ("proved", rule), suggestion
+    assert line in [text[1:].strip() for text in suggestion.diff.splitlines() if text.startswith("+")]
+    evidence = suggestion.evidence
+    assert evidence["recompiles_after"] < evidence["recompiles_before"]
+    assert evidence["printed_the_same"]
+    assert evidence["calls_compared"] >= 2
+    assert evidence["bitwise"] or evidence["max_rel"] < 1e-6
+    assert f"proved: {suggestion.summary}" in printed
+    assert (FIXTURES / f"{name}.py").read_bytes() == source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_trial_shows_to_be_wrong_is_refused(name: str, tmp_path: Path) -> None:
+    code, reason = REFUSED[name]
+    _, suggestion, printed = remedied(name, tmp_path, code)
+    assert (suggestion.status, suggestion.diff) == ("refused", "")
+    assert reason in suggestion.why
+    assert "no proved remedy: " in printed
+
+
+@pytest.mark.parametrize("name", REFUSED_AT_ONCE)
+def test_a_refusal_gives_its_reason(name: str, tmp_path: Path) -> None:
+    code, reason = REFUSED_AT_ONCE[name]
+    _, suggestion, _ = remedied(name, tmp_path, code)
+    assert (suggestion.status, suggestion.rule, suggestion.diff) == ("refused", "none", "")
+    assert reason in suggestion.why, suggestion.why
+
+
+@pytest.mark.slow
+def test_a_counter_that_decides_a_branch_is_improved_and_not_called_proved(tmp_path: Path) -> None:
+    _, suggestion, _ = remedied("call_counter", tmp_path, "BS209")
+    assert (suggestion.status, suggestion.rule) == ("unproved", "unspecialised-int")
+    assert 0 < suggestion.evidence["recompiles_after"] < suggestion.evidence["recompiles_before"] == 4
+
+
+@pytest.mark.slow
+def test_layers_that_share_code_are_recognised_with_the_break_that_parts_them(tmp_path: Path) -> None:
+    finding, suggestion, _ = remedied("layer_index", tmp_path, "BS303")
+    line = next(
+        number
+        for number, text in enumerate((FIXTURES / "layer_index.py").read_text().splitlines(), start=1)
+        if text.strip() == "torch._dynamo.graph_break()"
+    )
+    assert finding.location.function == "Layer.forward"
+    assert "share one code object" in suggestion.why
+    assert f"because of the break in line {line}" in suggestion.why

@@ -1,0 +1,185 @@
+"""What a scan says of time: costs of sites, steps, compiles. Real scripts; sleeps that no noise can hide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from scanning import Scanned
+
+from breakscope.model import Finding
+
+SLEEPS = """
+    import time
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, x):
+            y = self.layer(x)
+            if y.sum() > 1e6:
+                y = y * 2
+            y = y.relu()
+            time.sleep(0.2)
+            return y.cos()
+
+    net = torch.compile(Net())
+    with torch.no_grad():
+        for step in range({steps}):
+            net(torch.randn(5 if step == {other} else 4, 8))
+"""
+
+
+def at(scanned: Scanned, source: str) -> Finding:
+    [found] = [one for one in scanned.report.findings if source in (one.location.source or "")]
+    return found
+
+
+def test_the_site_that_takes_the_time_is_the_worst(scan: Callable[..., Scanned]) -> None:
+    scanned = scan(SLEEPS.format(steps=9, other=-1))
+    timing = scanned.report.timing
+    assert timing is not None
+    assert (timing.steps, timing.bound) == (6, "host")
+    sleep, branch = at(scanned, "time.sleep"), at(scanned, "y.sum()")
+    assert scanned.report.findings[0] == sleep
+    assert sleep.cost is not None
+    assert branch.cost is not None
+    assert sleep.cost.ms_per_step >= 200
+    assert sleep.cost.ms_per_step > 5 * branch.cost.ms_per_step > 0
+    assert sleep.cost.method == "measured gaps, 6 steps, backend eager"
+    assert 0.5 < (sleep.cost.share or 0) <= 1
+    assert (timing.step_ms or 0) >= sleep.cost.ms_per_step
+
+
+def test_every_step_has_its_time_crossings_and_compiles(scan: Callable[..., Scanned]) -> None:
+    report = scan(SLEEPS.format(steps=8, other=5)).report
+    assert [step.index for step in report.steps] == list(range(8))
+    assert all(step.ms is not None and step.ms >= 200 for step in report.steps)
+    assert {step.crossings for step in report.steps} == {2}
+    assert {step.launches for step in report.steps} == {3}
+    assert [step.index for step in report.steps if step.compiles] == [0, 5]
+    recompiles = [one for one in report.compiles if one.step == 5]
+    assert {one.finding for one in recompiles} == {
+        one.fingerprint for one in report.findings if one.kind == "recompile"
+    }
+    assert all(one.seconds and one.phases["dynamo"] > 0 for one in report.compiles)
+
+
+def test_a_late_recompile_is_shown_at_its_step(scan: Callable[..., Scanned]) -> None:
+    source = SLEEPS.replace("time.sleep(0.2)", "time.sleep(0)").format(steps=300, other=200)
+    scanned = scan(source, quiet=False)
+    late = next(one for one in scanned.report.findings if one.kind == "recompile")
+    assert (late.first_step, late.last_step) == (200, 200)
+    assert "compiled again at step 200:" in scanned.text
+    assert [step.index for step in scanned.report.steps if step.compiles] == [0, 200]
+
+
+TRAINING = """
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    @torch.compile
+    def loss_of(x):
+        y = net(x)
+        if y.sum() > 1e6:
+            y = y * 2
+        return y.square().sum()
+
+    with torch.no_grad():
+        loss_of(torch.randn(3, 4))
+    for _ in range(10):
+        optimizer.zero_grad()
+        for _ in range(2):
+            loss_of(torch.randn(3, 4)).backward()
+        optimizer.step()
+"""
+
+
+def test_steps_are_those_of_the_optimizer_where_there_is_one(scan: Callable[..., Scanned]) -> None:
+    report = scan(TRAINING).report
+    assert report.totals.steps == 10
+    assert [step.index for step in report.steps] == list(range(10))
+    # What ran before the first optimizer step is part of it.
+    assert [step.crossings for step in report.steps] == [3, *[2] * 9]
+    assert sum(step.launches or 0 for step in report.steps) == sum(one.calls or 0 for one in report.regions)
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "why"),
+    [
+        (1, (), "no steady steps after warm-up in a run of 1; 3 are needed"),
+        (5, (), "2 steady steps after warm-up in a run of 5; 3 are needed"),
+        (9, ("--no-cost",), "the scan was made with --no-cost"),
+    ],
+)
+def test_what_cannot_be_measured_says_why(
+    scan: Callable[..., Scanned], steps: int, options: tuple[str, ...], why: str
+) -> None:
+    source = SLEEPS.replace("time.sleep(0.2)", "time.sleep(0)").format(steps=steps, other=-1)
+    scanned = scan(source, *options, quiet=False)
+    sites = [one for one in scanned.report.findings if one.kind == "graph_break"]
+    assert [(one.cost, one.not_measured) for one in sites] == [(None, why)] * 2
+    assert f"cost not measured: {why}" in " ".join(scanned.text.split())
+    # The ranking falls back to crossings.
+    assert [one.counts.crossings for one in sites] == [steps, steps]
+
+
+TRAIN_STEP = """
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer = torch.optim.AdamW(net.parameters())
+    scaler = torch.amp.GradScaler("cpu")
+
+    @torch.compile
+    def train_step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        if loss > 1e6:
+            loss = loss * 0.1
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    for _ in range(8):
+        train_step(torch.randn(3, 4))
+"""
+
+
+def test_what_torch_keeps_out_of_graphs_is_marked_and_ranks_last(scan: Callable[..., Scanned]) -> None:
+    scanned = scan(TRAIN_STEP, quiet=False)
+    findings = scanned.report.findings
+    mine = [one.location.source for one in findings if one.intended is None]
+    assert mine == ["if loss > 1e6:"]
+    assert findings[0].intended is None
+    assert len(findings) > 4
+    text = scanned.text
+    assert text.index("if loss > 1e6") < text.index("meant")
+    assert "gradient scaling reads its scale on the host by design" in text
+
+
+FALLBACK = """
+    import torch
+
+    @torch.compile
+    def f(x):
+        return torch.linalg.eigvalsh(x @ x.T).sum() + x.cos().sum()
+
+    for _ in range(2):
+        f(torch.randn(4, 4))
+"""
+
+
+@pytest.mark.slow
+def test_ops_without_a_kernel_of_inductor_are_named(scan: Callable[..., Scanned]) -> None:
+    [finding] = scan(FALLBACK, "--backend", "inductor").report.findings
+    assert (finding.code, finding.kind, finding.reason) == ("BS308", "skip", "aten._linalg_eigh")
+    assert finding.location.function == "f"

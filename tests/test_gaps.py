@@ -1,0 +1,137 @@
+"""A step taken apart: marks written by hand, each test one shape of a step. Times in microseconds here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from breakscope.diagnose.collect import RegionEvent
+from breakscope.diagnose.gaps import CALL, ENTER, LEAVE, RETURN, TICK, Sampled, take_apart
+
+A, B, C = 10, 11, 12  # slots of regions; A ends at site 0, B at site 1, C with its function
+SITE_0, SITE_1, SKIP_1 = 20, 21, 22
+REGIONS = {
+    A: RegionEvent("0/0", A, 3, True, SITE_0, None),
+    B: RegionEvent("1/0", B, 3, True, SITE_1, None),
+    C: RegionEvent("2/0", C, 3, False, None, None),
+}
+OWNERS = {SITE_0: 0, SITE_1: 1, SKIP_1: 1}
+
+
+def step(*marks: tuple[Any, ...], length: int = 1000) -> Sampled:
+    """Marks as (kind, slot, host us[, device us[, stream]])."""
+    rows = [
+        [kind, slot, host * 1000, *([device[0] * 1000, *(device[1:] or [7])] if device else [])]
+        for kind, slot, host, *device in marks
+    ]
+    on_device = any(len(row) > 3 for row in rows)
+    event = {"ns": length * 1000, "marks": rows, "of": 5}
+    return take_apart(
+        event | ({"anchor": 0, "device_end": length * 1000} if on_device else {}), REGIONS, OWNERS
+    )
+
+
+def gaps(one: Sampled) -> dict[int, float]:
+    return {site: ns / 1000 for site, ns in one.gaps.items() if ns}
+
+
+def test_the_gap_runs_from_the_end_of_a_region_to_the_beginning_of_the_next() -> None:
+    one = step(
+        (CALL, 0, 0), (TICK, SITE_0, 10), (ENTER, A, 20), (LEAVE, A, 50), (ENTER, C, 90), (LEAVE, C, 120),
+        (RETURN, 0, 130),
+    )  # fmt: skip
+    assert gaps(one) == {0: 40}
+    assert one.entries == {0: 1}
+    assert one.prologue == 10_000
+    assert {slot: sum(runs) for slot, runs in one.runs.items()} == {A: 30_000, C: 30_000}
+
+
+def test_the_prologue_of_a_resumed_frame_belongs_to_the_break_before_it() -> None:
+    one = step(
+        (CALL, 0, 0), (TICK, SITE_0, 10), (ENTER, A, 20), (LEAVE, A, 50),
+        (TICK, SITE_1, 80), (ENTER, B, 90), (LEAVE, B, 100), (ENTER, C, 105), (LEAVE, C, 110), (RETURN, 0, 111),
+    )  # fmt: skip
+    assert gaps(one) == {0: 40, 1: 5}
+
+
+def test_a_site_before_the_first_op_owns_the_time_from_its_tick() -> None:
+    one = step((CALL, 0, 0), (TICK, SITE_0, 10), (ENTER, C, 70), (LEAVE, C, 80), (RETURN, 0, 90))
+    assert gaps(one) == {0: 60}
+
+
+def test_two_sites_in_one_gap_share_it_by_time() -> None:
+    one = step(
+        (CALL, 0, 0), (TICK, SITE_0, 10), (ENTER, A, 20), (LEAVE, A, 50),
+        (TICK, SITE_1, 60), (ENTER, C, 100), (LEAVE, C, 110), (RETURN, 0, 120),
+    )  # fmt: skip
+    assert gaps(one) == {0: 10, 1: 40}
+    assert {site: number for site, number in one.entries.items() if number} == {1: 1}
+
+
+def test_a_break_after_the_last_region_ends_with_the_call() -> None:
+    one = step((CALL, 0, 0), (TICK, SITE_0, 1), (ENTER, A, 2), (LEAVE, A, 10), (RETURN, 0, 60))
+    assert gaps(one) == {0: 50}
+    assert not any(one.entries.values())
+
+
+def test_compiled_functions_called_from_a_skipped_one_leave_the_rest_to_its_site() -> None:
+    one = step(
+        (CALL, 0, 0), (TICK, SKIP_1, 10), (ENTER, C, 30), (LEAVE, C, 40), (ENTER, C, 55), (LEAVE, C, 60),
+        (RETURN, 0, 65),
+    )  # fmt: skip
+    assert gaps(one) == {1: 35}
+
+
+def test_an_ordinary_call_costs_no_site_anything() -> None:
+    one = step((CALL, 0, 0), (ENTER, C, 30), (LEAVE, C, 40), (RETURN, 0, 65))
+    assert gaps(one) == {}
+
+
+def test_time_between_two_calls_is_nobodys() -> None:
+    one = step(
+        (CALL, 0, 0), (TICK, SITE_0, 1), (ENTER, A, 2), (LEAVE, A, 10), (RETURN, 0, 20),
+        (CALL, 0, 500), (ENTER, C, 510), (LEAVE, C, 520), (RETURN, 0, 530),
+    )  # fmt: skip
+    assert gaps(one) == {0: 10}
+
+
+def test_a_pause_of_a_host_that_is_ahead_of_its_device_costs_nothing() -> None:
+    # The device ends A at 500 and begins C at 505: the host's 40 us between them were free.
+    one = step(
+        (CALL, 0, 0, 2), (TICK, SITE_0, 10), (ENTER, A, 20, 25), (LEAVE, A, 50, 500), (ENTER, C, 90, 505),
+        (LEAVE, C, 120, 900), (RETURN, 0, 130, 901),
+    )  # fmt: skip
+    assert gaps(one) == {0: 5}
+    assert not any(one.entries.values())
+    assert one.late == 2
+
+
+def test_after_a_synchronisation_the_gap_begins_when_the_device_is_done() -> None:
+    # The host waits from 50 to 500 for the device: that is the device's work, no loss. Then it is idle.
+    one = step(
+        (CALL, 0, 0, 2), (TICK, SITE_0, 10), (ENTER, A, 20, 25), (LEAVE, A, 50, 500), (ENTER, C, 560, 568),
+        (LEAVE, C, 600, 900), (RETURN, 0, 610, 901),
+    )  # fmt: skip
+    assert gaps(one) == {0: 60}
+    assert one.entries[0] == 1
+
+
+def test_eager_kernels_between_two_regions_are_the_sites() -> None:
+    # The host asks for C at 90; eager work of the break keeps the device until 700.
+    one = step(
+        (CALL, 0, 0, 2), (TICK, SITE_0, 10), (ENTER, A, 20, 25), (LEAVE, A, 50, 300), (ENTER, C, 90, 700),
+        (LEAVE, C, 120, 900), (RETURN, 0, 130, 901),
+    )  # fmt: skip
+    assert gaps(one) == {0: 400}
+
+
+@pytest.mark.parametrize("unknown", [99, 0])
+def test_a_tick_of_an_unknown_slot_changes_nothing(unknown: int) -> None:
+    one = step((CALL, 0, 0), (TICK, unknown, 5), (ENTER, C, 30), (LEAVE, C, 40), (RETURN, 0, 65))
+    assert gaps(one) == {}
+
+
+def test_streams_are_told_apart() -> None:
+    one = step((CALL, 0, 0, 1, 7), (ENTER, C, 10, 11, 7), (LEAVE, C, 20, 21, 9), (RETURN, 0, 30, 31, 7))
+    assert one.streams == {7, 9}
