@@ -73,6 +73,20 @@ def test_ranks_stopped_because_of_another_are_not_deaths_of_their_own():
     assert found.text == "rank 1 was killed by SIGKILL in step 4; ranks 0 and 2 stopped because of it"
 
 
+def test_a_rank_that_another_nodes_launcher_stopped_is_no_death_of_its_own():
+    died = replace(CLEAN, run=replace(RUN, status="killed", exit_code=137))
+    elsewhere = replace(CLEAN, run=replace(RUN, status="interrupted", exit_code=143))
+    merged = job(elsewhere, died)
+    assert (
+        only(merged, "ended").text == "rank 1 was killed by SIGKILL in step 4; rank 0 stopped because of it"
+    )
+    assert (merged.run.status, merged.run.exit_code) == ("killed", 137)
+    assert [one.ranks for one in job(elsewhere, elsewhere).divergences] == [
+        (0,),
+        (1,),
+    ]  # nobody else to blame
+
+
 def test_other_graphs_of_one_function():
     found = only(
         job(with_regions(region(12)), with_regions(region(12)), with_regions(region(7), region(5))), "graphs"

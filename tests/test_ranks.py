@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 
 import pytest
-from scanning import clean_environment
+from scanning import clean_environment, command
 
 import breakscope
+from breakscope.diagnose.merge import merge
 from breakscope.model import Divergence, Report
 
 LOOP = """
@@ -244,6 +246,42 @@ def test_collectives_in_graphs_are_listed_in_order(scan):
     both = ("_c10d_functional.all_reduce(8, 64)", "_c10d_functional.all_reduce(3, 64)")
     assert [one.collectives for one in done.report.regions] == [both, both]
     assert "order of collectives outside of compiled graphs: not measured" in done.text
+
+
+@pytest.mark.slow
+def test_the_nodes_of_a_job_leave_a_report_each_and_they_merge(tmp_path):
+    (tmp_path / "script.py").write_text(LOOP)
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    meeting = [
+        "--nnodes",
+        "2",
+        "--rdzv-id",
+        "job 7",
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        f"localhost:{port}",
+    ]
+    nodes = [
+        subprocess.Popen(
+            command("scan", "-q", "-o", f"{node}.json", "--nproc-per-node", "1", *meeting, "script.py"),
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=clean_environment(),
+        )
+        for node in range(2)
+    ]
+    assert [node.wait(120) for node in nodes] == [0, 0]
+    report = merge([breakscope.load(tmp_path / f"{node}.json") for node in range(2)])
+    assert [(rank.job, rank.rank, rank.run.world_size) for rank in report.ranks] == [
+        ("job 7", 0, 2),
+        ("job 7", 1, 2),
+    ]
+    (found,) = of_kind(report, "finding")
+    assert (found.function, found.ranks, found.dimension, found.step) == ("Net.forward", (1,), 0, 3)
 
 
 @pytest.mark.slow

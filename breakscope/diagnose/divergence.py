@@ -10,7 +10,7 @@ import signal
 from collections import Counter
 
 from breakscope.diagnose import divergent_compiles, divergent_findings
-from breakscope.diagnose.rank_groups import Group, groups
+from breakscope.diagnose.rank_groups import Group, groups, stopped
 from breakscope.model import Divergence, Rank, Report
 
 _ORDER = ("ended", "waited", "finding", "values", "collectives", "graphs", "cache", "skew", "setup")
@@ -53,17 +53,18 @@ def parted(divergences: tuple[Divergence, ...], job: str) -> int | None:
 
 def _ends(group: Group) -> list[Divergence]:
     """Ranks that did not end well by themselves. Those that were stopped because of them are named along."""
-    stopped = [rank for rank in group.ranks if rank.ended is not None]
-    bad = [rank for rank in group.ranks if rank.run.status not in ("ok", "unknown") and rank.ended is None]
-    return [_end(group, rank, stopped) for rank in bad]
+    bad = [rank for rank in group.ranks if rank.run.status not in ("ok", "unknown")]
+    by_themselves = [rank for rank in bad if not stopped(rank)] or bad
+    others = [rank for rank in bad if rank not in by_themselves]
+    return [_end(group, rank, others) for rank in by_themselves]
 
 
-def _end(group: Group, rank: Rank, stopped: list[Rank]) -> Divergence:
+def _end(group: Group, rank: Rank, others: list[Rank]) -> Divergence:
     steps = rank.totals.steps
     when = "" if steps is None else f" in step {steps}"
     text = f"rank {rank.rank} {how(rank)}{when}"
-    if stopped:
-        text += f"; {group.words(one.process for one in stopped)} stopped because of it"
+    if others:
+        text += f"; {group.words(one.process for one in others)} stopped because of it"
     by_rank = {one.process: one.ended or how(one) for one in group.ranks}
     return group.made("ended", text, [rank.process], step=steps, by_rank=by_rank)
 

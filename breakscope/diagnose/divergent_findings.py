@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from breakscope.diagnose.guards import describe
-from breakscope.diagnose.rank_groups import Group
+from breakscope.diagnose.rank_groups import Group, stopped
 from breakscope.model import Divergence, Finding, Rank, RankCounts, Report
 
 Entries = dict[str, RankCounts]
@@ -45,8 +45,8 @@ def _was_there(rank: Rank, own: Entries) -> bool:
     if not steps or rank.totals.steps is None or (rank.run.status == "ok" and rank.ended is None):
         return True
     # One that was stopped had most likely done its part of the step, and waited; one that died had not.
-    stopped = rank.ended is not None or rank.run.status == "timeout"
-    return rank.totals.steps > min(steps) or (stopped and rank.totals.steps == min(steps))
+    waited = stopped(rank) or rank.run.status == "timeout"
+    return rank.totals.steps > min(steps) or (waited and rank.totals.steps == min(steps))
 
 
 def _only_some(finding: Finding, group: Group, own: Entries, missing: list[Rank]) -> Divergence:

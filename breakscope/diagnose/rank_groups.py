@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from breakscope.model import Compile, Divergence, DivergenceKind, Location, Rank, Region, Step
+
+_TERMINATED = 128 + signal.SIGTERM
 
 _Item = TypeVar("_Item")
 _Record = TypeVar("_Record", Region, Compile, Step)
@@ -72,6 +75,14 @@ class Group:
     def words(self, processes: Iterable[str]) -> str:
         """``rank 1``, ``ranks 0 and 2``, ``ranks 0-6``."""
         return rank_words(self.numbers[process] for process in processes)
+
+
+def stopped(rank: Rank) -> bool:
+    """Whether a process was ended by its launcher, as torchrun does by SIGTERM once any rank has failed.
+
+    The launcher on another node cannot name that rank, so the signal alone has to say it.
+    """
+    return rank.ended is not None or rank.run.exit_code == _TERMINATED
 
 
 def by_process(records: Iterable[_Record]) -> dict[str, list[_Record]]:

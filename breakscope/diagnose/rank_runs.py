@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from breakscope.diagnose.build import is_site
+from breakscope.diagnose.rank_groups import stopped
 from breakscope.model import Compiled, Finding, Rank, Reconciliation, Run, Timing, Totals
 
 # What the whole is called when its ranks ended in several ways: the first of these that one of them has.
@@ -45,7 +46,12 @@ def run(ranks: Sequence[Rank]) -> Run:
 
 def worst(ranks: Sequence[Rank]) -> Rank:
     """The rank whose end is told: one that ended by itself before those that were stopped because of it."""
-    return min(ranks, key=lambda rank: (rank.ended is not None, _WORST_FIRST.index(rank.run.status)))
+    return min(ranks, key=_by_blame)
+
+
+def _by_blame(rank: Rank) -> tuple[bool, int]:
+    failed = rank.run.status not in ("ok", "unknown")
+    return not failed or stopped(rank), _WORST_FIRST.index(rank.run.status)
 
 
 def name(rank: Rank, ranks: Sequence[Rank]) -> str:
