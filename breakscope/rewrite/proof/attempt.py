@@ -34,6 +34,7 @@ class Conditions:
         change: of each piece of memory; dtype of floating memory may change in it.
         mutate: what is done to the copies before the call: gets those of the given tensors, or, with
             ``of_modules``, of all others: parameters, buffers, globals.
+        other_dtypes: ``change`` changes dtypes.
         calls: makes other calls of the captured ones, after their tensors have been copied.
         gradients: compare them: every floating input gets one.
         seed: of every generator; None for the state at the captured call.
@@ -43,6 +44,7 @@ class Conditions:
     change: Change = torch.clone
     mutate: Callable[[list[torch.Tensor]], None] | None = None
     of_modules: bool = False
+    other_dtypes: bool = False
     calls: Callable[[Sequence[Call]], Sequence[Call]] | None = None
     gradients: bool = False
     seed: int | None = None

@@ -29,12 +29,18 @@ def values(
             *((f"all magnitudes, {seed}", partial(_wild, seed)) for seed in range(8)),
         ]
     for name, fill in fills:
-        yield Conditions(name, change, partial(_each, fill), gradients=gradients)
+        yield Conditions(name, change, partial(_each, fill), gradients=gradients, other_dtypes=gradients)
     if len(given) > 1:
         for index in range(min(len(given), _MOST_ALONE)):
             for name, fill in _ALONE:
                 mutate = partial(_only, index, fill)
-                yield Conditions(f"{name}, in input {index + 1} alone", change, mutate, gradients=gradients)
+                yield Conditions(
+                    f"{name}, in input {index + 1} alone",
+                    change,
+                    mutate,
+                    gradients=gradients,
+                    other_dtypes=gradients,
+                )
 
 
 def states(count: int) -> Iterator[Conditions]:
@@ -54,7 +60,7 @@ def seeds() -> Iterator[Conditions]:
 def dtypes() -> Iterator[Conditions]:
     """All floating tensors, the parameters too, in another dtype."""
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
-        yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype))
+        yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype), other_dtypes=True)
 
 
 def shapes(calls: Sequence[Call]) -> Iterator[Conditions]:

@@ -28,7 +28,6 @@ ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 REASSOCIATED = 1e-5
-DTYPES = "other dtypes"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
@@ -194,7 +193,7 @@ class Session:
 
     def _gradients(self, bench: _Bench) -> None:
         for name, change in (("", torch.clone), (" in float64", inputs.to(torch.float64))):
-            conditions = Conditions(f"gradients{name}", change, gradients=True)
+            conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=bool(name))
             if not self._agree(bench, conditions, "gradients", skip_raising=True):
                 return
 
@@ -218,7 +217,7 @@ class Session:
             ("random seeds", inputs.seeds(), False),
             ("other shapes", inputs.shapes(bench.calls), True),
             ("other scalars", inputs.scalars(bench.calls), True),
-            (DTYPES, inputs.dtypes(), True),
+            ("other dtypes", inputs.dtypes(), True),
         ]
         for kind, group, skip_raising in groups:
             for conditions in group:
@@ -250,7 +249,8 @@ class Session:
         new = bench.run("new", conditions)
         comparer = self.claims.comparer()
         found = compare(old, new, comparer)
-        if found is not None and kind == DTYPES and found.aspect == "dtype" and self.claims.conditional:
+        other_dtype = conditions.other_dtypes and found is not None and found.aspect == "dtype"
+        if found is not None and other_dtype and self.claims.conditional:
             self.limits[f"not with {conditions.name}: {found.text}"] = None
             return True
         if found is not None:
