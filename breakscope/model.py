@@ -359,6 +359,7 @@ class Signature:
         grad, inference: whether gradients, and inference mode, were on.
         autocast: device type and dtype of autocast, "cuda bfloat16"; None where it was off.
         number: which outermost call it was, from 0; a step may have several.
+        process: which process made the call, in a merged report; rank: that process's number.
     """
 
     compile_id: str | None
@@ -378,6 +379,7 @@ class Signature:
     step: int | None
     number: int | None = None
     rank: int = 0
+    process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def test_warming_up_at_the_same_pace_is_no_wait():
         (replace(CLEAN, run=replace(RUN, torch="2.9.1")), "rank 2: torch 2.9.1; the others: 2.13.0"),
         (
             replace(CLEAN, run=replace(RUN, device=Device("cpu", "cpu", 1))),
-            "rank 2: device cpu cpu; the others: cuda NVIDIA H200",
+            "rank 2: device cpu; the others: cuda NVIDIA H200",
         ),
     ],
 )

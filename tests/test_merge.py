@@ -172,6 +172,12 @@ def test_notes_say_which_ranks_they_are_about():
     assert merged.run.notes == ("a", "rank 0: b")
 
 
+def test_a_source_that_ranks_saw_alike_is_known_and_one_that_changed_between_them_is_not():
+    one, other = ({"a.py": "1", "b.py": "2"}, {"b.py": "3", "c.py": "4"})
+    merged = merge(ranks(*(replace(CLEAN, run=replace(RUN, sources=seen)) for seen in (one, other))))
+    assert merged.run.sources == {"a.py": "1", "c.py": "4"}
+
+
 def test_nothing_to_merge_is_refused():
     with pytest.raises(ValueError, match="nothing to merge"):
         merge([])
@@ -182,12 +188,13 @@ def test_every_field_of_a_report_and_of_a_finding_is_known_to_the_merge():
     report = {field.name for field in dataclasses.fields(Report)}
     assert report == {
         *("tool", "run", "totals", "reconciliation", "findings", "regions", "benchmark"),
-        *("steps", "compiles", "timing", "ranks", "divergences", "artifacts"),
+        *("steps", "compiles", "timing", "signatures", "ranks", "divergences", "artifacts"),
     }
     texts = {
         "fingerprint",
         "code",
         "kind",
+        "intended",
         "gb_id",
         "title",
         "reason",

@@ -102,7 +102,7 @@ def _setups(group: Group) -> list[Divergence]:
         ("Python", {r.process: r.run.python for r in group.ranks}),
         ("torch", {r.process: r.run.torch or "not known" for r in group.ranks}),
         ("triton", {r.process: r.run.triton or "none" for r in group.ranks}),
-        ("device", {r.process: _device(r) for r in group.ranks}),
+        ("device", {r.process: device_of(r) for r in group.ranks}),
         ("compiled", {r.process: "nothing" if r.reconciliation.vacuous else "graphs" for r in group.ranks}),
     ):
         usual, _ = Counter(values.values()).most_common(1)[0]
@@ -114,6 +114,9 @@ def _setups(group: Group) -> list[Divergence]:
     return found
 
 
-def _device(rank: Rank) -> str:
+def device_of(rank: Rank) -> str:
+    """On what a process ran, in words."""
     device = rank.run.device
-    return "none seen" if device is None else f"{device.type} {device.name}"
+    if device is None:
+        return "none seen"
+    return device.type if device.name.lower() == device.type else f"{device.type} {device.name}"

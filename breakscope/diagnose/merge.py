@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from breakscope import __version__, codec
 from breakscope.diagnose import divergence, rank_findings, rank_runs
 from breakscope.diagnose.build import worst_first
-from breakscope.model import Compile, Finding, Rank, RankCounts, Region, Report, Step, Tool
+from breakscope.model import Compile, Finding, Rank, RankCounts, Region, Report, Signature, Step, Tool
 from breakscope.schema import dumps
 
-_Record = TypeVar("_Record", Region, Compile, Step)
+_Record = TypeVar("_Record", Region, Compile, Step, Signature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ def merge(reports: Sequence[Report]) -> Report:
         steps=_records([part.steps for part in parts], order, Step),
         compiles=_records([part.compiles for part in parts], order, Compile),
         timing=rank_runs.timing(ranks),
+        signatures=_records([part.signatures for part in parts], order, Signature),
         ranks=ranks,
         artifacts=tuple(sorted({one for part in parts for one in part.artifacts}, key=astuple)),
     )
@@ -101,6 +102,7 @@ def as_rank(report: Report, who: Identity) -> Report:
         regions=tuple(replace(one, rank=rank.rank, process=digest) for one in report.regions),
         steps=tuple(replace(one, rank=rank.rank, process=digest) for one in report.steps),
         compiles=tuple(replace(one, rank=rank.rank, process=digest) for one in report.compiles),
+        signatures=tuple(replace(one, rank=rank.rank, process=digest) for one in report.signatures),
         benchmark=None,
         artifacts=tuple(replace(one, rank=rank.rank) for one in report.artifacts),
         ranks=(rank,),

@@ -41,6 +41,7 @@ def run(ranks: Sequence[Rank]) -> Run:
         torch=next((rank.run.torch for rank in ranks if rank.run.torch), None),
         targets=tuple(targets),
         notes=_notes(ranks),
+        sources=_sources(ranks),
     )
 
 
@@ -63,6 +64,15 @@ def name(rank: Rank, ranks: Sequence[Rank]) -> str:
         + (f" of job {rank.job}" if several_jobs else "")
         + (f", attempt {rank.attempt}" if several_attempts else "")
     )
+
+
+def _sources(ranks: Sequence[Rank]) -> dict[str, str]:
+    """The files that every rank that read them saw alike: another one is not what any report is about."""
+    seen: dict[str, set[str]] = {}
+    for rank in ranks:
+        for file, digest in rank.run.sources.items():
+            seen.setdefault(file, set()).add(digest)
+    return {file: next(iter(digests)) for file, digests in sorted(seen.items()) if len(digests) == 1}
 
 
 def _notes(ranks: Sequence[Rank]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from breakscope.diagnose.divergence import how, parted
+from breakscope.diagnose.divergence import device_of, how, parted
 from breakscope.model import Divergence, DivergenceKind, Rank, Report
 from breakscope.render.text import NOT_MEASURED, count, harmless, seconds, short_path
 
@@ -134,7 +134,7 @@ def _line(one: Divergence, folders: Sequence[str], several_jobs: bool) -> Line:
 
 
 def _row(rank: Rank, ranks: Sequence[Rank], spent: float | None) -> Row:
-    totals, device = rank.totals, rank.run.device
+    totals = rank.totals
     return Row(
         rank=harmless(_name(rank, ranks)),
         ended=harmless(rank.ended or how(rank)),
@@ -142,7 +142,7 @@ def _row(rank: Rank, ranks: Sequence[Rank], spent: float | None) -> Row:
         recompiles=f"{totals.recompiles:,}",
         regions=NOT_MEASURED if totals.regions is None else f"{totals.regions:,}",
         compile_time=NOT_MEASURED if spent is None else seconds(spent),
-        device="not known" if device is None else harmless(f"{device.type} {device.name}"),
+        device=harmless(device_of(rank)),
         host=harmless(rank.host or "not known"),
     )
 
