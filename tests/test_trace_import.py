@@ -37,7 +37,7 @@ def told(finding: Finding) -> tuple[object, ...]:
         location.file,
         location.line,
         location.function,
-        (location.column, location.end_column) if TORCH >= COLUMNS_SINCE else None,
+        location.column if TORCH >= COLUMNS_SINCE else None,
         finding.counts.occurrences,
         finding.counts.compile_ids,
         [(skip.function, skip.line) for skip in finding.skipped],
@@ -73,6 +73,9 @@ def test_a_trace_says_what_the_scan_of_the_same_run_says(fixture: Path, tmp_path
         return
     report = imported(traces[0])
     assert sorted(map(told, report.findings)) == sorted(map(told, live.findings))
+    ends = {finding.fingerprint: finding.location.end_column for finding in live.findings}
+    for finding in report.findings:
+        assert finding.location.end_column in (None, ends[finding.fingerprint])
     assert report.reconciliation.unattributed == live.reconciliation.unattributed == ()
     assert report.reconciliation.vacuous == live.reconciliation.vacuous
     for name in ("graph_break_records", "recompile_records", "compilation_metrics"):

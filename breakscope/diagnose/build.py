@@ -253,7 +253,11 @@ def _failure(
 def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]) -> Totals:
     breaks = [f for f in made if is_site(f)]
     crossings = [f.counts.crossings for f in breaks]
-    skipped = {(s.frame.file, s.frame.name, s.frame.qualname) for s in found.skips}
+    # A trace has no qualified names: two classes' forward() are told apart by where they begin.
+    skipped = {
+        (s.frame.file, s.frame.name, s.frame.qualname, None if s.frame.resumed else s.frame.line)
+        for s in found.skips
+    }
     return Totals(
         sites=len(breaks),
         occurrences=sum(f.counts.occurrences for f in breaks),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from breakscope.diagnose.owners import owner_of, stable_path
 from breakscope.diagnose.records import RawFrame
-from breakscope.diagnose.sources import Sources, without_comment
+from breakscope.diagnose.sources import Position, Sources, without_comment
 from breakscope.model import Finding, Frame, Location
 
 # How a call reaches a user's forward(): never what a user looks for in a call path.
@@ -36,17 +36,19 @@ class Places:
         self, frame: RawFrame, position: tuple[int, int, int, int] | None, qualname: str | None = None
     ) -> Location:
         """Where a frame is, to the column where that is known."""
-        if position is None and frame.carets is not None and frame.source:
-            position = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
+        extent: Position | tuple[int, int, None, None] | None = position
         if position is not None:
-            position = self.sources.narrow(frame.file, position)
-        line = position[0] if position else frame.line
+            extent = self.sources.narrow(frame.file, position)
+        elif frame.carets is not None and frame.source:
+            extent = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
+        line = extent[0] if extent else frame.line
         source = self.sources.line(frame.file, line)
         column = end_line = end_column = None
-        if position is not None:
-            _, start, end_line, end = position
-            column = self.sources.column(frame.file, line, start)
-            end_column = self.sources.column(frame.file, end_line, end)
+        if extent is not None:
+            column = self.sources.column(frame.file, line, extent[1])
+            if extent[2] is not None:
+                end_line = extent[2]
+                end_column = self.sources.column(frame.file, end_line, extent[3])
         span = self.sources.function(frame.file, line, frame.name)
         return Location(
             file=frame.file,

@@ -60,12 +60,18 @@ class Sources:
             return byte_offset + 1
         return len(line.encode("utf-8")[:byte_offset].decode("utf-8", errors="replace")) + 1
 
-    def underlined(self, file: str, number: int, text: str, carets: tuple[int, int]) -> Position | None:
+    def underlined(
+        self, file: str, number: int, text: str, carets: tuple[int, int]
+    ) -> Position | tuple[int, int, None, None] | None:
         """The position that carets show under the text of a line; None where it cannot be told.
 
         Args:
             text: the line without its indentation; it must be what the file holds now.
             carets: first character and the one after the last, counted from 0 in ``text``.
+
+        Returns:
+            A position without an end where the carets go on to the end of the line and nothing ends there:
+            Python cuts what goes on to another line, and Dynamo gives some instructions such an extent.
         """
         line = self.line(file, number)
         if line is None or line.strip() != text:
@@ -74,18 +80,19 @@ class Sources:
         first, last = (len(line[: indent + offset].encode()) for offset in carets)
         if carets[1] < len(text):
             return number, first, number, last
-        # To the end of the line, or over several lines: what begins here tells which.
         begin = [
             node
             for node in ast.walk(self._tree(file) or ast.Module([], []))
             if isinstance(node, ast.expr | ast.stmt) and (node.lineno, node.col_offset) == (number, first)
         ]
+        if any(isinstance(n, ast.expr) and (n.end_lineno, n.end_col_offset) == (number, last) for n in begin):
+            return number, first, number, last
+        if carets[0]:
+            return number, first, None, None
         for node in begin:
-            end = node.end_lineno or number, node.end_col_offset or last
-            if isinstance(node, ast.expr):  # the outermost comes first
-                return number, first, *end
-            part = self.narrow(file, (number, first, *end))
-            if part != (number, first, *end):
+            extent = number, first, node.end_lineno or number, node.end_col_offset or last
+            part = self.narrow(file, extent)
+            if part != extent:
                 return part
         return None
 
