@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,23 +55,49 @@ def explain(
     def call(*args: Any, **kwargs: Any) -> Report:
         from breakscope.capture.inprocess import capture
 
-        started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-        events, slots = capture(function, args, kwargs, backend=backend, fullgraph=fullgraph, dynamic=dynamic)
-        outcome = Outcome(
+        started = Started.now()
+        events, slots = capture(
+            function,
+            lambda compiled: compiled(*args, **kwargs),
+            backend=backend,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+        )
+        return build(events, slots, started.outcome(function, backend))
+
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """When an in-process capture began.
+
+    Attributes:
+        at: time of day, ISO 8601; clock: reading of the monotonic clock, in seconds.
+    """
+
+    at: str
+    clock: float
+
+    @classmethod
+    def now(cls) -> Started:
+        """At this moment."""
+        return cls(datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic())
+
+    def outcome(self, function: Callable[..., Any], backend: str | Callable[..., Any]) -> Outcome:
+        """The outcome of a capture that has just come to its end."""
+        return Outcome(
             script=getattr(function, "__qualname__", type(function).__qualname__),
             argv=(),
             cwd=str(Path.cwd()),
             status="ok",
             exit_code=None,
-            started_at=started,
-            duration_s=round(time.monotonic() - began, 3),
+            started_at=self.at,
+            duration_s=round(time.monotonic() - self.clock, 3),
             backend=backend if isinstance(backend, str) else getattr(backend, "__name__", repr(backend)),
             mode=None,
             roots=_roots(function),
         )
-        return build(events, slots, outcome)
-
-    return call
 
 
 def _roots(function: Any) -> tuple[str, ...]:

@@ -9,17 +9,18 @@ from breakscope.catalog_entry import Entry
 
 # The kinds of break that torch reports without an id, or with one newer than our table. First match wins.
 GUESSES: tuple[tuple[str, str], ...] = (
-    (r"data.dependent branching", "BS101"),
+    (r"data.dependent (branching|jump)|generic_jump", "BS101"),  # the second and third up to torch 2.6
     (r"data.dependent assert|tensor.valued assert|torch\._check", "BS106"),
     (r"Tensor\.item\b", "BS102"),
     (r"data.dependent operator", "BS103"),
     (r"dynamic shape operator|data.dependent output shape", "BS105"),
-    (r"\blogger\b|logging", "BS104"),
+    (r"\blogger\b|logging|builtin: print\b", "BS104"),
     (r"recompile.? limit|cache.?size.?limit", "BS303"),
     (r"backend compiler|BackendCompilerFailed", "BS306"),
     (r"graph break in (a |an )?(for/while )?loop|graph break under", "BS301"),
     (r"compiler\.disable|_dynamo\.disable", "BS108"),
-    (r"_dynamo\.graph_break\b", "BS109"),
+    (r"_dynamo\.graph_break\b|skip function graph_break", "BS109"),
+    (r"skip function|in skip_?files", "BS107"),
     (r"triton", "BS130"),
     (r"\bHOP\b|higher.?order|torch\.(cond|while_loop|map|scan|associative_scan|switch)\b", "BS120"),
     (r"autograd|backward|grad_fn|\bhook\b", "BS121"),
@@ -596,6 +597,36 @@ y = compiled({a, b})  # a set of tensors
 y = compiled([a, b])""",
         "warning",
         "rewrite",
+    ),
+    Entry(
+        "BS140",
+        "hook of FSDP2 between compiled regions",
+        "fully_shard gathers and frees parameters in hooks around each sharded module, and keeps Dynamo out "
+        "of them. This is how FSDP2 works, not a fault of the line; what matters is where the graphs end "
+        "because of it.",
+        "Compile each sharded block by itself (block.compile()), so that hooks stand between graphs.",
+        """\
+# before: hooks inside one graph make the loop over blocks run eagerly
+for block in net.blocks: fully_shard(block)
+net = torch.compile(net)
+# after: the hooks run between the blocks' graphs
+for block in net.blocks: block.compile(); fully_shard(block)""",
+        "warning",
+        "upstream",
+    ),
+    Entry(
+        "BS141",
+        "code of DDP itself, around the model",
+        "DistributedDataParallel.forward keeps its books (buckets, statistics, flags) around the model's "
+        "call, and Dynamo does not trace that. It is passed once a step and is no fault of the model.",
+        "Leave it, or compile the model inside DDP(torch.compile(net)) so that no graph reaches DDP's code.",
+        """\
+# before: DDP's own code is part of what Dynamo looks at
+net = torch.compile(DDP(net))
+# after: only the model is
+net = DDP(torch.compile(net))""",
+        "info",
+        "upstream",
     ),
     Entry(
         "BS190",

@@ -29,6 +29,18 @@ class UsageError(BreakscopeError):
     slug = "usage"
 
 
+class ConfigError(UsageError):
+    """The configuration file cannot be read, or says what cannot be."""
+
+    slug = "config"
+
+
+class BaselineError(UsageError):
+    """A baseline file cannot be read: missing, truncated, not ours, of a newer version or another project."""
+
+    slug = "baseline"
+
+
 class ScriptNotFoundError(UsageError):
     """The script or module to run does not exist or cannot be read."""
 
@@ -47,6 +59,12 @@ class TorchMissingError(UsageError):
     slug = "torch"
 
 
+class LaunchError(UsageError):
+    """torchrun started no rank: its own output says why."""
+
+    slug = "launch"
+
+
 class OutputError(UsageError):
     """A file that the user asked for cannot be written."""
 
@@ -63,3 +81,15 @@ class UnknownCodeError(UsageError):
     """``breakscope explain`` was asked for a code that nobody has."""
 
     slug = "unknown-code"
+
+
+class ArtifactError(UsageError):
+    """An artifact that a report lists cannot be shown: it was not kept, is missing or damaged."""
+
+    slug = "artifact"
+
+
+class TraceError(UsageError):
+    """A trace or log cannot be imported: missing, unreadable, empty, or no trace."""
+
+    slug = "trace"

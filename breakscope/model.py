@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 FindingKind = Literal["graph_break", "recompile", "skip"]
 Owner = Literal["project", "library", "torch"]
-Status = Literal["ok", "script_error", "timeout", "interrupted", "killed"]
+# "unknown": an imported trace does not tell how its job ended.
+Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
 
 GuardCause = Literal[
@@ -166,6 +167,24 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
+class RankCounts:
+    """What one process contributed to a finding of a merged report.
+
+    Attributes:
+        process: the ``process`` of one of the report's ranks; rank: its number, for readers.
+    """
+
+    process: str
+    rank: int
+    counts: Counts
+    first_step: int | None = None
+    last_step: int | None = None
+    cost: Cost | None = None
+    guard: Guard | None = None
+    skipped: tuple[SkippedFrame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing to know about: a site, a cause of recompiles, or a skip.
 
@@ -179,6 +198,9 @@ class Finding:
         intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
             finding is left out of the ranking. None for everything else.
         not_measured: why there is no cost, as a sentence; None where there is one.
+        ranks: the ranks that have it; by_rank: what each contributed, empty in a report of one process.
+            Counts and skipped calls of a merged finding are sums over them, its cost is that of the rank
+            where it costs most.
     """
 
     fingerprint: str
@@ -203,6 +225,7 @@ class Finding:
     suggestion: Suggestion | None = None
     not_measured: str | None = None
     intended: str | None = None
+    by_rank: tuple[RankCounts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +236,9 @@ class Region:
         calls: how often it ran; None when that was not measured.
         ms: total time inside it in milliseconds; None when not measured.
         ended_by: fingerprint of the finding at which it ends; None if it ends with its function.
+        process: which process compiled it, in a merged report; rank: that process's number.
+        split: why one frame gave several graphs without a break, e.g. "DDP bucket 1 of 3"; or None.
+        collectives: collective operations in the graph, in order; None if they were not looked for.
     """
 
     compile_id: str
@@ -221,6 +247,10 @@ class Region:
     calls: int | None
     ms: float | None
     ended_by: str | None
+    rank: int = 0
+    process: str | None = None
+    split: str | None = None
+    collectives: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +268,7 @@ class Compile:
         cache: what the compile cache of FX graphs said: "hit", "miss", "bypass"; None if not asked.
         finding: fingerprint of the recompile or break that caused it, where one did.
         failed: why it failed, if it did.
+        process: which process compiled, in a merged report; rank: that process's number.
     """
 
     compile_id: str
@@ -252,6 +283,7 @@ class Compile:
     finding: str | None = None
     failed: str | None = None
     rank: int = 0
+    process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +298,7 @@ class Step:
         compiles: frames compiled in it.
         crossings: times that execution left compiled code at a site; None if not measured.
         launches: compiled graphs that ran; None if not measured.
+        process: which process made the step, in a merged report; rank: that process's number.
     """
 
     index: int
@@ -276,6 +309,7 @@ class Step:
     crossings: int | None = None
     launches: int | None = None
     rank: int = 0
+    process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +358,7 @@ class Signature:
         training: the module's mode; None for a function.
         grad, inference: whether gradients, and inference mode, were on.
         autocast: device type and dtype of autocast, "cuda bfloat16"; None where it was off.
+        number: which outermost call it was, from 0; a step may have several.
     """
 
     compile_id: str | None
@@ -341,6 +376,7 @@ class Signature:
     inference: bool
     autocast: str | None
     step: int | None
+    number: int | None = None
     rank: int = 0
 
 
@@ -371,6 +407,8 @@ class Run:
         compiled: names of what was compiled; ``targets`` says by whom and where.
         notes: what a reader must know to read the report right: what breakscope changed about the
             run, what this backend cannot see, what could not be hooked on this torch.
+        asked: options of the scan that say what was compiled: "compile", "dynamic", "steps".
+        sources: sha256 of each file that holds a finding; one that changed during the run is missing.
     """
 
     script: str
@@ -390,19 +428,25 @@ class Run:
     device: Device | None
     targets: tuple[Compiled, ...] = ()
     notes: tuple[str, ...] = ()
+    asked: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the whole run. ``None``: not measured."""
+    """Sums over the whole run. ``None``: not measured.
+
+    In a merged report a site that several ranks have is one site, and ``skips`` and ``steps`` are those of
+    the rank that has most; the rest are sums over all ranks.
+    """
 
     sites: int
     occurrences: int
     crossings: int | None
     recompiles: int
     skips: int
-    regions: int
-    ops: int
+    regions: int | None
+    ops: int | None
     steps: int | None
 
 
@@ -433,8 +477,107 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
+class Rank:
+    """One process of a job: a rank, in one of the attempts that an elastic launcher made.
+
+    Attributes:
+        process: its name in this report, made from what its own report holds; the same in every merge.
+        job: what its ranks have in common; unique among the jobs of a fleet.
+        attempt: how often the job had been restarted before.
+        run: as in the process's own report, and so totals, reconciliation and timing.
+        host: where it ran; pid: its process there.
+        began: when it started, in seconds since 1970 by its host's clock; None if not known.
+        ended: what ended it, in words, where its exit code alone would mislead.
+    """
+
+    process: str
+    job: str
+    rank: int
+    attempt: int
+    run: Run
+    totals: Totals
+    reconciliation: Reconciliation
+    timing: Timing | None = None
+    host: str | None = None
+    pid: int | None = None
+    began: float | None = None
+    ended: str | None = None
+
+
+DivergenceKind = Literal[
+    "ended", "finding", "values", "graphs", "cache", "collectives", "waited", "skew", "setup"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Something in which the ranks of one job differ: the worst fault of a job, for the others wait.
+
+    Attributes:
+        kind: "ended": a rank died; "finding": only some ranks have a finding, or have it more often;
+            "values": guards saw other values; "graphs": a frame became other graphs; "cache": only some hit
+            the compile cache; "collectives": another order; "waited": ranks waited while one compiled;
+            "skew": compiling took much longer on some; "setup": versions or devices differ.
+        text: one sentence that names the ranks, the frame, and what differs.
+        ranks: the ranks that it is about; others: the rest of the job's.
+        step: the first step at which they differ; None if it has none or it is not known.
+        fingerprint: the finding that it is about.
+        dimension: of the tensor whose size or stride differs.
+        ms: milliseconds lost, where that was measured.
+        by_rank: what each rank has, as text.
+    """
+
+    kind: DivergenceKind
+    job: str
+    attempt: int
+    text: str
+    ranks: tuple[int, ...]
+    others: tuple[int, ...]
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    step: int | None = None
+    fingerprint: str | None = None
+    dimension: int | None = None
+    ms: float | None = None
+    by_rank: dict[str, str] = field(default_factory=dict)
+
+
+ArtifactKind = Literal[
+    "graph",
+    "aot_joint",
+    "aot_forward",
+    "aot_backward",
+    "aot_inference",
+    "code",
+    "guards",
+    "bytecode_before",
+    "bytecode_after",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A text that a compile produced, kept in the folder ``artifacts`` beside the report.
+
+    Attributes:
+        digest: SHA-256 of the text, and its name in the folder; size: of the text, in bytes.
+    """
+
+    compile_id: str
+    kind: ArtifactKind
+    digest: str
+    size: int
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that one scan found. Written and read by :mod:`breakscope.schema`."""
+    """Everything that one scan found. Written and read by :mod:`breakscope.schema`.
+
+    A merged report holds several processes: ``ranks`` says which, in the order in which all else lists
+    them, and ``divergences`` in what ranks of one job differ, worst first. Both are empty for one process.
+    """
 
     tool: Tool
     run: Run
@@ -447,6 +590,9 @@ class Report:
     compiles: tuple[Compile, ...] = ()
     timing: Timing | None = None
     signatures: tuple[Signature, ...] = ()
+    ranks: tuple[Rank, ...] = ()
+    divergences: tuple[Divergence, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The report as pandas tables: findings, regions, guards, skipped."""

@@ -1,7 +1,7 @@
-"""Source that is changed while Python loads it: fixes for library code, and for a script, without editing a file.
+"""Source that is changed while Python loads it: fixes for libraries, and for a script, that edit no file.
 
-``breakscope run --fixes`` and ``scan --fixes`` install a folder of fixes; ``fix --export-overlay`` writes this
-very file with the fixes at its end. So it knows the standard library only, and nothing of breakscope.
+``breakscope run --fixes`` and ``scan --fixes`` install a folder of fixes; ``fix --export-overlay`` writes
+this very file with the fixes at its end. So it knows the standard library only, and nothing of breakscope.
 
 A fix is applied only to the very bytes that it was made for. Where a file has changed since, it is loaded as
 it is, and a warning says so.
@@ -20,6 +20,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 MANIFEST = "manifest.json"
@@ -43,18 +44,28 @@ def install(folder: str | os.PathLike[str], script: str | None = None) -> None:
     Raises:
         OSError, ValueError: there is no manifest, or not one that this version reads.
     """
+    install_fixes(check(folder), script)
+
+
+def _wanted(module: str, origin: str) -> bool:
+    place = os.path.realpath(origin)
+    if module in _installed:
+        # Installed elsewhere than where the fix was made: from now on it is known by its file here.
+        _installed.setdefault(place, _installed[module])
+    return place in _installed
+
+
+def check(folder: str | os.PathLike[str]) -> Mapping[str, Any]:
+    """The manifest of a folder. Raises as :func:`install` does."""
     with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
-        install_fixes(json.load(file), script)
+        manifest = json.load(file)
+    if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
+        raise ValueError("not a manifest of fixes, or one of another version of breakscope")
+    return manifest
 
 
 def install_fixes(manifest: Mapping[str, Any], script: str | None = None) -> None:
-    """As :func:`install`, from the manifest's content.
-
-    Raises:
-        ValueError: it is not a manifest that this version reads.
-    """
-    if not isinstance(manifest, Mapping) or manifest.get("version") != VERSION:
-        raise ValueError("not a manifest of fixes, or one of another version of breakscope")
+    """As :func:`install`, from the manifest's content."""
     stems = set()
     for one in manifest["files"]:
         module = one["module"]
@@ -67,23 +78,18 @@ def install_fixes(manifest: Mapping[str, Any], script: str | None = None) -> Non
             _installed[module] = one
         stems.add(_stem(module or "") or _stem_of_file(one["file"]))
     main = os.path.realpath(script) if script is not None else None
-    watch(
-        stems,
-        lambda module, origin: module in _installed or os.path.realpath(origin) in _installed,
-        parse,
-        script if main in _installed else None,
-    )
+    watch(stems, _wanted, parse, script if main in _installed else None)
     if manifest["config"]:
         _configure(manifest["config"])
 
 
-def parse(data: bytes, path: str, module: str | None = None) -> ast.Module:
+def parse(data: bytes, path: str) -> ast.Module:
     """A file's syntax tree with its fix applied, where it has one that fits.
 
     Nodes keep the line numbers of the file on disk: unchanged code its own, changed code those of what it
     replaces, so that tracebacks and profiles point into the file.
     """
-    fix = _installed.get(os.path.realpath(path)) or _installed.get(module or "")
+    fix = _installed.get(os.path.realpath(path))
     if fix is None:
         return ast.parse(data, filename=path)
     if hashlib.sha256(data).hexdigest() != fix["sha256"]:
@@ -129,7 +135,7 @@ def _renumber(tree: ast.Module, old: Sequence[int]) -> None:
     for node in ast.walk(tree):
         if not hasattr(node, "lineno"):
             continue
-        node.lineno = old[node.lineno]  # type: ignore[attr-defined]
+        node.lineno = old[node.lineno]
         end = getattr(node, "end_lineno", None)
         if end is None:
             continue
@@ -230,9 +236,8 @@ def _stem(module: str) -> str:
 
 
 def _stem_of_file(file: str) -> str:
-    folder, name = os.path.split(file)
-    stem = os.path.splitext(name)[0]
-    return os.path.basename(folder) if stem == "__init__" else stem
+    path = Path(file)
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 # ---- settings of Dynamo ----
@@ -255,7 +260,10 @@ class _ConfigFinder(importlib.abc.MetaPathFinder):
         self._apply = apply
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+        self,
+        fullname: str,
+        _path: Sequence[str] | None,
+        _target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
         """The real spec of Dynamo's configuration, which sets its values once it has run."""
         if fullname != "torch._dynamo.config":

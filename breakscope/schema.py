@@ -21,8 +21,10 @@ from breakscope.errors import OutputError, ReportError
 from breakscope.model import Report
 
 # 1: the first layout. Keys added since, without a new number because additions are free: cost.spread_ms,
-# cost.parts, finding.not_measured, finding.intended, steps, compiles, timing,
-# signatures.
+# cost.parts, finding.not_measured, finding.intended, steps, compiles, timing, signatures, artifacts; for
+# merged reports ranks, divergences, finding.by_rank, region.rank, region.split, region.collectives, and
+# process in region, step and compile; "unknown" as run.status, and null for totals.regions and totals.ops, in
+# what was imported; run.asked, run.sources.
 SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 
@@ -17,6 +16,16 @@ _MARK = "breakscope:"
 _COMMENT = re.compile(r"#\s*breakscope:\s*(?P<rest>.*)$")
 _IGNORE = re.compile(r"ignore\s*\[(?P<codes>[^\]]*)\]\s*(?:--\s*(?P<reason>.*?)\s*)?$")
 _CODE = re.compile(r"BS\d{1,3}$")
+_LAYOUT = frozenset(
+    {
+        tokenize.NEWLINE,
+        tokenize.NL,
+        tokenize.COMMENT,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +135,23 @@ class _Statement:
     comments: list[tuple[int, str]]
 
 
-def _statements(text: str) -> Iterator[_Statement]:
-    """Every statement, with the comments that belong to it."""
+def _statements(text: str) -> list[_Statement]:
+    """Every statement with comments, in the order of their ends."""
     reader = _Reader()
     try:
         for token in tokenize.generate_tokens(StringIO(text).readline):
-            yield from reader.take(token)
+            reader.take(token)
     except (tokenize.TokenError, SyntaxError):
         pass  # Python itself says so, and what stands before the error holds
-    yield from reader.finish()
+    reader.finish()
+    return reader.found
 
 
 class _Reader:
-    """Puts tokens together to statements."""
+    """Puts tokens together to statements, those with comments into ``found``; fast, for there are many."""
 
     def __init__(self) -> None:
+        self.found: list[_Statement] = []
         self._comments: list[tuple[int, str]] = []  # of the statement that is being read
         self._word: str | None = None  # its first word; None between two statements
         self._first = 0  # its first line, decorators included; 0 before it
@@ -149,56 +160,64 @@ class _Reader:
         self._header: _Statement | None = None  # a def or class whose body may begin now
         self._bodies: list[tuple[int, _Statement]] = []  # open ones, with the depth of what is inside
 
-    def take(self, token: tokenize.TokenInfo) -> Iterator[_Statement]:
-        """Read one token; what ends with it comes out."""
-        if token.type == tokenize.COMMENT:
+    def take(self, token: tokenize.TokenInfo) -> None:
+        """Read one token."""
+        kind = token.type
+        if kind in _LAYOUT:
+            self._layout(kind, token)
+            return
+        if self._header is not None:
+            self._header_without_body()
+        if self._word is None or self._word == "async":
+            self._word = token.string
+            self._first = self._first or token.start[0]
+        self._end = token.end[0]
+
+    def _layout(self, kind: int, token: tokenize.TokenInfo) -> None:
+        if kind == tokenize.NEWLINE:
+            self._line_ended(token.start[0])
+        elif kind == tokenize.COMMENT:
             if _MARK in token.string:
                 self._comments.append((token.start[0], token.string))
-        elif token.type == tokenize.INDENT:
+        elif kind == tokenize.INDENT:
             self._depth += 1
             if self._header is not None:
                 self._bodies.append((self._depth, self._header))
                 self._header = None
-        elif token.type == tokenize.DEDENT:
+        elif kind == tokenize.DEDENT:
             if self._bodies and self._bodies[-1][0] == self._depth:
-                yield self._closed()
+                self._close()
             self._depth -= 1
-        elif token.type == tokenize.NEWLINE:
-            yield from self._line_ended(token.start[0])
-        elif token.type not in (tokenize.NL, tokenize.ENDMARKER):
-            yield from self._header_without_body()
-            if self._word in (None, "async"):
-                self._word = token.string
-            self._first = self._first or token.start[0]
-            self._end = token.end[0]
 
-    def _line_ended(self, line: int) -> Iterator[_Statement]:
+    def _line_ended(self, line: int) -> None:
         self._end = line
         word, self._word = self._word, None
         if word == "@":
             return  # the decorated def goes on with it
-        statement = _Statement(self._first, line, self._comments)
-        self._comments, self._first = [], 0
         if word in ("def", "class"):
-            self._header = statement
-        else:
-            yield statement
+            self._header = _Statement(self._first, line, self._comments)
+            self._comments = []
+        elif self._comments:
+            self.found.append(_Statement(self._first, line, self._comments))
+            self._comments = []
+        self._first = 0
 
-    def _header_without_body(self) -> Iterator[_Statement]:
+    def _header_without_body(self) -> None:
         """``def f(): return 1`` is over where no indentation follows."""
         if self._header is not None:
-            yield self._header
+            self.found.append(self._header)
             self._header = None
 
-    def _closed(self) -> _Statement:
+    def _close(self) -> None:
         body = self._bodies.pop()[1]
         body.last = max(self._end, body.last)
-        return body
+        self.found.append(body)
 
-    def finish(self) -> Iterator[_Statement]:
-        """What has not ended with the last token."""
-        yield from self._header_without_body()
+    def finish(self) -> None:
+        """Take what has not ended with the last token."""
+        self._header_without_body()
         while self._bodies:
-            yield self._closed()
+            self._close()
         if self._comments:
-            yield _Statement(self._first, self._end if self._first else 0, self._comments)
+            end = self._end if self._first else 0
+            self.found.append(_Statement(self._first, end, self._comments))

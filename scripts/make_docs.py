@@ -32,8 +32,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/example.md")
-FOLDERS = ("docs/example", "fixtures")
+PAGES = ("README.md", "docs/example.md", "docs/gate.md")
+FOLDERS = ("docs/example", "docs/testing", "fixtures")
 IMAGES = ROOT / "docs" / "images"
 
 BLOCK = re.compile(

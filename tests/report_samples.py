@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from breakscope.diagnose.merge import Identity, as_rank, merge
 from breakscope.model import (
     Compiled,
     Cost,
@@ -440,6 +441,28 @@ HUNDRED = replace(
     findings=tuple(_layer(number) for number in range(100)),
 )
 
+# A job of three ranks of which one recompiles alone and then dies, and one whose texts are hostile.
+RANKS = merge(
+    [
+        as_rank(
+            COSTS, Identity(0, "job", host="node1", ended="was stopped by torchrun after rank 2 had ended")
+        ),
+        as_rank(COSTS, Identity(1, "job", host="node1")),
+        as_rank(
+            replace(
+                COSTS, findings=(*COSTS.findings, SIZE), run=replace(RUN, status="killed", exit_code=137)
+            ),
+            Identity(2, "job", host="node2"),
+        ),
+    ]
+)
+HOSTILE_RANKS = merge(
+    [
+        as_rank(HOSTILE, Identity(0, HOSTILE_TEXT, host=HOSTILE_TEXT, ended=HOSTILE_TEXT)),
+        as_rank(MARKUP, Identity(1, HOSTILE_TEXT, host=MARKUP_TEXT)),
+    ]
+)
+
 SAMPLES: dict[str, Report] = {
     "clean": CLEAN,
     "costs": COSTS,
@@ -455,4 +478,6 @@ SAMPLES: dict[str, Report] = {
     "wide": WIDE,
     "long_line": LONG_LINE,
     "hundred": HUNDRED,
+    "ranks": RANKS,
+    "hostile_ranks": HOSTILE_RANKS,
 }

@@ -45,6 +45,7 @@ def loaded(folder: Path, *words: str) -> tuple[int, set[str], str]:
 def saved(tmp_path: Path) -> Path:
     """A folder in which a scan has left a report."""
     (tmp_path / ".breakscope").mkdir()
+    (tmp_path / "train.py").write_text("")  # the report's script: that of another project would be refused
     schema.save(report_samples.RECOMPILES, tmp_path / ".breakscope" / "latest.json")
     return tmp_path
 
@@ -59,6 +60,9 @@ def saved(tmp_path: Path) -> Path:
         (("report", "--format", "json"), 0, '"schema_version"', HEAVY | {"rich"}),
         (("explain", "BS101"), 0, "BS101", HEAVY | {"rich"}),
         (("explain", "GB0170"), 0, "GB0170", HEAVY | {"rich"}),
+        (("check",), 1, "FAILED", HEAVY),
+        (("check", "--format", "json"), 1, '"check_version"', HEAVY | {"rich"}),
+        (("config",), 0, "baseline", HEAVY | {"rich"}),
         (("scan", "nothing.py"), 2, "nothing.py", HEAVY | {"rich"}),
         (("report", "nothing.json"), 2, "nothing.json", HEAVY | {"rich"}),
         (("scan", "--compyle", "auto", "script.py"), 2, "--compile", HEAVY | {"rich"}),

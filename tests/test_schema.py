@@ -57,6 +57,9 @@ def test_the_layout_is_the_published_one() -> None:
         "compiles",
         "timing",
         "signatures",
+        "ranks",
+        "divergences",
+        "artifacts",
     ]
     assert data["schema_version"] == schema.SCHEMA_VERSION == 1
     branch = next(finding for finding in data["findings"] if finding["code"] == "BS101")
@@ -160,7 +163,7 @@ def test_keys_with_a_default_may_be_missing_and_unknown_keys_are_ignored() -> No
         (
             ("run", "status"),
             "fine",
-            "run.status must be one of ok, script_error, timeout, interrupted, killed",
+            "run.status must be one of ok, script_error, timeout, interrupted, killed, unknown",
         ),
         (("reconciliation", "vacuous"), 0, "reconciliation.vacuous must be true or false, not 0"),
         (("reconciliation", "dynamo"), {"graph_break": []}, "reconciliation.dynamo.graph_break must be"),
@@ -353,10 +356,10 @@ def test_the_schema_is_valid_complete_and_explains_itself() -> None:
     assert set(rules["$defs"]) == {
         *("Compiled", "Cost", "Counts", "Device", "Finding", "Frame", "Guard", "Location", "Reconciliation"),
         *("Region", "Run", "SkippedFrame", "Suggestion", "Tool", "Totals", "Unattributed"),
-        *("Compile", "Step", "Timing", "Signature"),
+        *("Compile", "Step", "Timing", "Signature", "Rank", "RankCounts", "Divergence", "Artifact"),
     }
     assert rules["$defs"]["Run"]["properties"]["status"] == {
-        "enum": ["ok", "script_error", "timeout", "interrupted", "killed"]
+        "enum": ["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
     }
     crossings = rules["$defs"]["Counts"]["properties"]["crossings"]
     assert crossings["anyOf"] == [{"type": "integer"}, {"type": "null"}]

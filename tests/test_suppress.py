@@ -60,7 +60,8 @@ def test_on_a_function_it_holds_for_all_of_it(place: str) -> None:
     source[at] += "  # breakscope: ignore[BS]"
     found = parse("\n".join(source) + "\n")
     held = [number for number in range(1, 7) if found.find("BS101", number)]
-    assert held == [] and found.malformed, "a prefix has at least one digit"
+    assert not held
+    assert found.malformed, "a prefix has at least one digit"
     found = parse("\n".join(source).replace("[BS]", "[BS1]"))
     assert [number for number in range(1, 7) if found.find("BS101", number)] == [1, 2, 3, 4, 5]
 
@@ -76,7 +77,8 @@ def test_on_a_class_it_holds_for_its_methods_and_a_narrower_one_is_named() -> No
     """)
     assert [number for number in range(1, 7) if found.find("BS102", number)] == [1, 2, 3, 4, 5]
     one = found.find("BS101", 2)
-    assert one is not None and one.reason == "this one"
+    assert one is not None
+    assert one.reason == "this one"
 
 
 def test_text_in_a_string_is_no_comment() -> None:
@@ -111,7 +113,7 @@ def test_what_stands_before_a_syntax_error_holds(rest: str) -> None:
 def test_at_the_end_of_a_file_it_holds_for_nothing() -> None:
     found = parse("x = 1\n# breakscope: ignore[BS101]\n")
     assert len(found.entries) == 1
-    assert not any(found.find("BS101", number) for number in range(5))
+    assert not any(found.find("BS101", number) for number in range(1, 5))
 
 
 def test_files_are_read_in_their_own_encoding(tmp_path: Path) -> None:

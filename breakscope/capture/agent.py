@@ -35,6 +35,8 @@ from breakscope.diagnose.owners import owner_of
 def start(settings_text: str) -> None:
     """Begin to observe this process. Called once, by the boot file."""
     settings = Settings.loads(settings_text)
+    if not Path(settings.counters).exists():  # a rank's: its launcher does not know how many there will be
+        Counters.create(Path(settings.counters))
     agent = Agent(settings, EventWriter(settings.events), Counters.open(settings.counters))
     agent.begin()
 
@@ -80,7 +82,14 @@ class Agent:
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
-        self.emit(events.START, pid=os.getpid(), python=platform.python_version(), cost=self.settings.cost)
+        self.emit(
+            events.START,
+            pid=os.getpid(),
+            python=platform.python_version(),
+            cost=self.settings.cost,
+            # The clock that several processes have in common, to lay their times side by side.
+            wall=time.time(),
+        )
 
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""
@@ -122,6 +131,10 @@ class Agent:
             **self._redactor.clean(fields),
         }
         self._sink.write(event)
+
+    def redacted(self, text: str) -> str:
+        """A text without what the environment keeps secret."""
+        return str(self._redactor.clean({"text": text})["text"])
 
     def note(self, text: str) -> None:
         """Tell the reader of the report something that they must know."""

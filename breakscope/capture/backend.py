@@ -9,11 +9,27 @@ from typing import Any
 from breakscope.capture.clock import Clock
 
 OPS = frozenset({"call_function", "call_method", "call_module"})
+_COLLECTIVES = ("_c10d_functional.", "c10d.", "c10d_functional.")
 
 
 def count_ops(graph_module: Any) -> int:
     """Operations in a graph: its nodes without inputs, attributes and output."""
     return sum(node.op in OPS for node in graph_module.graph.nodes)
+
+
+def collectives(graph_module: Any) -> list[str]:
+    """The collective operations in a graph, in order, with the sizes of what they are given.
+
+    Waiting for one is left out: ranks must agree in what they start, and in which order.
+    """
+    found = []
+    for node in graph_module.graph.nodes:
+        name = str(node.target) if node.op == "call_function" else ""
+        if name.startswith(_COLLECTIVES) and ".wait_tensor" not in name:
+            given: Any = getattr(node.args[0], "meta", {}).get("example_value") if node.args else None
+            sizes = ", ".join(map(str, given.shape)) if hasattr(given, "shape") else ""
+            found.append(f"{name.removesuffix('.default')}({sizes})")
+    return found
 
 
 class RegionBackend:
@@ -24,8 +40,8 @@ class RegionBackend:
         identity: what Dynamo must compare when it asks whether two backends are the same one: the
             script's own backend, so that compiling twice shares a cache exactly as without us.
         lifted: whether ``fullgraph=True`` was taken off.
-        on_region: told of each compiled graph, its inputs and its number of ops; returns the slot that
-            counts its runs.
+        on_region: told of each compiled graph, its inputs, its number of ops and its collectives; returns
+            the slot that counts its runs.
         on_call: makes a context manager for each call of the compiled function.
         clock: times the runs, in steps that are sampled.
     """
@@ -35,7 +51,7 @@ class RegionBackend:
         compiler: Callable[..., Any],
         identity: Any,
         lifted: bool,
-        on_region: Callable[[Any, Any, int], int],
+        on_region: Callable[[Any, Any, int, list[str]], int],
         on_call: Callable[[], AbstractContextManager[Any]],
         clock: Clock,
     ) -> None:
@@ -56,8 +72,9 @@ class RegionBackend:
     def __call__(self, graph_module: Any, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """As Dynamo calls a backend."""
         ops = count_ops(graph_module)  # before a backend rewrites the graph
+        communicates = collectives(graph_module)
         compiled = self._compiler(graph_module, example_inputs, **kwargs)
-        slot = self._on_region(graph_module, example_inputs, ops)
+        slot = self._on_region(graph_module, example_inputs, ops, communicates)
         clock, counters = self._clock, self._clock.counters
 
         def region(*args: Any, **call_kwargs: Any) -> Any:

@@ -21,6 +21,9 @@ from breakscope.capture.trace_records import TraceHandler
 if TYPE_CHECKING:
     from breakscope.capture.agent import Agent
 
+# How DDPOptimizer marks the graphs into which it splits one, so that buckets reduce while others compute.
+_DDP_SPLIT = "DDPOptimizer intentional graph-break"
+
 
 class Compiles:
     """Stands between ``torch.compile`` and Dynamo."""
@@ -104,12 +107,17 @@ class Compiles:
             self._outermost_seen.add(name)
             self._agent.emit(events.COMPILED, name=name, by="breakscope")
 
-    def _on_region(self, graph_module: Any, example_inputs: Any, ops: int) -> int:
+    def _on_region(self, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]) -> int:
         slot = self._agent.counters.new()
         compile_ = self._frames.current
         reason = getattr(graph_module, "compile_subgraph_reason", None)
         cid = compat.compile_id()
-        if compile_ is not None and compile_.broke_at is None and getattr(reason, "graph_break", False):
+        broke = compile_ is not None and compile_.broke_at is not None
+        breaks = bool(getattr(reason, "graph_break", False))
+        split = breaks and str(getattr(reason, "reason", "")).startswith(_DDP_SPLIT)
+        if split:  # says nothing of how the frame's code ends: all its graphs but the last run into the next
+            breaks = broke
+        elif breaks and compile_ is not None and not broke:
             # torch 2.9 keeps some breaks to itself; the graph knows why it ends.
             self._agent.guarded(
                 "a break without a record was lost",
@@ -120,7 +128,9 @@ class Compiles:
             cid=cid,
             slot=slot,
             ops=ops,
-            breaks=bool(getattr(reason, "graph_break", False)),
+            breaks=breaks,
+            split="ddp" if split else None,
+            collectives=collectives,
             site=self._frames.site(compile_),
             frame=None if compile_ is None else frame_fields(compile_.frame.f_code),
         )

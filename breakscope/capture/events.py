@@ -20,7 +20,7 @@ from typing import Any
 
 Event = dict[str, Any]
 
-START = "start"  # agent alive: pid, python, argv
+START = "start"  # agent alive: pid, python, wall (seconds since 1970)
 TORCH = "torch"  # torch was imported: version, triton, device, what could not be hooked
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
@@ -34,12 +34,40 @@ SIGNATURE = "signature"  # with what the outermost compiled call was called, of 
 DEVICE = "device"  # tensors of a region live here: type, name, count
 CUDAGRAPHS = "cudagraphs"  # Inductor did without a CUDA graph: its own words
 FALLBACK = "fallback"  # ops of a region that Inductor has no kernel for
+ARTIFACT = "artifact"  # a text that a compile produced was kept: what, digest, size
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
 STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
 SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way
+
+# Of Dynamo's compilation_metrics (99 fields, whole configurations among them) these travel.
+METRIC_FIELDS = (
+    "co_name",
+    "co_filename",
+    "co_firstlineno",
+    "cache_size",
+    "graph_op_count",
+    "fail_type",
+    "fail_reason",
+    "fail_user_frame_filename",
+    "fail_user_frame_lineno",
+    "restart_reasons",
+    "recompile_reason",
+    "cudagraph_skip_reason",
+    "is_forward",
+    "start_time_us",
+    "duration_us",
+    "dynamo_cumulative_compile_time_us",
+    "aot_autograd_cumulative_compile_time_us",
+    "inductor_cumulative_compile_time_us",
+    "triton_compile_time_us",
+    "guard_latency_us",
+    "inductor_fx_local_cache_hit_count",
+    "inductor_fx_local_cache_miss_count",
+    "inductor_fx_remote_cache_hit_count",
+)
 
 SLOTS = 65_536
 SLOT_STEPS = 0

@@ -1,8 +1,10 @@
-"""A capture inside the calling process, for :func:`breakscope.explain`."""
+"""A capture inside the calling process, for :func:`breakscope.explain` and :mod:`breakscope.testing`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +18,19 @@ from breakscope.capture.settings import Settings
 
 def capture(
     function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    drive: Callable[[Callable[..., Any]], object],
     *,
     backend: str | Callable[..., Any],
     fullgraph: bool,
     dynamic: bool | None,
 ) -> tuple[list[Event], Sequence[int]]:
-    """Call a function, compiled, with every hook in place; return the events and the counting slots.
+    """Compile a function and have it called with every hook in place; return the events and counting slots.
 
     The hooks are out again afterwards, also if the function raises, and Dynamo's caches are reset
     before and after: compiled code that counts must not stay behind.
+
+    Args:
+        drive: gets the compiled function and calls it as often as it likes.
     """
     compat.forget_everything()
     sink, counters = EventList(), Counters.in_memory()
@@ -35,12 +39,39 @@ def capture(
     agent.start_event()
     hooks = dynamo.TorchHooks(agent)
     try:
-        hooks.install()
-        hooks.install_dynamo()
-        inner = getattr(function, "_torchdynamo_orig_callable", function)
-        torch.compile(inner, backend=backend, fullgraph=fullgraph, dynamic=dynamic)(*args, **kwargs)
-        hooks.finish()
+        with _unheard():
+            hooks.install()
+            hooks.install_dynamo()
+            inner = getattr(function, "_torchdynamo_orig_callable", function)
+            drive(torch.compile(inner, backend=backend, fullgraph=fullgraph, dynamic=dynamic))
+            hooks.finish()
     finally:
         hooks.uninstall()
         compat.forget_everything()
     return sink.events, counters.slots
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Keep the trace records, which only our hooks want, from handlers that the process has on their logger.
+
+    pytest puts its own on every logger that does not propagate, and would show hundreds of records with each
+    test that fails.
+    """
+    log: Any = compat.get("trace_log")
+    if log is compat.MISSING:
+        yield
+        return
+    name = log.name
+
+    def is_another(record: logging.LogRecord) -> bool:
+        return bool(record.name != name)
+
+    others = [one for one in log.handlers if not type(one).__module__.startswith("torch.")]
+    for handler in others:
+        handler.addFilter(is_another)
+    try:
+        yield
+    finally:
+        for handler in others:
+            handler.removeFilter(is_another)

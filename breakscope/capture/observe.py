@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +46,7 @@ def observe(
         live: draw a live line on the terminal while the script is silent.
         stdout: descriptor that takes the script's output and errors; None for our own.
     """
-    cwd = Path.cwd()
+    cwd, started = Path.cwd(), time.time()
     roots = project_roots(what, cwd)
     events.Counters.create(folder / "counters")
     settings = replace(
@@ -72,7 +74,22 @@ def observe(
         roots=roots,
         notes=tuple(_notes(ended, recorded)),
     )
-    return Observed(build(recorded, slots, outcome), ended, recorded)
+    report = build(recorded, slots, outcome)
+    asked = {"compile": settings.compile, "dynamic": settings.dynamic, "steps": settings.steps}
+    hashes = _hashes(report, started)
+    return Observed(replace(report, run=replace(report.run, asked=asked, sources=hashes)), ended, recorded)
+
+
+def _hashes(report: Report, started: float) -> dict[str, str]:
+    """sha256 of the files that hold findings, unless they changed while the script ran."""
+    hashes = {}
+    for file in {finding.location.file for finding in report.findings}:
+        try:
+            if os.stat(file).st_mtime <= started:
+                hashes[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        except (OSError, ValueError):
+            continue  # "<string>", or gone
+    return dict(sorted(hashes.items()))
 
 
 def _notes(ended: Ended, recorded: Sequence[events.Event]) -> list[str]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
-from dataclasses import dataclass
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from breakscope import schema
-from breakscope.capture import events, targets
+from breakscope.capture import events, ranks, targets
 from breakscope.capture.observe import Observed, observe
 from breakscope.capture.settings import Settings
 from breakscope.child import launch
 from breakscope.child.launch import Program
 from breakscope.child.program import check_torch
+from breakscope.diagnose.merge import Identity, as_rank
 from breakscope.errors import OutputError, TargetError
 from breakscope.model import Report
 
@@ -58,6 +62,11 @@ def check_target(what: Program, settings: Settings) -> None:
         raise TargetError(f"{os.path.relpath(path)} has no function {target.qualname}; it has: {seen}")
 
 
+def place_of(output: Path | None) -> Path:
+    """Where a report goes: ``output``, or the latest one of the current folder."""
+    return output.absolute() if output else Path.cwd() / FOLDER / LATEST
+
+
 def scan(
     what: Program,
     settings: Settings,
@@ -65,26 +74,64 @@ def scan(
     output: Path | None = None,
     timeout_s: float | None = None,
     live: bool = False,
+    torchrun: Sequence[str] | None = None,
 ) -> Scan:
     """Run the program and leave a report, whatever becomes of it.
 
     Args:
         live: draw a live line on the terminal while the script is silent.
-        output: file for the report; None for ``.breakscope/latest.json`` with earlier ones kept.
+        output: file for the report; None for ``.breakscope/latest.json`` with earlier ones kept, or, under
+            the user's own torchrun, for a file named after the job and the rank.
+        torchrun: options of torchrun, which then launches the program on several ranks; None for one process.
 
     Raises:
         BreakscopeError: if nothing could be run, or the report could not be written.
     """
     check_torch()
     check_target(what, settings)
-    cwd = Path.cwd()
-    place = output.absolute() if output else cwd / FOLDER / LATEST
+    who = _identity() if torchrun is None else None
+    place = place_of(output) if output or who is None else Path.cwd() / FOLDER / _name(who)
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
     with launch.workspace(place.parent) as folder:
-        seen = observe(what, settings, folder, timeout_s, live=live)
-        _save(seen.report, place, keep=output is None)
-    return Scan(seen.report, place, seen.ended.exit_code, _problem(settings, seen))
+        if torchrun is None:
+            seen = observe(what, settings, folder, timeout_s, live=live)
+        else:
+            seen = ranks.observe(what, torchrun, settings, folder, timeout_s, live=live)
+        report = seen.report if who is None else _stamped(seen, who)
+        save(report, place, keep=output is None and who is None)
+    return Scan(report, place, seen.ended.exit_code, _problem(settings, seen))
+
+
+def _identity() -> Identity | None:
+    """Which rank this scan is of, where the user's own torchrun started it; None elsewhere.
+
+    torchrun calls a job "none" unless told otherwise: then its process tells it from others on this host.
+    """
+    job, rank = os.environ.get("TORCHELASTIC_RUN_ID"), os.environ.get("RANK", "")
+    if job is None or not rank.isdecimal():
+        return None
+    return Identity(
+        rank=int(rank),
+        job=job if job != "none" else f"torchrun-{socket.gethostname()}-{os.getppid()}",
+        attempt=int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")),
+        host=socket.gethostname(),
+    )
+
+
+def _name(who: Identity) -> str:
+    """The report file of one rank: ranks run side by side, and must not write over each other."""
+    job = re.sub(r"[^\w.-]", "_", who.job or "")
+    return f"{job}-rank{who.rank}" + (f"-attempt{who.attempt}" if who.attempt else "") + ".json"
+
+
+def _stamped(seen: Observed, who: Identity) -> Report:
+    start = next((event for event in seen.recorded if event["t"] == events.START), None)
+    if start is not None:
+        who = replace(who, pid=start["pid"], began=start["wall"])
+    size = os.environ.get("WORLD_SIZE", "1")
+    run = replace(seen.report.run, world_size=int(size) if size.isdecimal() else 1)
+    return as_rank(replace(seen.report, run=run), who)
 
 
 def _problem(settings: Settings, seen: Observed) -> str | None:
@@ -103,7 +150,11 @@ def _problem(settings: Settings, seen: Observed) -> str | None:
     return None
 
 
-def _save(report: Report, place: Path, *, keep: bool) -> None:
+def save(report: Report, place: Path, *, keep: bool) -> None:
+    """Write a report; where ``keep`` is set, a second time under its time, which the next one leaves alone.
+
+    Raises OutputError.
+    """
     schema.save(report, place)
     if keep:
         # The same report under its time, so that the next scan does not take it away.

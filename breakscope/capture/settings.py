@@ -28,6 +28,7 @@ class Settings:
         cost: mark steady steps, to know what each site costs.
         seed: of torch's, Python's and numpy's generators, set once when torch is imported; None to leave
             them alone.
+        artifacts: folder that gets what each compile produced; None to keep nothing.
         outputs: folder that gets what the outermost compiled calls return; None to keep nothing.
         fixes: folder of fixes that are applied to source as it is loaded (:mod:`breakscope.overlay`).
     """
@@ -46,6 +47,7 @@ class Settings:
     seed: int | None = None
     outputs: str | None = None
     fixes: str | None = None
+    artifacts: str | None = None
 
     def dumps(self) -> str:
         """For the child's environment."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _OURS = os.path.join(Path(__file__).resolve().parent.parent, "")
 _ITEMS = 64
 _DEPTH = 6
+_TEXT = 200
 _MODULE_CALLS = ("_call_impl", "_wrapped_call_impl", "__call__")
 
 
@@ -69,6 +70,8 @@ def describe_argument(value: Any, path: str, seen: dict[int, str], depth: int = 
         return {"tensor": _tensor(value)} if first == path else {"same": first}
     if value is None:
         return {"none": True}
+    if type(value) is str and len(value) > _TEXT:
+        return {"object": f"str of {len(value)} characters"}
     for kind in (bool, int, float, str):
         if type(value) is kind:
             # JSON has no NaN and no infinity.

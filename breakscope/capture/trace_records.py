@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 import logging
-import re
 import traceback
 import types
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from breakscope.capture import compat, events, live_values, signatures
+from breakscope.capture import artifacts, compat, events, live_values, signatures
+from breakscope.capture.events import METRIC_FIELDS
 from breakscope.capture.frames import Compile, Frames, frame_fields
 from breakscope.diagnose import guards, records
 
 if TYPE_CHECKING:
     from breakscope.capture.agent import Agent
-
-METRIC_FIELDS = (
-    "co_name",
-    "co_filename",
-    "co_firstlineno",
-    "cache_size",
-    "graph_op_count",
-    "fail_type",
-    "fail_reason",
-    "fail_user_frame_filename",
-    "fail_user_frame_lineno",
-    "restart_reasons",
-    "recompile_reason",
-    "cudagraph_skip_reason",
-    "is_forward",
-    "start_time_us",
-    "duration_us",
-    "dynamo_cumulative_compile_time_us",
-    "aot_autograd_cumulative_compile_time_us",
-    "inductor_cumulative_compile_time_us",
-    "triton_compile_time_us",
-    "guard_latency_us",
-    "inductor_fx_local_cache_hit_count",
-    "inductor_fx_local_cache_miss_count",
-    "inductor_fx_remote_cache_hit_count",
-)
-
-
-# How Inductor's code calls an op that it has no kernel for.
-_FALLBACK = re.compile(r"^\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(", re.MULTILINE)
 
 
 class CudaGraphHandler(logging.Handler):
@@ -74,6 +45,8 @@ class TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._agent = agent
         self._frames = frames
+        folder = agent.settings.artifacts
+        self._store = None if folder is None else artifacts.Store(Path(folder))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take one record."""
@@ -83,6 +56,11 @@ class TraceHandler(logging.Handler):
     def _take(self, record: logging.LogRecord) -> None:
         """One record of the structured trace."""
         metadata: dict[str, Any] = record.metadata  # type: ignore[attr-defined]
+        kind = artifacts.kind_of(metadata) if self._store is not None else None
+        if self._store is not None and kind is not None:
+            text = self._agent.redacted(str(record.payload))  # type: ignore[attr-defined]
+            kept = {"digest": self._store.put(text), "size": len(text.encode(errors="surrogatepass"))}
+            self._agent.emit(events.ARTIFACT, cid=_cid(metadata), what=kind, **kept)
         if "inductor_output_code" in metadata:
             self._on_output_code(metadata, str(record.payload))  # type: ignore[attr-defined]
             return
@@ -141,7 +119,7 @@ class TraceHandler(logging.Handler):
         self._agent.emit(events.RECOMPILE, cid=_cid(metadata), payload=payload, frame=frame, values=values)
 
     def _on_output_code(self, metadata: dict[str, Any], code: str) -> None:
-        ops = sorted(set(_FALLBACK.findall(code)))
+        ops = records.fallback_ops(code)
         if ops:
             compile_ = self._frames.current
             frame = None if compile_ is None else frame_fields(compile_.frame.f_code)

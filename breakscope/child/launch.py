@@ -157,8 +157,33 @@ def run(
     )
 
 
+def spawn(program: Program, agent: Agent, log: int, keep: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start the program and return at once: for several of them side by side.
+
+    It has a session of its own, so that whoever ends it can end its workers with it.
+
+    Args:
+        log: descriptor that takes its output and errors.
+        keep: descriptors that it inherits.
+    """
+    return subprocess.Popen(
+        [sys.executable, *program.command],
+        env=_environment(agent),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=tuple(keep),
+        start_new_session=True,
+    )
+
+
 def _environment(agent: Agent) -> dict[str, str]:
-    environment = {**os.environ, **agent.environment}
+    return with_agent({**os.environ, **agent.environment}, agent)
+
+
+def with_agent(variables: Mapping[str, str], agent: Agent) -> dict[str, str]:
+    """The variables of a process, with those that make Python start the agent in it."""
+    environment = dict(variables)
     path = environment.get("PYTHONPATH")
     if path is not None:
         environment[ENV_PYTHONPATH] = path

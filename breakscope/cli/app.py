@@ -17,7 +17,23 @@ def _version(wanted: bool) -> None:
 
 def command() -> Any:
     """The click command that holds every command of ours."""
-    from breakscope.cli import diff, explain, lint, remedy, report, scan, schema
+    from breakscope.cli import (
+        bench,
+        check,
+        config,
+        diff,
+        explain,
+        fix,
+        import_traces,
+        lint,
+        merge,
+        remedy,
+        report,
+        run,
+        scan,
+        schema,
+        show,
+    )
 
     app = typer.Typer(
         name="breakscope",
@@ -36,6 +52,10 @@ def command() -> Any:
     ) -> None:
         pass
 
-    for module in (scan, report, remedy, diff, explain, lint, schema):
+    for module in (
+        scan, import_traces, report, check, fix, run, remedy, bench, diff, merge, explain, lint, show, config, schema,
+    ):  # fmt: skip
         module.add(app)
-    return typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
+    group.commands["check"].inherit(group.commands["scan"])
+    return group

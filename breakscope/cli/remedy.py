@@ -66,7 +66,7 @@ def add(app: typer.Typer) -> None:
                 folder,
                 timeout_s=timeout,
                 select=select or (),
-                progress=_silent if quiet else _say,
+                progress=_say if sys.stderr.isatty() and not quiet else _silent,
             )
         schema.save(engine.applied(report, found), target)
         if not quiet:

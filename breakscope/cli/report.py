@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -114,7 +115,20 @@ def publish(rendered: str | bytes, path: Path | None) -> None:
 
 def summarize(report: Report, options: Options) -> None:
     """Add the whole report to the summary of the workflow step, as far as GitHub has room for it."""
-    from breakscope.render import github, markdown
+    from breakscope.render import markdown
+
+    append_summary(
+        lambda room: markdown.render(report, root=options.root, known=options.known, max_bytes=room)
+    )
+
+
+def append_summary(make: Callable[[int], str]) -> None:
+    """Add Markdown to the summary of the workflow step that runs us, if one does and if it fits.
+
+    Args:
+        make: gives the text for the bytes that are left.
+    """
+    from breakscope.render import github
 
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
@@ -122,8 +136,7 @@ def summarize(report: Report, options: Options) -> None:
     try:
         with open(name, "ab") as file:
             room = github.SUMMARY_BYTES - file.tell()
-            text = markdown.render(report, root=options.root, known=options.known, max_bytes=room)
-            data = f"\n{text}".encode()
+            data = f"\n{make(room)}".encode()
             if len(data) <= room:
                 file.write(data)
     except OSError as error:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
+from breakscope.cli import torchrun
 from breakscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from breakscope.capture.scan import Scan
 
 _MODULE_OPTION = "-m"
 
@@ -103,12 +108,30 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         timeout: Annotated[float | None, typer.Option(min=0.1, help="Stop after this many seconds.")] = None,
+        fixes: Annotated[
+            Path | None,
+            typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
+        ] = None,
         output: Annotated[
             Path | None,
             typer.Option(
                 "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
             ),
         ] = None,
+        artifacts: Annotated[
+            bool,
+            typer.Option(
+                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
+            ),
+        ] = False,
+        nproc_per_node: torchrun.NprocPerNode = None,
+        nnodes: torchrun.Nnodes = None,
+        node_rank: torchrun.NodeRank = None,
+        rdzv_id: torchrun.RdzvId = None,
+        rdzv_backend: torchrun.RdzvBackend = None,
+        rdzv_endpoint: torchrun.RdzvEndpoint = None,
+        max_restarts: torchrun.MaxRestarts = None,
+        torchrun_options: torchrun.Others = None,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
@@ -117,20 +140,32 @@ def add(app: typer.Typer) -> None:
 
         The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
         """
-        from breakscope.capture import scan as engine
-        from breakscope.capture.settings import Settings
-        from breakscope.child.program import program
-
-        words: list[str] = ctx.meta["breakscope.program"]
-        module = words[:1] == [_MODULE_OPTION]
-        words = words[1:] if module else words
-        if not words:
-            raise UsageError("name a module after -m" if module else "name a script to scan")
-        if mode is not None and backend is not Backend.INDUCTOR:
-            raise UsageError("--mode needs --backend inductor")
-        settings = Settings(compile_, backend.value, mode, dynamic.value, keep_fullgraph, steps, cost=cost)
-        what = program(words[0], words[1:], module=module)
-        result = engine.scan(what, settings, output=output, timeout_s=timeout, live=not quiet)
+        launcher = torchrun.options(
+            nproc_per_node,
+            nnodes=nnodes,
+            node_rank=node_rank,
+            rdzv_id=rdzv_id,
+            rdzv_backend=rdzv_backend,
+            rdzv_endpoint=rdzv_endpoint,
+            max_restarts=max_restarts,
+            others=torchrun_options,
+        )
+        result = run(
+            ctx.meta["breakscope.program"],
+            compile_=compile_,
+            backend=backend,
+            mode=mode,
+            dynamic=dynamic,
+            keep_fullgraph=keep_fullgraph,
+            cost=cost,
+            steps=steps,
+            timeout=timeout,
+            output=output,
+            fixes=fixes,
+            live=not quiet,
+            artifacts=artifacts,
+            launcher=launcher,
+        )
         if not quiet:
             show(result, limit=limit, everything=all_)
         if result.problem is not None:
@@ -139,7 +174,69 @@ def add(app: typer.Typer) -> None:
         return result.exit_code
 
 
-def show(result: Any, *, limit: int, everything: bool) -> None:
+def fixes_folder(folder: Path | None) -> str | None:
+    """The folder of ``--fixes``, absolute. Raises UsageError where there are no fixes."""
+    from breakscope import overlay
+
+    if folder is None:
+        return None
+    try:
+        overlay.check(folder)
+    except OSError as error:
+        raise UsageError(
+            f"there are no fixes in {folder}: {error.strerror}; breakscope fix writes them"
+        ) from None
+    except ValueError as error:
+        raise UsageError(f"cannot read the fixes in {folder}: {error}") from None
+    return str(folder.resolve())
+
+
+def run(
+    words: list[str],
+    *,
+    compile_: str,
+    backend: str,
+    mode: str | None,
+    dynamic: str,
+    keep_fullgraph: bool,
+    cost: bool,
+    steps: int | None,
+    timeout: float | None,
+    output: Path | None,
+    live: bool,
+    artifacts: bool = False,
+    launcher: Any = None,
+    fixes: Path | None = None,
+) -> Scan:
+    """Scan what stands on the command line after our options, here and for ``breakscope check``."""
+    from breakscope.capture import scan as engine
+    from breakscope.capture.artifacts import FOLDER
+    from breakscope.capture.settings import Settings
+    from breakscope.child.program import program
+
+    module = words[:1] == [_MODULE_OPTION]
+    words = words[1:] if module else words
+    if not words:
+        raise UsageError("name a module after -m" if module else "name a script to scan")
+    if mode is not None and backend != Backend.INDUCTOR:
+        raise UsageError("--mode needs --backend inductor")
+    settings = Settings(
+        compile_,
+        str(backend),
+        mode,
+        Dynamic(dynamic).value,
+        keep_fullgraph,
+        steps,
+        cost=cost,
+        fixes=fixes_folder(fixes),
+    )
+    if artifacts:
+        settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))
+    what = program(words[0], words[1:], module=module)
+    return engine.scan(what, settings, output=output, timeout_s=timeout, live=live, torchrun=launcher)
+
+
+def show(result: Scan, *, limit: int, everything: bool) -> None:
     """Print a finished scan."""
     from breakscope.cli import output
 

@@ -14,6 +14,7 @@ from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
 from breakscope.diagnose.signatures import signatures
 from breakscope.model import (
+    Artifact,
     Compiled,
     Counts,
     Device,
@@ -72,7 +73,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     )
     return Report(
         tool=Tool("breakscope", __version__),
-        run=_run(found, outcome),
+        run=_run(found, outcome, regions),
         totals=_totals(found, made, regions),
         reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
         findings=tuple(sorted(made, key=worst_first)),
@@ -81,7 +82,14 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         compiles=compiles,
         timing=priced.timing,
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
+        artifacts=_artifacts(found),
     )
+
+
+def _artifacts(found: Collected) -> tuple[Artifact, ...]:
+    """What was kept of each compile; what a restarted compile produced again is listed once."""
+    kept = (Artifact(e["cid"] or "?", e["what"], e["digest"], e["size"]) for e in found.artifacts)
+    return tuple(dict.fromkeys(kept))
 
 
 def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
@@ -120,6 +128,14 @@ def worst_first(finding: Finding) -> tuple[Any, ...]:
     )
 
 
+def is_site(finding: Finding) -> bool:
+    """Whether a finding counts among the sites: a place where execution leaves compiled code."""
+    if finding.kind == "graph_break" or finding.code == "BS301":
+        return True
+    gave_up = finding.code in ("BS302", "BS306")
+    return gave_up and (finding.counts.crossings is not None or bool(finding.skipped))
+
+
 def _regions(
     found: Collected,
     places: Places,
@@ -128,6 +144,10 @@ def _regions(
     region_ms: Mapping[int, float],
 ) -> tuple[Region, ...]:
     regions = []
+    buckets: dict[str | None, list[int | None]] = {}
+    for event in found.regions:
+        if event.split is not None:
+            buckets.setdefault(event.compile_id, []).append(event.slot)
     for event in found.regions:
         name = "<unknown>"
         if event.frame is not None:
@@ -136,12 +156,27 @@ def _regions(
                 places.definition(frame.file, frame.line, frame.name, frame.qualname).function or frame.name
             )
         # distinct() keeps the order: the site findings come first, in the order of the sites.
-        ended_by = None
-        if event.breaks and event.site in by_slot:
+        ended_by = split = None
+        together = buckets.get(event.compile_id, []) if event.split is not None else []
+        if together:
+            split = f"DDP bucket {together.index(event.slot) + 1} of {len(together)}"
+        if event.breaks and event.site in by_slot and event.slot in (together[-1:] or [event.slot]):
             ended_by = made[by_slot[event.site]].fingerprint
-        calls, ms = found.count(event.slot), region_ms.get(event.slot)
+        calls = found.count(event.slot)
+        ms = None if event.slot is None else region_ms.get(event.slot)
         whole = None if calls is None or ms is None else round(ms * calls, 6)
-        regions.append(Region(event.compile_id or "?", name, event.ops, calls, whole, ended_by))
+        regions.append(
+            Region(
+                compile_id=event.compile_id or "?",
+                function=name,
+                ops=event.ops,
+                calls=calls,
+                ms=whole,
+                ended_by=ended_by,
+                split=split,
+                collectives=event.collectives,
+            )
+        )
     return tuple(regions)
 
 
@@ -149,6 +184,7 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
     """Compiles that failed with an error and no graph break of their own (fullgraph=True, a crash)."""
     explained = {b.compile_id for b in found.breaks}
     fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
+    paths = {event["cid"]: records.parse_error_frames(event["payload"]) for event in found.errors}
     made: list[Finding] = []
     lost: list[Unattributed] = []
     for event in found.metrics:
@@ -157,7 +193,7 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(event, places, fullgraph=fullgraph)
+        finding = _failure(event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -166,10 +202,25 @@ def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Una
     return made, lost
 
 
-def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None:
+def _failure(
+    event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
+) -> Finding | None:
+    """The finding of a compile that failed.
+
+    Args:
+        path: how one got there, from the error's text; empty where that does not say.
+    """
     metrics = event["metrics"]
-    file = metrics.get("fail_user_frame_filename") or metrics.get("co_filename")
-    line = metrics.get("fail_user_frame_lineno") or metrics.get("co_firstlineno")
+    file = metrics.get("fail_user_frame_filename")
+    line = metrics.get("fail_user_frame_lineno")
+    if file is not None and records.is_polyfill(file):
+        file = None
+    if path and (file is None or (path[-1].file, path[-1].line) == (file, line)):
+        file, line = path[-1].file, path[-1].line
+    else:
+        path = ()  # where there is one, it leads to the call of what failed
+    if file is None or line is None:
+        file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
     if file is None or line is None:
         return None
     said_no = metrics["fail_type"] in ("Unsupported", "UserError")
@@ -177,8 +228,10 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")
-    location = places.location(records.RawFrame(file, line, name, None), None)
-    step = event.get("step", 0)
+    frame = path[-1] if path else records.RawFrame(file, line, name, None)
+    location = places.location(frame, None)
+    stack = places.stack(path)
+    step = event.get("step")
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,
@@ -189,22 +242,24 @@ def _failure(event: Event, places: Places, *, fullgraph: bool) -> Finding | None
         explanation=reason.explanation or catalog.entry(code).why,
         hints=reason.hints,
         location=location,
-        stack=(),
+        stack=stack,
         counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),
+        called_from=places.caller(location, stack),
         first_step=step,
         last_step=step,
     )
 
 
 def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]) -> Totals:
-    breaks = [f for f in made if f.kind == "graph_break" or f.code in ("BS301", "BS302", "BS306")]
-    breaks = [f for f in breaks if f.counts.crossings is not None or f.kind == "graph_break" or f.skipped]
+    breaks = [f for f in made if is_site(f)]
     crossings = [f.counts.crossings for f in breaks]
     skipped = {(s.frame.file, s.frame.name, s.frame.qualname) for s in found.skips}
     return Totals(
         sites=len(breaks),
         occurrences=sum(f.counts.occurrences for f in breaks),
-        crossings=None if None in crossings else sum(c for c in crossings if c is not None),
+        crossings=None
+        if None in crossings or found.slots is None
+        else sum(c for c in crossings if c is not None),
         recompiles=sum(not recompile.refused for recompile in found.recompiles),
         skips=len(skipped),
         regions=len(regions),
@@ -222,8 +277,8 @@ def _dynamo(found: Collected) -> dict[str, int]:
     }
 
 
-def _run(found: Collected, outcome: Outcome) -> Run:
-    notes = [*outcome.notes, *_lifted(found), *found.notes]
+def _run(found: Collected, outcome: Outcome, regions: Sequence[Region]) -> Run:
+    notes = [*outcome.notes, *_lifted(found), *found.notes, *_splits(regions)]
     if outcome.backend in ("eager", "aot_eager") and found.regions:
         notes.append(_BLIND.format(backend=outcome.backend))
     device = found.devices[-1] if found.devices else None
@@ -247,6 +302,17 @@ def _run(found: Collected, outcome: Outcome) -> Run:
         targets=tuple(dict.fromkeys(targets)),
         notes=tuple(notes),
     )
+
+
+def _splits(regions: Sequence[Region]) -> list[str]:
+    names = dict.fromkeys(region.function for region in regions if region.split is not None)
+    if not names:
+        return []
+    text = (
+        f"DDP splits the graphs of {', '.join(names)} at its buckets, so that gradients reduce early: "
+        "these are no breaks (torch._dynamo.config.optimize_ddp = False turns it off)"
+    )
+    return [text]
 
 
 def _lifted(found: Collected) -> list[str]:

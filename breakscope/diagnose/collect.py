@@ -23,6 +23,7 @@ _KEPT = {
     "cudagraphs": "cudagraphs",
     "fallback": "fallbacks",
     "signature": "signatures",
+    "artifact": "artifacts",
 }
 
 SLOT_STEPS = 0
@@ -74,7 +75,7 @@ class Break:
     inlined: int | None
     site: int | None
     counting: int | None
-    step: int
+    step: int | None
     skips: bool
 
 
@@ -90,7 +91,7 @@ class Recompile:
     compile_id: str | None
     frame: FrameRef | None
     values: dict[str, str]
-    step: int
+    step: int | None
     refused: bool = False
 
 
@@ -104,25 +105,33 @@ class Skip:
     """
 
     frame: FrameRef
-    slot: int
+    slot: int | None
     site: int | None
     limit: bool
     why: str | None
-    step: int
+    step: int | None
     counting: int | None = None
     depth: int | None = None
+    compile_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RegionEvent:
-    """A compiled graph. ``slot`` counts its runs."""
+    """A compiled graph. ``slot`` counts its runs.
+
+    Attributes:
+        split: "ddp" for one of several into which DDP splits a frame's graph, one for each bucket.
+        collectives: collective operations in it, in order; None in an imported trace.
+    """
 
     compile_id: str | None
-    slot: int
+    slot: int | None
     ops: int
     breaks: bool
     site: int | None
     frame: FrameRef | None
+    split: str | None = None
+    collectives: tuple[str, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -151,6 +160,7 @@ class Collected:
     sampling: bool = True
     cudagraphs: list[Event] = field(default_factory=list)
     fallbacks: list[Event] = field(default_factory=list)
+    artifacts: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -176,6 +186,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     given_up = {(skip.site, skip.frame) for skip in found.skips if not skip.limit}
     found.breaks = [replace(b, skips=b.skips or (b.site, b.frame) in given_up) for b in found.breaks]
     refused = {e["cid"] for e in found.metrics if is_limit(e["metrics"])}
+    refused |= {skip.compile_id for skip in found.skips if skip.limit and skip.compile_id}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
 
@@ -196,7 +207,7 @@ def _take_times(found: Collected, event: Event) -> None:
 
 
 def _take(found: Collected, event: Event) -> None:
-    step = event.get("step" if found.by_optimizer else "call", 0)
+    step = event.get("step" if found.by_optimizer else "call")  # a trace knows of no steps
     kind = event["t"]
     frame = FrameRef.read(event.get("frame"))
     if kind == "graph_break":
@@ -229,11 +240,22 @@ def _take(found: Collected, event: Event) -> None:
                 step,
                 event["counting"],
                 event["depth"],
+                event.get("cid"),
             )
         )
     elif kind == "region":
+        known = event.get("collectives")
         found.regions.append(
-            RegionEvent(event["cid"], event["slot"], event["ops"], event["breaks"], event["site"], frame)
+            RegionEvent(
+                event["cid"],
+                event["slot"],
+                event["ops"],
+                event["breaks"],
+                event["site"],
+                frame,
+                event.get("split"),
+                None if known is None else tuple(known),
+            )
         )
     elif kind == "note":
         if event["text"] not in found.notes:

@@ -174,7 +174,10 @@ def _crossings(
 def _ended_early(report: Report, reference: Report) -> bool:
     """Whether a run ended badly, and not as the reference did: a script may always exit with 1."""
     run, like = report.run, reference.run
-    return run.status != "ok" and (run.status, run.exit_code) != (like.status, like.exit_code)
+    return run.status not in ("ok", "unknown") and (run.status, run.exit_code) != (
+        like.status,
+        like.exit_code,
+    )
 
 
 def _may_be_unseen(finding: Finding, old: Report, new: Report) -> bool:

@@ -46,7 +46,7 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     why_not = _why_not(found)
     if why_not is not None:
         return _nothing(why_not)
-    regions = {region.slot: region for region in found.regions}
+    regions = {region.slot: region for region in found.regions if region.slot is not None}
     owners = _owners(found, sites)
     sampled = [take_apart(event, regions, owners) for event in found.samples]
     _device_steps(found.samples, sampled)

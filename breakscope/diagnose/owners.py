@@ -6,10 +6,13 @@ import os
 import re
 import sysconfig
 from functools import cache
+from pathlib import Path
 
 from breakscope.model import Owner
 
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<rest>.*)$")
+# The standard library of another Python, in a trace of another machine.
+_STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
 _TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
 
 
@@ -28,7 +31,7 @@ def owner_of(file: str, roots: tuple[str, ...]) -> Owner:
     """
     if _TORCH.search(file):
         return "torch"
-    if _INSTALLED.search(file) or file.startswith(_standard_library()):
+    if _INSTALLED.search(file) or _STDLIB.search(file) or file.startswith(_standard_library()):
         return "library"
     if file.startswith("<"):
         return "project"
@@ -46,3 +49,24 @@ def display_path(file: str, roots: tuple[str, ...]) -> str:
         if full.startswith(prefix):
             return full[len(prefix) :].replace("\\", "/")
     return file.replace("\\", "/")
+
+
+def stable_path(file: str, roots: tuple[str, ...]) -> str:
+    """A path that is the same wherever a script is started from: relative to the repository of the file.
+
+    Without a repository it is that of :func:`display_path`, which depends on the folder of the run.
+    """
+    if file.startswith(("<", *_standard_library())) or _INSTALLED.search(file):
+        return display_path(file, roots)
+    full = os.path.abspath(file)
+    repository = repository_of(os.path.dirname(full))
+    return display_path(full, (repository,) if repository else roots)
+
+
+@cache
+def repository_of(folder: str) -> str | None:
+    """The innermost folder from here upwards that holds a ``.git``; None where there is none."""
+    if Path(folder, ".git").exists():
+        return folder
+    parent = os.path.dirname(folder)
+    return None if parent == folder else repository_of(parent)

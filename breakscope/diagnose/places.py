@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from breakscope.diagnose.owners import display_path, owner_of
+from breakscope.diagnose.owners import owner_of, stable_path
 from breakscope.diagnose.records import RawFrame
-from breakscope.diagnose.sources import Sources
+from breakscope.diagnose.sources import Sources, without_comment
 from breakscope.model import Finding, Frame, Location
 
 # How a call reaches a user's forward(): never what a user looks for in a call path.
@@ -36,6 +36,8 @@ class Places:
         self, frame: RawFrame, position: tuple[int, int, int, int] | None, qualname: str | None = None
     ) -> Location:
         """Where a frame is, to the column where that is known."""
+        if position is None and frame.carets is not None and frame.source:
+            position = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
         if position is not None:
             position = self.sources.narrow(frame.file, position)
         line = position[0] if position else frame.line
@@ -90,15 +92,19 @@ class Places:
             return None
         return next((frame for frame in reversed(stack) if frame.owner == "project"), None)
 
-    def fingerprint(self, code: str, location: Location, about: str = "") -> str:
+    def fingerprint(
+        self, code: str, location: Location, about: str = "", *, of_function: bool = False
+    ) -> str:
         """A stable name: no line number, no count, the same on every machine.
 
         Args:
             about: what tells apart findings with the same code and place, such as a guard's source.
+            of_function: whether the location is where a function begins, for findings that are about all of
+                it. Its name says enough then: another parameter must not make them new.
         """
-        path = display_path(location.file, self._roots)
-        source = " ".join((location.source or "").split())
-        parts = "\n".join((code, path, location.function or "", source, about))
+        path = stable_path(location.file, self._roots)
+        source = "" if of_function else without_comment(location.source or "")
+        parts = "\n".join((code, path, location.function or "", " ".join(source.split()), about))
         return hashlib.sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]
 
 

@@ -67,10 +67,12 @@ def _finding(cause: Cause, places: Places) -> Finding:
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
     raw = (RawFrame(f.file, f.line, f.function, f.source) for f in cause.failure.user_stack)
     stack = places.stack(raw)
-    # A value that entered a resumed function is named by its line, which a fingerprint must not have.
-    about = re.sub(r"\bline \d+", "line", f"{cause.guard.source} {cause.guard.dimension}")
+    # A value that entered a resumed function is named by its line and its place on the interpreter's stack,
+    # which change with the file and with Python.
+    about = re.sub(r"\b(line|stack) \d+", r"\1", f"{cause.guard.source} {cause.guard.dimension}")
+    steps = [r.step for r in cause.recompiles if r.step is not None]
     return Finding(
-        fingerprint=places.fingerprint(code, location, about),
+        fingerprint=places.fingerprint(code, location, about, of_function=True),
         code=code,
         kind="recompile",
         gb_id=None,
@@ -87,8 +89,8 @@ def _finding(cause: Cause, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         guard=cause.guard,
-        first_step=min(r.step for r in cause.recompiles),
-        last_step=max(r.step for r in cause.recompiles),
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
     )
 
 
@@ -111,7 +113,7 @@ def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[
         if before is not None and before.counts.crossings is not None:
             calls = (calls or 0) + before.counts.crossings
         made[frame.file, frame.name] = Finding(
-            fingerprint=places.fingerprint("BS303", location),
+            fingerprint=places.fingerprint("BS303", location, of_function=True),
             code="BS303",
             kind="skip",
             gb_id=None,

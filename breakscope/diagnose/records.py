@@ -13,7 +13,8 @@ The reason itself is a chain of blocks when handling one break met another (a br
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.+)$')
 _CARETS = re.compile(r"^ {4,}[~^ ]*[~^][~^ ]*$")
@@ -25,22 +26,32 @@ _WONT_CONVERT = re.compile(r"^WON'T CONVERT (?P<name>.+?) (?P<file>\S.*) line (?
 _EXCEPTION = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Limit\w*|Hit)): (?P<text>.*)", re.MULTILINE
 )
+_REASON_LABEL = re.compile(r"\n(?:Graph Break )?Reason: ")  # the short one up to torch 2.6
 _PREFIXES = (
     re.compile(r"^Encountered graph break (?:when|that we cannot)[^\n]*\n+"),
     re.compile(r"^Failed to handle graph break gracefully\.[^\n]*\n+"),
     re.compile(r"^Graph Break Reason: "),
+    re.compile(r"^Unsupported: "),
 )
+_FALLBACK = re.compile(r"^\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(", re.MULTILINE)
 GRACELESS = "Failed to handle graph break gracefully"
 
 
 @dataclass(frozen=True, slots=True)
 class RawFrame:
-    """A frame as Dynamo printed it; the name of a resume function is already that of its function."""
+    """A frame as Dynamo printed it; the name of a resume function is already that of its function.
+
+    Attributes:
+        carets: the first character that ``^`` underlines and the one after the last, counted from 0 in
+            ``source``; all of it where Python left them out because they would underline the whole line.
+            None where the version of torch prints none.
+    """
 
     file: str
     line: int
     name: str
     source: str | None
+    carets: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +93,14 @@ class BreakRecord:
         return self.frames[-1] if self.frames else None
 
 
+@lru_cache(maxsize=512)  # a break is reported again in every recompile, in the same words
 def parse_break(payload: str) -> BreakRecord:
     """Parse one record. Never raises: what cannot be read leaves ``frames`` or ``reasons`` empty."""
     if payload.startswith("WON'T CONVERT"):
         return _parse_failure(payload)
     if payload.startswith("Graph break in user code"):
         head, _, tail = payload.partition("\nUser code traceback:\n")
-        reason = head.partition("\nGraph Break Reason: ")[2]
+        reason = [*_REASON_LABEL.split(head, maxsplit=1), ""][1]
         reason = reason.partition("\nStack variable source attribution:\n")[0]
         frames = parse_frames(_until_python_traceback(tail))
         return BreakRecord(frames, parse_reasons(reason), GRACELESS in reason, False, payload)
@@ -141,14 +153,33 @@ def parse_frames(text: str) -> tuple[RawFrame, ...]:
             continue
         following = lines[index + 1] if index + 1 < len(lines) else ""
         source = following.strip() if following.startswith("    ") and not _CARETS.match(following) else None
-        frame = RawFrame(match["file"], int(match["line"]), unresumed(match["name"]), source or None)
+        below = lines[index + 2] if source and index + 2 < len(lines) else ""
+        frame = RawFrame(
+            match["file"], int(match["line"]), unresumed(match["name"]), source or None, _underlined(below)
+        )
         resumed = _RESUME.match(match["name"]) is not None
         if resumed and frames and (frames[-1].file, frames[-1].name) == (frame.file, frame.name):
             frames.pop()  # the resumed half of the function that is already on the path
         frames.append(frame)
-    while frames and is_polyfill(frames[-1].file):
-        frames.pop()
-    return tuple(frame for frame in frames if not is_polyfill(frame.file))
+    kept = [frame for frame in frames if not is_polyfill(frame.file)]
+    if any(frame.carets for frame in kept):
+        kept = [
+            replace(frame, carets=(0, len(frame.source))) if frame.source and not frame.carets else frame
+            for frame in kept
+        ]
+    return tuple(kept)
+
+
+def _underlined(line: str) -> tuple[int, int] | None:
+    """Where a line of carets begins and ends, without the four blanks of a traceback."""
+    if not _CARETS.match(line):
+        return None
+    return len(line) - len(line.lstrip()) - 4, len(line.rstrip()) - 4
+
+
+def fallback_ops(code: str) -> list[str]:
+    """The ops that code of Inductor's calls because it has no kernel for them: ``aten.bincount``."""
+    return sorted(set(_FALLBACK.findall(code)))
 
 
 def is_polyfill(file: str) -> bool:
@@ -166,6 +197,13 @@ def unresumed(name: str) -> str:
 def is_resume(name: str) -> bool:
     """Whether a code name is that of a resume function."""
     return _RESUME.match(name) is not None
+
+
+def parse_error_frames(payload: str) -> tuple[RawFrame, ...]:
+    """The user's call path in a ``dynamo_error`` record; empty where it has none."""
+    code = payload.rpartition("\nfrom user code:\n")[2] if "\nfrom user code:\n" in payload else ""
+    # It is indented by one more than a traceback.
+    return parse_frames("\n".join(line.removeprefix(" ") for line in code.split("\n")))
 
 
 def parse_reasons(text: str) -> tuple[Reason, ...]:

@@ -21,7 +21,7 @@ class _Refused:
     reason: str
     location: Location
     compile_id: str | None
-    step: int
+    step: int | None
 
 
 def findings(found: Collected, places: Places) -> list[Finding]:
@@ -41,7 +41,7 @@ def _cudagraphs(found: Collected, places: Places) -> list[_Refused]:
     for event in found.metrics:
         text = event["metrics"].get("cudagraph_skip_reason")
         if text and (event["cid"], _reason(text)) not in heard:
-            said.append((event["cid"], text, FrameRef.read(event.get("frame")), event.get("step", 0)))
+            said.append((event["cid"], text, FrameRef.read(event.get("frame")), event.get("step")))
     made = []
     for cid, text, frame, step in said:
         location = _place(text, frame, places)
@@ -79,6 +79,7 @@ def _place(text: str, frame: FrameRef | None, places: Places) -> Location | None
 def _finding(group: Sequence[_Refused], places: Places) -> Finding:
     first = group[0]
     entry = catalog.entry(first.code)
+    steps = [one.step for one in group if one.step is not None]
     return Finding(
         fingerprint=places.fingerprint(first.code, first.location, first.reason),
         code=first.code,
@@ -94,7 +95,7 @@ def _finding(group: Sequence[_Refused], places: Places) -> Finding:
             len(group), None, tuple(dict.fromkeys(one.compile_id for one in group if one.compile_id))
         ),
         called_from=places.caller(first.location, ()),
-        first_step=min(one.step for one in group),
-        last_step=max(one.step for one in group),
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
         not_measured="what the backend refuses has no gap to measure; breakscope bench compares modes",
     )

@@ -41,6 +41,7 @@ def _signature(event: Event, places: Places, by_optimizer: bool) -> Signature:
         inference=modes["inference"],
         autocast=None if autocast is None else " ".join(autocast).replace("torch.", ""),
         step=event["step" if by_optimizer else "call"],
+        number=event["call"],
     )
 
 

@@ -9,7 +9,7 @@ from breakscope import catalog
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
-from breakscope.model import Counts, Finding, SkippedFrame
+from breakscope.model import Counts, Finding, Frame, SkippedFrame
 
 _Key = tuple[object, ...]
 
@@ -42,7 +42,8 @@ def fold(breaks: Sequence[Break]) -> tuple[list[Site], list[Break]]:
         if frame is None or not item.record.reasons:
             lost.append(item)
             continue
-        key = (frame.file, item.position or frame.line)
+        # A trace has no position, but newer versions of torch underline the expression.
+        key = (frame.file, item.position or (frame.line, frame.carets))
         site = sites.setdefault(key, Site(frame, item.position))
         site.breaks.append(item)
     return _join_unpositioned(sites), lost
@@ -62,7 +63,7 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
         if site.position is None and len(same) == 1:
             # Its slot is not taken along: the positioned one has counted the same crossings.
             same[0].breaks.extend(b for b in site.breaks)
-            same[0].breaks.sort(key=lambda b: b.step)
+            same[0].breaks.sort(key=lambda b: b.step or 0)
         else:
             kept.append(site)
     return kept
@@ -84,6 +85,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     stack = places.stack(record.frames)
     skipped = _skipped(found, site, places)
     kind = "skip" if code.startswith("BS3") else "graph_break"
+    steps = [b.step for b in site.breaks if b.step is not None]
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,
@@ -102,8 +104,8 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         skipped=skipped,
-        first_step=min(b.step for b in site.breaks),
-        last_step=max(b.step for b in site.breaks),
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
     )
 
 
@@ -116,6 +118,9 @@ def site_code(site: Site, places: Places) -> str:
     """The finding's code: what broke, or that a whole frame was given up for it."""
     own = site.own
     cause = own[0].record.reasons[0]
+    wrapper = _distributed_wrapper(places.stack(_most_telling(site).frames))
+    if wrapper is not None:
+        return wrapper
     if all(b.skips for b in own):
         if any(b.record.failed for b in own):
             return "BS306"
@@ -123,6 +128,22 @@ def site_code(site: Site, places: Places) -> str:
         # Dynamo names a loop as the reason, but not a try or a with.
         return "BS301" if said or places.sources.in_block(site.frame.file, site.frame.line) else "BS302"
     return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+
+
+# Wrappers for several ranks, whose own code is not what a user can repair.
+_WRAPPERS = (("/torch/distributed/fsdp/", "BS140"), ("/torch/nn/parallel/distributed.py", "BS141"))
+
+
+def _distributed_wrapper(stack: Sequence[Frame]) -> str | None:
+    """The code for a break inside FSDP2's or DDP's own frames: those that no frame of the user's is in."""
+    for frame in reversed(stack):
+        file = frame.file.replace("\\", "/")
+        for part, code in _WRAPPERS:
+            if part in file:
+                return code
+        if frame.owner == "project":
+            return None
+    return None
 
 
 def title_of(code: str, cause: Reason) -> str:

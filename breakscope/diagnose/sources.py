@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from dataclasses import dataclass
 from functools import cache
 
 # (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
 Position = tuple[int, int, int, int]
+
+
+_STRING_OR_COMMENT = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|\'{3}(?:\\.|[^\\])*?\'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|#.*'''
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,35 @@ class Sources:
         if line is None:
             return byte_offset + 1
         return len(line.encode("utf-8")[:byte_offset].decode("utf-8", errors="replace")) + 1
+
+    def underlined(self, file: str, number: int, text: str, carets: tuple[int, int]) -> Position | None:
+        """The position that carets show under the text of a line; None where it cannot be told.
+
+        Args:
+            text: the line without its indentation; it must be what the file holds now.
+            carets: first character and the one after the last, counted from 0 in ``text``.
+        """
+        line = self.line(file, number)
+        if line is None or line.strip() != text:
+            return None
+        indent = len(line) - len(line.lstrip())
+        first, last = (len(line[: indent + offset].encode()) for offset in carets)
+        if carets[1] < len(text):
+            return number, first, number, last
+        # To the end of the line, or over several lines: what begins here tells which.
+        begin = [
+            node
+            for node in ast.walk(self._tree(file) or ast.Module([], []))
+            if isinstance(node, ast.expr | ast.stmt) and (node.lineno, node.col_offset) == (number, first)
+        ]
+        for node in begin:
+            end = node.end_lineno or number, node.end_col_offset or last
+            if isinstance(node, ast.expr):  # the outermost comes first
+                return number, first, *end
+            part = self.narrow(file, (number, first, *end))
+            if part != (number, first, *end):
+                return part
+        return None
 
     def function(self, file: str, number: int, name: str) -> Span | None:
         """The innermost function called ``name`` that contains a line."""
@@ -152,3 +187,12 @@ class Sources:
 
         visit(tree, "")
         return tuple(spans)
+
+
+def without_comment(line: str) -> str:
+    """A line of source without the comment at its end.
+
+    Not by ``tokenize``: the line may be a part of a statement, on which Pythons differ.
+    """
+    comment = next((found for found in _STRING_OR_COMMENT.finditer(line) if found[0][0] == "#"), None)
+    return line[: comment.start()] if comment else line

@@ -99,15 +99,15 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
     folders = tuple(folder for folder in (root, report.run.cwd) if folder)
     ordered = sorted(report.findings, key=worst_first)
     return {
-        "findings": _table(FINDINGS, (_finding(finding, folders) for finding in ordered)),
-        "regions": _table(
+        "findings": table(FINDINGS, (_finding(finding, folders) for finding in ordered)),
+        "regions": table(
             REGIONS,
             (
                 (one.compile_id, one.function, one.ops, one.calls, one.ms, one.ended_by)
                 for one in report.regions
             ),
         ),
-        "guards": _table(
+        "guards": table(
             GUARDS,
             (
                 (finding.fingerprint, finding.code, finding.location.function, *_guard(guard))
@@ -115,7 +115,7 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
                 for guard in (*((finding.guard,) if finding.guard else ()), *finding.guards)
             ),
         ),
-        "skipped": _table(
+        "skipped": table(
             SKIPPED,
             (
                 (
@@ -194,7 +194,8 @@ def _severity(code: str) -> str | None:
         return None
 
 
-def _table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    """Rows as a table with the given columns (name to dtype), also where there is no row."""
     import pandas as pd
 
     data = [[_storable(value) for value in row] for row in rows]

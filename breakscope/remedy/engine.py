@@ -52,8 +52,7 @@ def remedies(
         about = subject(finding, report, what.path)
         proposals = propose(about, files)
         tried: list[_Tried] = []
-        # An older report does not know the calls; the run below does.
-        if any(isinstance(one, Candidate) for one in proposals) or not report.signatures:
+        if any(isinstance(one, Candidate) for one in proposals) or not _current(about, files):
             if prover is None:
                 prover = Prover(what, settings, folder, timeout_s, files, progress)
             # From here on what the script is now counts, not what it was when it was scanned.
@@ -68,6 +67,15 @@ def remedies(
             tried = _try_all(about, proposals, prover)
         found[finding.fingerprint] = _suggestion(about, proposals, tried, files)
     return found
+
+
+def _current(about: Subject, files: Files) -> bool:
+    """Whether the report knows the calls, and they stand where they stood when it was made."""
+    for one in about.signatures:
+        file = files.open(one.call.file) if one.call is not None else None
+        if file is not None and one.call is not None and file.line(one.call.line) != one.call.source:
+            return False
+    return bool(about.signatures)
 
 
 def _gone(prover: Prover) -> Suggestion:

@@ -42,7 +42,7 @@ def shares_code(subject: Subject) -> bool:
     """
     guards = subject.finding.guards
     of_self = all(guard.source is not None and guard.source.partition(".")[0] == "self" for guard in guards)
-    calls = Counter(one.step for one in subject.signatures)
+    calls = Counter(one.number for one in subject.signatures)
     return bool(guards) and of_self and max(calls.values(), default=0) > 1
 
 

@@ -40,14 +40,12 @@ class Verdict:
         proved: whether it did what it must, and nothing else.
         helped: whether the outputs stayed and recompiles became fewer, but not as few as they must.
         why: how it was proved, or what stands against it, as a sentence without its full stop.
-        after: the trial; None where it could not be compared.
     """
 
     proved: bool
     helped: bool
     why: str
     evidence: dict[str, Any]
-    after: Trial | None
 
 
 class Prover:
@@ -69,7 +67,7 @@ class Prover:
         progress: Callable[[str], None],
     ) -> None:
         self._what = what
-        self._settings = settings
+        self._settings = replace(settings, cost=False)  # counted, not timed
         self._folder = folder
         self._timeout_s = timeout_s
         self._files = files
@@ -86,7 +84,7 @@ class Prover:
             finding: of the run ``before``.
         """
         if candidate.forbids and (self.before.outputs / candidate.forbids).exists():
-            return Verdict(False, False, _FORBIDDEN[candidate.forbids], {}, None)
+            return Verdict(False, False, _FORBIDDEN[candidate.forbids], {})
         key = hashlib.sha256(repr((candidate.edits, candidate.settings)).encode()).hexdigest()[:16]
         if key not in self._trials:
             self._progress(f"{finding.code} {finding.location.function}: {candidate.summary}")
@@ -100,7 +98,10 @@ class Prover:
         if edits := tuple(edits):
             write_overlay(edits, self._files, folder)
             settings = replace(settings, fixes=str(folder))
-        return trial(self._what, settings, folder, self._timeout_s)
+        ran = trial(self._what, settings, folder, self._timeout_s)
+        if ran.ended.status == "interrupted":
+            raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
+        return ran
 
     def _judge(self, after: Trial, candidate: Candidate, finding: Finding) -> Verdict:
         before = self.before
@@ -108,7 +109,7 @@ class Prover:
         evidence: dict[str, Any] = {"recompiles_before": old.recompiles, "recompiles_after": new.recompiles}
         if (after.ended.status, after.ended.exit_code) != (before.ended.status, before.ended.exit_code):
             why = f"with it the script ends otherwise: {_ending(after)}"
-            return Verdict(False, False, why, evidence, None)
+            return Verdict(False, False, why, evidence)
         outputs = compare(before, after)
         printed = _printed(before)
         alike = printed == _printed(after)
@@ -122,15 +123,15 @@ class Prover:
         }
         if not outputs.calls:
             why = "no outermost call of a compiled function could be compared"
-            return Verdict(False, False, why, evidence, after)
+            return Verdict(False, False, why, evidence)
         if not outputs.within(TOLERANCE):
-            return Verdict(False, False, self._difference(outputs), evidence, after)
+            return Verdict(False, False, self._difference(outputs), evidence)
         if not alike and _printed(self._again()) == printed:
             why = f"with it the script prints something else: {_first_difference(before, after)}"
-            return Verdict(False, False, why, evidence, after)
+            return Verdict(False, False, why, evidence)
         if not outputs.tensors and not (alike and printed):
             why = "the compiled calls return no tensors and the script prints nothing that could be compared"
-            return Verdict(False, False, why, evidence, after)
+            return Verdict(False, False, why, evidence)
         return self._counted(after, candidate, finding, evidence, _equal(outputs, alike))
 
     def _counted(
@@ -144,15 +145,15 @@ class Prover:
         there = any(f.fingerprint == finding.fingerprint for f in after.report.findings)
         worse = [f for f in fresh if f.kind != "recompile"]
         if (new.crossings or 0) > (old.crossings or 0) or new.skips > old.skips:
-            return Verdict(False, False, "with it compiled code is left more often", evidence, after)
+            return Verdict(False, False, "with it compiled code is left more often", evidence)
         fewest = old.recompiles - finding.counts.occurrences
         if not there and not worse and (candidate.ends == "limit" or new.recompiles <= fewest):
             why = f"{old.recompiles} -> {new.recompiles} recompiles, {equal}"
-            return Verdict(True, True, why, evidence, after)
+            return Verdict(True, True, why, evidence)
         why = f"{new.recompiles} of {old.recompiles} recompiles are left"
         if fresh and not there:
             why = f"in its place comes: {fresh[0].title}"
-        return Verdict(False, new.recompiles < old.recompiles and not worse, why, evidence, after)
+        return Verdict(False, new.recompiles < old.recompiles and not worse, why, evidence)
 
     def _again(self) -> Trial:
         """The script as it is, a second time: what differs there is not a remedy's doing."""
@@ -173,6 +174,8 @@ class Prover:
 def _equal(outputs: Comparison, alike: bool) -> str:
     equal = "bitwise equal" if outputs.bitwise else f"equal within {outputs.max_rel:.0e}"
     calls = f"{outputs.calls} call" + ("s" if outputs.calls != 1 else "")
+    if not outputs.tensors:
+        return f"no tensors returned by {calls}, the same output printed"
     return f"{equal} in {calls}{', the same output printed' if alike else ''}"
 
 

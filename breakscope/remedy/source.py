@@ -47,6 +47,14 @@ class File:
         text = self.text[start : self._starts[line]]
         return start + len(text.encode()[:column].decode(errors="ignore"))
 
+    def line(self, number: int) -> str | None:
+        """The text of a line, without its indentation; None if there is no such line."""
+        return (
+            self.text[self._starts[number - 1] : self._starts[number]].strip()
+            if number < len(self._starts)
+            else None
+        )
+
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         """First character of a node, and the one after its last."""
         assert node.end_lineno is not None

@@ -100,6 +100,12 @@ def _parquet(report: Report, options: Options) -> bytes:
     return parquet.render(report, root=options.root)
 
 
+def _perfetto(report: Report, _: Options) -> str:
+    from breakscope.render import perfetto
+
+    return perfetto.render(report)
+
+
 FORMATS: dict[str, Format] = {
     "terminal": _terminal,
     "json": _json,
@@ -110,4 +116,5 @@ FORMATS: dict[str, Format] = {
     "csv": _csv,
     "parquet": _parquet,
     "warmup": _warmup,
+    "perfetto": _perfetto,
 }

@@ -40,6 +40,7 @@ def _about(report: Report) -> dict[str, Any]:
         "tool": encode(report.tool, Tool),
         "run": encode(report.run, Run),
         "totals": encode(report.totals, Totals),
+        "benchmark": report.benchmark,
     }
 
 

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from breakscope import benchmark
 from breakscope.diagnose.compare import Change, Comparison, Difference, Pair
 from breakscope.model import Finding, Report
+from breakscope.render import bench_view
 from breakscope.render.text import NOT_MEASURED, count, harmless, milliseconds, short_path
 from breakscope.render.words import said
 
@@ -92,7 +94,7 @@ def build(comparison: Comparison, *, root: str | None) -> DiffView:
         settings=tuple((one.what, _difference(one)) for one in comparison.settings),
         doubts=tuple(map(harmless, comparison.doubts)),
         verdict=_verdict(sections),
-        totals=_totals(old, new),
+        totals=(*_totals(old, new), *_benchmarks(old, new)),
         sections=tuple(section for section in sections if section.rows),
     )
 
@@ -116,6 +118,26 @@ def _totals(old: Report, new: Report) -> tuple[tuple[str, str, str], ...]:
     names = ("sites", "occurrences", "crossings", "recompiles", "skips", "regions", "ops", "steps")
     rows = [(name, getattr(old.totals, name), getattr(new.totals, name)) for name in names]
     return tuple((name, _number(left), _number(right)) for name, left, right in rows if left != right)
+
+
+def _benchmarks(old: Report, new: Report) -> tuple[tuple[str, str, str], ...]:
+    """Steps of the arms that both were measured in; what differs within the intervals is said to be noise."""
+    before, after = (benchmark.from_dict(report.benchmark) for report in (old, new))
+    if before is None or after is None:
+        return ()
+    now = {arm.name: arm.step for arm in after.arms}
+    rows = []
+    for arm in before.arms:
+        step = now.get(arm.name)
+        if arm.step is not None and step is not None:
+            overlap = step.low <= arm.step.high and arm.step.low <= step.high
+            verdict = "within the noise" if overlap else f"{arm.step.median / step.median:.2f}x as fast"
+            other = "" if before.device == after.device else ", on another device"
+            what = harmless(f"step of {arm.name}")
+            rows.append(
+                (what, bench_view.interval(arm.step), f"{bench_view.interval(step)}, {verdict}{other}")
+            )
+    return tuple(rows)
 
 
 def _number(value: int | None) -> str:

@@ -96,12 +96,13 @@ def _annotation(
 def command(level: str, properties: dict[str, str], message: str) -> str:
     """One workflow command, such as ``::warning file=a.py,line=1::text``."""
     pairs = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{level} {pairs}::{_data(message)}"
+    return f"::{level} {pairs}::{data(message)}"
 
 
-def _data(text: str) -> str:
+def data(text: str) -> str:
+    """Text as the message of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return data(text).replace(":", "%3A").replace(",", "%2C")

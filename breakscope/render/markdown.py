@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from breakscope import benchmark
 from breakscope.diagnose.build import worst_first
 from breakscope.model import Finding, Report, Suggestion
+from breakscope.render import bench_markdown
 from breakscope.render.markup import block, code, plain
 from breakscope.render.text import and_more, count, short_path
 from breakscope.render.words import Said, about_run, clip, is_new, lines, said
@@ -41,7 +43,9 @@ def render(
     """
     findings = sorted(report.findings, key=worst_first)
     words = [said(report, finding, root) for finding in findings]
-    head, tail = _head(report, root), _tail(report, root)
+    measured = benchmark.from_dict(report.benchmark)
+    head = _head(report, root)
+    tail = (bench_markdown.section(measured) if measured else "") + _tail(report, root)
     table = _table_head(known is not None)
     rows = [
         _row(number, finding, said_of, known)
@@ -104,6 +108,10 @@ def _head(report: Report, root: str | None) -> str:
         parts.append(f"> [!WARNING]\n> {plain(clip(view.alarm, _LINE))}")
     parts.append(_flow(view.totals))
     parts.append(_flow(view.header[1:]))
+    if view.ranks:
+        (_, sentence), *lines = _clipped(view.ranks)
+        items = [f"- **{label}**: {plain(text)}" if label else f"  - {plain(text)}" for label, text in lines]
+        parts.append("\n".join([f"**Ranks**: {plain(sentence)}", "", *items]))
     if view.verdict:
         parts.append(f"**{plain(view.verdict[0].upper() + view.verdict[1:])}.**")
     return "\n\n".join(parts) + "\n\n"

@@ -151,7 +151,7 @@ def _invocation(report: Report, root: str | None) -> dict[str, Any]:
     notes = [("note", f"{label}: {text}" if label else text) for label, text in view.notes]
     alarms = [("error", view.alarm)] if view.alarm else []
     invocation: dict[str, Any] = {
-        "executionSuccessful": run.status == "ok" and not report.reconciliation.vacuous,
+        "executionSuccessful": run.status in ("ok", "unknown") and not report.reconciliation.vacuous,
         "toolExecutionNotifications": [
             {"level": level, "message": message(text)} for level, text in (*alarms, *notes)
         ],

@@ -11,8 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from breakscope import benchmark
 from breakscope.model import FindingKind, Report
-from breakscope.render import terminal_view
+from breakscope.render import bench_terminal, terminal_view
 from breakscope.render.excerpt import excerpt
 from breakscope.render.terminal_finding import Detail, Group, Place
 from breakscope.render.terminal_view import View
@@ -51,12 +52,27 @@ def render(
         root: folder to which paths are shown relative, besides that in which the script ran.
         next_steps: (command, what it does) lines for the end.
     """
-    columns = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    layout = _Layout(max(_NARROWEST, min(columns, _WIDEST)))
-    lines = layout.screen(terminal_view.build(report, limit=limit, all=all, root=root), next_steps)
+    view = terminal_view.build(report, limit=limit, all=all, root=root)
+    text = render_view(view, width=width, color=color, next_steps=next_steps)
+    measured = benchmark.from_dict(report.benchmark)
+    if measured is None:
+        return text
+    return text + "\n" + bench_terminal.render(measured, width=_width(width), color=color)
+
+
+def render_view(
+    view: View, *, width: int | None, color: bool, next_steps: Sequence[tuple[str, str]] = ()
+) -> str:
+    """A view that is ready, laid out as :func:`render` does."""
+    lines = _Layout(_width(width)).screen(view, next_steps)
     for line in lines:
         line.rstrip()
     return _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)
+
+
+def _width(asked: int | None) -> int:
+    columns = shutil.get_terminal_size((80, 24)).columns if asked is None else asked
+    return max(_NARROWEST, min(columns, _WIDEST))
 
 
 def _ansi(lines: Iterable[Text]) -> str:
@@ -78,6 +94,7 @@ class _Layout:
     def screen(self, view: View, next_steps: Sequence[tuple[str, str]]) -> list[Text]:
         alarm = self.wrap(Text(view.alarm, "bold red")) if view.alarm else []
         blocks = [alarm + self.flow(view.header), self.flow(view.totals)]
+        blocks.append(self.ranks(view.ranks))
         if view.verdict:
             blocks.append(self.wrap(Text(view.verdict, "green")))
         number_width = len(str(len(view.groups))) + 1
@@ -90,6 +107,16 @@ class _Layout:
         blocks.append(self.next_steps(next_steps))
         spaced = [line for block in blocks if block for line in (Text(), *block)]
         return spaced[1:]
+
+    def ranks(self, lines: Sequence[tuple[str, str]]) -> list[Text]:
+        """In what ranks differ; the first line sums up."""
+        width = max((cell_len(label) for label, _ in lines), default=0) + len(_GAP)
+        made = []
+        for first, (label, text) in _first(lines):
+            style = "bold" if first else "bold red" if label else "dim"
+            prefix = Text.assemble((label.ljust(width), "bold" if first else style))
+            made += self.hang(prefix, Text(text, "" if label and not first else style))
+        return made
 
     def group(self, group: Group, number_width: int) -> list[Text]:
         number = Text(f"{group.number:>{number_width}}{_GAP}", "dim")

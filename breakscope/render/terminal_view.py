@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope.model import Finding, FindingKind, Report, Run
+from breakscope.render import ranks
 from breakscope.render.compiling import compiled, compiled_late
 from breakscope.render.terminal_finding import Group, Maker
 from breakscope.render.text import (
@@ -28,6 +29,7 @@ from breakscope.render.text import (
 _KIND_ORDER: dict[FindingKind, int] = {"skip": 0, "graph_break": 1, "recompile": 2}
 _SHOWN_NAMES = 3
 _SHOWN_ITEMS = 5
+_SHOWN_DIVERGENCES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class View:
         alarm: why the rest must not be taken at face value; stands in the first line.
         verdict: one sentence where there are no findings.
         more: one line about the findings that are not shown.
+        ranks: (label, text) lines on how the ranks of a job differ, before the findings; the first one sums
+            up. Empty for one process.
         notes: (label, text) lines after the findings.
     """
 
@@ -48,6 +52,7 @@ class View:
     groups: tuple[Group, ...]
     more: str | None
     notes: tuple[tuple[str, str], ...]
+    ranks: tuple[tuple[str, str], ...] = ()
 
 
 def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  # noqa: A002 - the flag's name
@@ -63,7 +68,22 @@ def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  
         groups=tuple(maker.group(number, *group) for number, group in enumerate(shown, 1)),
         more=_more(hidden),
         notes=_notes(report, all),
+        ranks=_ranks(report, folders, all),
     )
+
+
+def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002
+    view = ranks.build(report, folders, None if all else _SHOWN_DIVERGENCES)
+    if view is None:
+        return ()
+    lines = [("ranks", view.sentence)]
+    for one in view.lines:
+        lines.append((one.label, f"{one.text} ({one.where})" if one.where else one.text))
+        if one.each:
+            lines.append(("", one.each))
+    if view.left_out:
+        lines.append(("", f"and {view.left_out:,} more … --all shows them"))
+    return (*lines, *(("", text) for text in view.unknown))
 
 
 # ---- what is shown, and in which order ----
@@ -142,7 +162,7 @@ def _alarm(report: Report) -> str | None:
 
 def _ended_badly(run: Run) -> str | None:
     match run.status:
-        case "ok":
+        case "ok" | "unknown":
             return None
         case "script_error":
             return f"FAILED with {_exit(run.exit_code)}"
@@ -166,17 +186,18 @@ def _exit(code: int | None) -> str:
 def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:
     run = report.run
     backend = f"backend {harmless(run.backend)}" + (f", mode {harmless(run.mode)}" if run.mode else "")
-    status = run.status.replace("_", " ")
+    imported = run.status == "unknown"
+    status = "ending not known" if imported else run.status.replace("_", " ")
     if run.status == "ok" and run.exit_code:
         status += f", exit status {run.exit_code}"
     duration = f"{count(report.totals.steps, 'step')}, {seconds(run.duration_s)}"
     return (
-        f"breakscope scan {short_path(run.script, folders)}",
+        f"breakscope {'import' if imported else 'scan'} {short_path(run.script, folders)}",
         f"torch {harmless(run.torch)}" if run.torch else "torch version not known",
         _device(run),
         backend,
         *([count(run.world_size, "rank")] if run.world_size > 1 else []),
-        f"compiled: {_compiled(run)}",
+        *([f"compiled: {_compiled(run)}"] if run.compiled or not imported else []),
         status,
         duration,
     )
@@ -242,7 +263,7 @@ def _verdict(report: Report) -> str | None:
     if report.findings or report.reconciliation.vacuous:
         return None
     found = "no graph break, no recompile, no skipped frame"
-    return f"{found} found" if report.run.status == "ok" else f"{found} up to then"
+    return f"{found} found" if report.run.status in ("ok", "unknown") else f"{found} up to then"
 
 
 def _notes(report: Report, all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002 - the flag's name

@@ -9,14 +9,17 @@ from breakscope.rewrite.conditions import Condition, split
 from breakscope.rewrite.layout import Layout, indented
 from breakscope.rewrite.returns import Returns
 from breakscope.rewrite.rule import Rewrite, Site
+from breakscope.rewrite.state import render_stores
 from breakscope.rewrite.values import Unsafe, Value
-from breakscope.rewrite.where import Branches, finish
+from breakscope.rewrite.where import Branches, finish, scalar_choice
 
 
 def outermost_first(site: Site) -> list[ast.If]:
     """The ``if`` statements whose condition holds the site, or whose branch does and is a tensor's too."""
     found: list[ast.If] = []
     node: ast.AST = site.node
+    if isinstance(node, ast.If):  # Dynamo names the whole statement where the test begins with `not`
+        node = node.test
     in_test = False
     while node is not site.function:
         parent = site.parents[node]
@@ -55,6 +58,7 @@ class _Attempt:
     """One rendering, with the condition under a name of its own or inside the only ``torch.where``."""
 
     def __init__(self, site: Site, top: ast.If, column: int, *, name: bool) -> None:
+        self.top = top
         self.branches = Branches(site, top)
         self.condition = split(site, self.branches.evaluate, top.test)
         if self.condition.static:
@@ -66,14 +70,23 @@ class _Attempt:
             return
         mask = self.branches.layout.unique("condition") if name else self.condition.text
         self.lines = [f"{mask} = {self.condition.text}"] if name else []
+        stores = render_stores(self.branches, top, mask, column) if not self.condition.static else None
+        if stores is not None:
+            self.lines += stores
+            self.uses = self._count(mask) if name else 0
+            return
         self.lines += self.branches.render(top.body, mask, column)
         if top.orelse and not self.condition.static:
             other = f"~{mask}" if name or self.condition.atom else f"~({mask})"
             self.lines += else_comments(self.branches, top)
-            self.lines += self.branches.render(top.orelse, other, column, first=False)
+            self.lines += self.branches.render(top.orelse, other, column)
         elif top.orelse:
             raise Unsafe("Python decides a part of the condition, and there is an `else`")
-        self.uses = len(re.findall(rf"\b{mask}\b", "\n".join(self.lines[1:]))) if name else 0
+        self.uses = self._count(mask) if name else 0
+
+    def _count(self, mask: str) -> int:
+        """How often the condition is used, by its name."""
+        return len(re.findall(rf"\b{mask}\b", "\n".join(self.lines[1:])))
 
     def _chain(self, top: ast.If, condition: Condition, column: int) -> list[str] | None:
         """``if``/``elif``/``else`` that each assign one name, as one expression."""
@@ -96,6 +109,7 @@ class _Attempt:
             below = node.orelse[0]
             inner = split(branches.site, branches.evaluate, below.test, ran=False)
             text, other, more = self._value(below, inner, name, indent + branches.layout.unit)
+            more = [*branches.layout.comments(node.orelse, 0), *more]
         elif node.orelse:
             one, more = _single(branches, node.orelse)
             other = branches.evaluate(one)
@@ -105,10 +119,14 @@ class _Attempt:
             if current is None:
                 raise Unsafe(f"`{name}` may have no value here")
             text, other, more = name, current, []
-        value = branches.choose(then_value, other, name)
+        if then_value.kind == other.kind == "scalar":
+            value = scalar_choice(branches.site, self.top, name, then_value, other)
+        else:
+            value = branches.choose(then_value, other, name)
         written = branches.layout.value(then, node.body[0].col_offset)
         where = branches.where(condition.text, written, text, indent)
-        return where, value, [*branches.layout.header_comments(node), *comments, *more]
+        header = branches.layout.header_comments(node) if node is not self.top else []
+        return where, value, [*header, *comments, *more]
 
 
 def _only_target(top: ast.If) -> ast.Name | None:

@@ -46,11 +46,25 @@ def split(site: Site, evaluate: Evaluator, test: ast.expr, *, ran: bool = True) 
     if count and not ran:
         raise Unsafe("the condition has a part that Python decides")
     static = _joined(site, operands[:count])
+    for one in operands[:count]:
+        _narrow(evaluate, one)
     texts = [
         _tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(operands[count:])
     ]
     text, atom = _combine(texts, "&")
     return Condition(static, text, atom)
+
+
+def _narrow(evaluate: Evaluator, node: ast.expr) -> None:
+    """Learn from ``m is not None``."""
+    if (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], ast.IsNot)
+        and isinstance(node.comparators[0], ast.Constant)
+        and node.comparators[0].value is None
+    ):
+        evaluate.not_none.add(ast.unparse(node.left))
 
 
 def _joined(site: Site, operands: list[ast.expr]) -> str:
@@ -246,7 +260,7 @@ def _compares_exactly(own: Value, other: Value) -> bool:
     if other.kind == "tensor":
         return own.dtype == other.dtype
     number = other.literal
-    if not other.known or not isinstance(number, int | float):
+    if not other.written or not isinstance(number, int | float):
         return False
     if own.dtype in FLOATING:
         return exact_in(str(own.dtype), float(number))

@@ -30,11 +30,13 @@ class Evaluator:
     Attributes:
         names: what is known of names that were bound since ``statement`` began; all others are as the
             recording run saw them there.
+        not_none: names and attributes that are not None here, because a condition says so.
     """
 
     def __init__(self, site: Site, statement: ast.stmt) -> None:
         self.site = site
         self.names: dict[str, Value] = {}
+        self.not_none: set[str] = set()
         self._entry = site.evidence.entry.get(site.span(statement), {})
 
     def __call__(self, node: ast.expr) -> Value:
@@ -56,10 +58,14 @@ class Evaluator:
     def _name(self, node: ast.Name) -> Value:
         if node.id in self.names:
             return self.names[node.id]
-        return self._stored(node, node.id)
+        return self._stored(node.id)
 
-    def _stored(self, node: ast.expr, path: str) -> Value:
+    def _stored(self, path: str) -> Value:
         seen = self._entry.get(path)
+        if seen is not None and path in self.not_none:
+            seen = replace(
+                seen, kinds=seen.kinds - {"None"}, values=tuple(v for v in seen.values if v is not None)
+            )
         if seen is None:
             raise Unsafe(f"`{path}` was not seen in the recorded run")
         value = from_seen(seen, path, self.site.evidence.grad)
@@ -78,16 +84,19 @@ class Evaluator:
                 self(argument)
             return Value("scalar", "int" if str(dotted(self.site, node.value.func)).endswith("iinfo") else "float",
                          frozenset(), frozenset({()}))  # fmt: skip
+        if ast.unparse(node) in self.names:
+            return self.names[ast.unparse(node)]
         root = _root(node)
         if root is None or root in self.names or ast.unparse(node) not in self._entry:
             return self._tensor_attribute(self(node.value), node)
-        return self._stored(node, ast.unparse(node))
+        return self._stored(ast.unparse(node))
 
     def _tensor_attribute(self, base: Value, node: ast.Attribute) -> Value:
         if base.kind != "tensor":
             raise Unsafe(f"what `{self._short(node)}` does is not known")
         if node.attr == "dtype":
-            return Value("static", literal=base.dtype, known=base.dtype is not None)
+            known = base.dtype is not None
+            return Value("static", literal=base.dtype, known=known, dtype_of=base.dtype_of)
         if node.attr in ("device", "shape", "is_cuda", "layout"):
             return Value("static")
         if node.attr == "ndim":
@@ -151,7 +160,7 @@ class Evaluator:
 
     def _scalar_binop(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
-            if not (right.known and right.literal):
+            if not (right.written and right.literal):
                 raise Unsafe(f"`{self._short(node)}` raises if the divisor is zero")
         elif not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
             raise Unsafe(f"`{self._short(node)}` may raise for some values")
@@ -177,7 +186,7 @@ class Evaluator:
         if any(value.kind == "static" for value in operands):
             raise Unsafe(f"what `{self._short(node)}` does is not known")
         sources, shapes = broadcast(operands)
-        return Value("tensor", "bool", sources, shapes)
+        return Value("tensor", "bool", sources, shapes)  # whatever the operands are
 
     def _call(self, node: ast.Call) -> Value:
         if any(
@@ -216,7 +225,7 @@ class Evaluator:
         if full in ("torch.finfo", "torch.iinfo"):
             return Value("static")
         if head == "math" and name in ("sqrt", "exp", "log", "floor", "ceil"):
-            if all(value.known for value in map(self, node.args)):
+            if all(value.written for value in map(self, node.args)):
                 return Value(
                     "scalar", "int" if name in ("floor", "ceil") else "float", frozenset(), frozenset({()})
                 )
@@ -250,13 +259,15 @@ class Evaluator:
         if not values or values[0].kind != "tensor":
             raise Unsafe(f"what `{text}` does is not known")
         if name in CASTS:
-            return cast(values[0], CASTS[name])
+            return cast(values[0], CASTS[name], frozenset())
         if name in ("to", "type", "type_as"):
             return _to(values, keywords, text)
         op = OPS.get(name)
         if op is None:
             raise Unsafe(f"what `{text}` does is not known")
         result = apply(op, name, values, keywords, text)
+        if self.site.evidence.autocast and (op.slope > STEADY or op.shape != "broadcast"):
+            result = replace(result, dtype=None)  # autocast may run it in another dtype
         if result.shapes is None and result.sources is None:
             seen = self.site.seen(node)
             result = replace(result, shapes=seen.shapes if seen and seen.only("tensor") else None)
@@ -365,26 +376,27 @@ def _dtype(op: Op, name: str, values: list[Value], everything: list[Value]) -> s
 
 def _to(values: list[Value], keywords: dict[str, Value], text: str) -> Value:
     targets = [*values[1:], *(keywords[key] for key in ("dtype", "other") if key in keywords)]
-    dtype = values[0].dtype
+    dtype, dtype_of = values[0].dtype, values[0].dtype_of
     for target in targets:
         if target.kind == "tensor":
-            dtype = target.dtype
+            dtype, dtype_of = target.dtype, target.dtype_of
         elif (
             target.kind == "static" and isinstance(target.literal, str) and target.literal in _DTYPES.values()
         ):
-            dtype = target.literal
+            dtype, dtype_of = target.literal, target.dtype_of
         elif target.kind != "static":
             raise Unsafe(f"what `{text}` does is not known")
         else:
             dtype = dtype if target.known else None
-    return cast(values[0], dtype)
+    return cast(values[0], dtype, dtype_of)
 
 
-def cast(value: Value, dtype: str | None) -> Value:
+def cast(value: Value, dtype: str | None, dtype_of: frozenset[str]) -> Value:
     """A tensor in another dtype."""
     if dtype is None or dtype in FLOATING:
-        return replace(value, dtype=dtype, fresh=False)
-    return replace(value, dtype=dtype, grad=False, slope=STEADY, deps=frozenset(), fresh=False)
+        return replace(value, dtype=dtype, dtype_of=dtype_of, fresh=False)
+    deps = frozenset[str]()
+    return replace(value, dtype=dtype, dtype_of=dtype_of, grad=False, slope=STEADY, deps=deps, fresh=False)
 
 
 def _finite_constant(value: Value) -> bool:
@@ -401,8 +413,10 @@ def _result(
     shapes: frozenset[tuple[int, ...]] | None,
     slope: int,
 ) -> Value:
+    wide = [value for value in tensors if not value.zero_dim] or tensors
+    dtype_of = frozenset[str]().union(*(value.dtype_of for value in wide))
     if dtype is not None and dtype not in FLOATING:
-        return Value("tensor", dtype, sources, shapes)
+        return Value("tensor", dtype, sources, shapes, dtype_of=dtype_of)
     carrying = [value for value in tensors if value.deps]
     return Value(
         "tensor",
@@ -412,6 +426,7 @@ def _result(
         max([slope, *(value.slope for value in carrying)]) if carrying else STEADY,
         frozenset().union(*(value.deps for value in carrying)),
         any(value.grad for value in carrying),
+        dtype_of=dtype_of,
     )
 
 

@@ -23,7 +23,9 @@ class Layout:
         self.taken: set[str] = set()
         self.width = min(120, max(88, max(map(len, site.lines))))
         first = site.function.body[0]
-        self.unit = max(1, first.col_offset - site.function.col_offset) if first.lineno > site.function.lineno else 4
+        self.unit = (
+            max(1, first.col_offset - site.function.col_offset) if first.lineno > site.function.lineno else 4
+        )
         self._comments = _comments(site.source)
 
     def unique(self, wish: str) -> str:
@@ -53,7 +55,9 @@ class Layout:
 
     def value(self, node: ast.expr, column: int, *changes: tuple[ast.expr, str]) -> str:
         """An expression's source as an argument of a call; its later lines relative to ``column``."""
-        if isinstance(node, ast.GeneratorExp | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Tuple | ast.Lambda):
+        if isinstance(
+            node, ast.GeneratorExp | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Tuple | ast.Lambda
+        ):
             raise Unsafe("a branch assigns what is not a plain expression")
         start, end = self.site.offsets(node)
         edits = [
@@ -104,7 +108,9 @@ class Layout:
     def header_comments(self, node: ast.If) -> list[str]:
         """Comments on the lines of an ``if`` up to its colon, as lines of their own."""
         last = node.body[0].lineno
-        found = [self._comments[number][1] for number in range(node.lineno, last) if self._trailing_at(number)]
+        found = [
+            self._comments[number][1] for number in range(node.lineno, last) if self._trailing_at(number)
+        ]
         return found
 
     def between(self, above: ast.stmt, below: ast.stmt) -> list[str]:

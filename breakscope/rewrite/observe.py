@@ -218,7 +218,19 @@ def _paths(statement: ast.stmt) -> tuple[str, ...]:
                 base = base.value
             if isinstance(base, ast.Name):
                 found[".".join([base.id, *reversed(parts)])] = None
+        elif isinstance(node, ast.Call) and (buffer := _named_buffer(node)) is not None:
+            found[buffer] = None
     return tuple(found)
+
+
+def _named_buffer(call: ast.Call) -> str | None:
+    """``self.x`` of ``self.register_buffer("x", ...)``."""
+    function, name = call.func, call.args[0] if call.args else None
+    if not isinstance(function, ast.Attribute) or function.attr != "register_buffer":
+        return None
+    if not isinstance(function.value, ast.Name) or not isinstance(name, ast.Constant):
+        return None
+    return f"{function.value.id}.{name.value}"
 
 
 _ABSENT = object()
@@ -237,7 +249,7 @@ def _find(path: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
 
 def _stored_attribute(owner: Any, name: str) -> Any:
     own = getattr(owner, "__dict__", None)
-    if type(own) is not dict or type(owner).__getattribute__ is not object.__getattribute__:
+    if type(own) is not dict or _own_lookup(type(owner)):
         return _ABSENT
     of_class = inspect.getattr_static(type(owner), name, _ABSENT)
     if of_class is not _ABSENT and hasattr(type(of_class), "__set__"):
@@ -250,6 +262,11 @@ def _stored_attribute(owner: Any, name: str) -> Any:
                 return own[table][name]
     plain = of_class is None or isinstance(of_class, int | float | bool | str)
     return of_class if plain else _ABSENT
+
+
+def _own_lookup(cls: type) -> bool:
+    """Whether a class answers for its attributes in its own way."""
+    return inspect.getattr_static(cls, "__getattribute__") is not vars(object)["__getattribute__"]
 
 
 class _Wrap(ast.NodeTransformer):

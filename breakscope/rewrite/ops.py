@@ -106,7 +106,32 @@ CASTS = {
 
 # Named apart because "draws random numbers" is a better reason than "not known".
 RANDOM = frozenset(
-    ["dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial", "normal", "poisson", "rrelu", "gumbel_softmax", "normal_", "uniform_", "bernoulli_", "exponential_", "random_"]
+    [
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "alpha_dropout",
+        "feature_dropout",
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "bernoulli",
+        "multinomial",
+        "normal",
+        "poisson",
+        "rrelu",
+        "gumbel_softmax",
+        "normal_",
+        "uniform_",
+        "bernoulli_",
+        "exponential_",
+        "random_",
+    ]
 )
 
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})

@@ -65,13 +65,13 @@ class Returns:
     def _if(
         self, node: ast.If, condition: Condition, rest: list[ast.stmt], column: int, renames: _Renames
     ) -> End:
-        names = dict(self.branches.evaluate.names)
+        names, mask = dict(self.branches.evaluate.names), self.branches.layout.unique("condition")
         if not _always_returns(node.body):
             raise Unsafe("a branch returns in some cases only")
         then = self._path(node.body, column, renames, aside=True)
         self.branches.evaluate.names = names
         other = self._path([*node.orelse, *rest], column, renames, aside=False)
-        return self._combine(condition, then, other, column)
+        return self._combine(condition, mask, then, other, column)
 
     def _path(self, block: list[ast.stmt], column: int, renames: _Renames, *, aside: bool) -> End:
         """Lines and result of a path.
@@ -134,7 +134,7 @@ class Returns:
         )
         return End(tuple(lines), texts, values, is_tuple)
 
-    def _combine(self, condition: Condition, then: End, other: End, column: int) -> End:
+    def _combine(self, condition: Condition, mask: str, then: End, other: End, column: int) -> End:
         if then.is_tuple != other.is_tuple or len(then.texts) != len(other.texts):
             raise Unsafe("the paths return different kinds of values")
         layout = self.branches.layout
@@ -142,8 +142,8 @@ class Returns:
         if not any(differing) and not (then.lines or other.lines):
             raise Unsafe("all paths return the same")
         name_it = bool(then.lines or other.lines) or sum(differing) > 1
-        mask = layout.unique("condition") if name_it else condition.text
         lines = [f"{mask} = {condition.text}"] if name_it else []
+        mask = mask if name_it else condition.text
         lines += then.lines
         early = list(then.texts)
         if other.lines:  # evaluated before what the other path assigns

@@ -71,6 +71,7 @@ class Rewrite:
         branches: spans of the conditions (in the old source) that the proof has to drive both ways.
         unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
             hands on an equal tensor of its own: other memory, and dense strides.
+        early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
     """
 
     edits: tuple[Edit, ...]
@@ -82,6 +83,7 @@ class Rewrite:
     config: Mapping[str, bool] = field(default_factory=dict)
     branches: tuple[Span, ...] = ()
     unaliased: bool = False
+    early: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,9 @@ def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
 
     A rewrite without need of consent goes before one that needs it.
     """
-    answers = [(rule, rule.rewrite(site)) for rule in all_rules() if site.code in rule.codes]
+    # A skipped frame has a code of its own, whatever stopped Dynamo in it.
+    asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
+    answers = [(rule, rule.rewrite(site)) for rule in asked]
     rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
     rewrites.sort(key=lambda pair: pair[1].consent)
     if rewrites:

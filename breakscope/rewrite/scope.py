@@ -122,10 +122,8 @@ def new_name(site: Site, *wishes: str) -> str:
 def reads_frame(function: FunctionNode) -> bool:
     """Whether the function can see its local variables by other means than their names."""
     return any(
-        (isinstance(node, ast.Name)
-        and node.id in _FRAME_READERS)
-        or (isinstance(node, ast.Attribute)
-        and node.attr in ("_getframe", "currentframe"))
+        (isinstance(node, ast.Name) and node.id in _FRAME_READERS)
+        or (isinstance(node, ast.Attribute) and node.attr in ("_getframe", "currentframe"))
         for node in ast.walk(function)
     )
 

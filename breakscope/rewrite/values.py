@@ -28,14 +28,16 @@ class Value:
         kind: "scalar" is a Python number or bool; "static" any other constant of the program (a dtype, a
             shape, None, a string).
         dtype: of a tensor: ``float16``; of a scalar ``int``, ``float``, ``bool``. None: not known.
+        dtype_of: names of the tensors that decide the dtype; empty where the code fixes it.
         sources: names of the tensors whose shapes broadcast to this one's; empty: 0-dim. None: not known.
         shapes: the shapes that it had or would have had in the recorded run. None: not known.
         slope: see :mod:`breakscope.rewrite.ops`; of the worst operation behind it, if gradients flowed.
         deps: names of the floating-point tensors to which gradients would flow back from it.
         grad: gradients did flow through it in the recorded run.
+        carries: the tensor itself was seen with gradients, whether they were recorded at that place or not.
         fresh: it shares memory with no other tensor.
         literal: a scalar's value, if it is written in the source or was the same in all calls.
-        known: ``literal`` means something.
+        known: ``literal`` means something. written: it stands in the source, so it cannot change.
     """
 
     kind: ValueKind
@@ -48,6 +50,9 @@ class Value:
     fresh: bool = True
     literal: Scalar = None
     known: bool = False
+    dtype_of: frozenset[str] = frozenset()
+    written: bool = False
+    carries: bool = False
 
     @property
     def zero_dim(self) -> bool:
@@ -58,8 +63,9 @@ class Value:
 def scalar(value: Scalar) -> Value:
     """A constant of the program."""
     if value is None or isinstance(value, str):
-        return Value("static", literal=value, known=True)
-    return Value("scalar", type(value).__name__, frozenset(), frozenset({()}), literal=value, known=True)
+        return Value("static", literal=value, known=True, written=True)
+    shapes = frozenset[tuple[int, ...]]({()})
+    return Value("scalar", type(value).__name__, frozenset(), shapes, literal=value, known=True, written=True)
 
 
 def from_seen(seen: Seen, source: str | None, grad_mode: bool) -> Value | None:
@@ -71,7 +77,17 @@ def from_seen(seen: Seen, source: str | None, grad_mode: bool) -> Value | None:
         grad = grad_mode and seen.requires_grad
         floating = dtype is None or dtype in FLOATING
         deps = frozenset({source}) if source is not None and floating else frozenset[str]()
-        return Value("tensor", dtype, sources, shapes, deps=deps, grad=grad, fresh=False)
+        return Value(
+            "tensor",
+            dtype,
+            sources,
+            shapes,
+            deps=deps,
+            grad=grad,
+            fresh=False,
+            dtype_of=frozenset({str(source)}),
+            carries=seen.requires_grad,
+        )
     if seen.only("int", "float", "bool") and len(seen.kinds) == 1:
         single = len(seen.values) == 1 and not seen.more_values
         value = seen.values[0] if single else None
@@ -160,9 +176,14 @@ def same_type(left: Value, right: Value) -> str | None:
     return None
 
 
-def shapes_assumed(left: Value, right: Value) -> bool:
-    """Whether :func:`same_type` relied on the shapes of the recorded run."""
-    return left.sources is None or left.sources != right.sources
+def assumed(left: Value, right: Value) -> str | None:
+    """What :func:`same_type` knows from the recorded run only."""
+    shape = left.sources is None or left.sources != right.sources
+    dtype = left.dtype_of != right.dtype_of
+    if not (shape or dtype):
+        return None
+    which = "shape and dtype" if shape and dtype else "shape" if shape else "dtype"
+    return f"both branches keep giving tensors of one {which}, as in the recorded run"
 
 
 def merged(left: Value, right: Value) -> Value:
@@ -176,6 +197,7 @@ def merged(left: Value, right: Value) -> Value:
         shapes=shapes if shapes is not None else left.shapes,
         slope=max(left.slope, right.slope),
         deps=left.deps | right.deps,
+        dtype_of=left.dtype_of | right.dtype_of,
         grad=left.grad or right.grad,
         fresh=True,
     )

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
-from breakscope.rewrite.conditions import split
+from breakscope.rewrite.conditions import exact_in, split
 from breakscope.rewrite.evaluate import Evaluator, binary
 from breakscope.rewrite.layout import Layout
-from breakscope.rewrite.ops import DOMAIN, STEADY
+from breakscope.rewrite.ops import DOMAIN, FLOATING, STEADY
 from breakscope.rewrite.rule import Edit, Rewrite, Site
 from breakscope.rewrite.scope import (
     bound_before,
@@ -24,7 +24,7 @@ from breakscope.rewrite.scope import (
     rebound_elsewhere,
     torch_name,
 )
-from breakscope.rewrite.values import Unsafe, Value, merged, same_type, shapes_assumed
+from breakscope.rewrite.values import Unsafe, Value, assumed, merged, same_type
 
 
 @dataclass(slots=True)
@@ -35,6 +35,7 @@ class Findings:
     assumes: dict[str, None] = field(default_factory=dict)
     consent: bool = False
     unaliased: bool = False
+    early: set[str] = field(default_factory=set)
     wheres: int = 0
 
 
@@ -43,9 +44,10 @@ class Branches:
 
     Attributes:
         findings: filled while rendering.
+        made: attributes that the rendered code makes before anything reads them.
     """
 
-    def __init__(self, site: Site, top: ast.If) -> None:
+    def __init__(self, site: Site, top: ast.stmt) -> None:
         torch = torch_name(site)
         if torch is None:
             raise Unsafe("the module does not import torch")
@@ -56,6 +58,7 @@ class Branches:
         self.layout = Layout(site)
         self.findings = Findings()
         self.bound: set[str] = set()
+        self.made: set[str] = set()
 
     def where(self, condition: str, new: str, old: str, indent: int) -> str:
         """Source of ``torch.where``."""
@@ -71,16 +74,30 @@ class Branches:
         reason = same_type(new, old)
         if reason is not None:
             raise Unsafe(reason)
-        if shapes_assumed(new, old):
-            self.findings.assumes["both branches keep giving tensors of one shape"] = None
+        relied_on = assumed(new, old)
+        if relied_on is not None:
+            self.findings.assumes[relied_on] = None
         if not new.fresh or not old.fresh:
             self.findings.unaliased = True
+            self._passes_through(new, old)
             if name is not None and changed_in_place(self.site, name, self.top):
                 raise Unsafe(
                     f"`{name}` is changed in place elsewhere, and here it may be another name for an argument"
                 )
         self._gradients(new, old)
         return merged(new, old)
+
+    def _passes_through(self, new: Value, old: Value) -> None:
+        """Where gradients are not recorded, a tensor handed on as it is keeps them; a new one has none."""
+        off = lexically_off(self.site, self.top)
+        if any(value.carries and not value.fresh for value in (new, old)) and (
+            off or not self.site.evidence.grad
+        ):
+            raise Unsafe("gradients are not recorded here, and a tensor that carries some is handed on")
+        if off:
+            self.findings.assumes["no gradient flows through the branch (none did in the recorded run)"] = (
+                None
+            )
 
     def _gradients(self, new: Value, old: Value) -> None:
         slope = max(new.slope, old.slope)
@@ -103,27 +120,26 @@ class Branches:
                 "a tensor that only one branch uses gets a gradient of zero where it got None"
             ] = None
 
-    def render(self, block: list[ast.stmt], mask: str, indent: int, *, first: bool = True) -> list[str]:
+    def render(self, block: list[ast.stmt], mask: str, indent: int) -> list[str]:
         """Lines of a block whose statements take effect where ``mask`` is true.
 
         Args:
             indent: columns that the lines will stand at, for their width.
-            first: no statement of another branch came before it.
         """
         lines: list[str] = []
         for index, statement in enumerate(block):
             lines += self.layout.comments(block, index)
-            lines += self.statement(statement, mask, indent, first=first)
+            lines += self.statement(statement, mask, indent)
         return lines
 
-    def statement(self, statement: ast.stmt, mask: str, indent: int, *, first: bool) -> list[str]:
+    def statement(self, statement: ast.stmt, mask: str, indent: int) -> list[str]:
         """Lines for one statement of a branch."""
         if isinstance(statement, ast.Pass):
             return []
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             return self.layout.lines(statement)
         if isinstance(statement, ast.If):
-            return self._nested(statement, mask, indent, first=first)
+            return self._nested(statement, mask, indent)
         if isinstance(statement, ast.AugAssign):
             return self._augmented(statement, mask, indent)
         if isinstance(statement, ast.AnnAssign) and statement.value is not None:
@@ -147,7 +163,10 @@ class Branches:
         if old is None:
             self._first(name, new)
             return self.layout.lines(statement)
-        self.evaluate.names[name] = self.choose(new, old, name)
+        if new.kind == old.kind == "scalar":
+            self.evaluate.names[name] = scalar_choice(self.site, self.top, name, new, old)
+        else:
+            self.evaluate.names[name] = self.choose(new, old, name)
         written = self.layout.value(value, statement.col_offset)
         text = self.where(mask, written, name, indent + len(name) + 3)
         return self.layout.lines(statement, (value, text))
@@ -188,16 +207,22 @@ class Branches:
             return self.layout.lines(statement)
         return [f"{name} = {self.where(mask, text, name, indent)}{self.layout.trailing(statement)}"]
 
-    def _nested(self, statement: ast.If, mask: str, indent: int, *, first: bool) -> list[str]:
+    def _nested(self, statement: ast.If, mask: str, indent: int) -> list[str]:
         condition = split(self.site, self.evaluate, statement.test, ran=False)
         inner = self.layout.unique("inner")
-        parts = condition.text if condition.atom else f"({condition.text})"
-        lines = [*self.layout.header_comments(statement), f"{inner} = {mask} & {parts}"]
-        lines += self.render(statement.body, inner, indent, first=first)
+        lines = self.layout.header_comments(statement)
+        test = condition.text if condition.atom else f"({condition.text})"
+        if statement.orelse:
+            # Under a name, because the first branch may change what the test reads.
+            test = self.layout.unique("nested")
+            lines.append(f"{test} = {condition.text}")
+        mask = mask if mask.isidentifier() else f"({mask})"
+        lines.append(f"{inner} = {mask} & {test}")
+        lines += self.render(statement.body, inner, indent)
         if statement.orelse:
             other = self.layout.unique("otherwise")
-            lines += [f"{other} = {mask} & ~{parts}"]
-            lines += self.render(statement.orelse, other, indent, first=False)
+            lines.append(f"{other} = {mask} & ~{test}")
+            lines += self.render(statement.orelse, other, indent)
         return lines
 
     def _target(self, target: ast.expr) -> str:
@@ -225,9 +250,39 @@ class Branches:
         inside = {id(one) for one in loads([self.top], name)}
         if any(id(one) not in inside for one in loads([self.site.function], name)):
             return False
-        return not loads([self.top.test], name) and all(
-            _assigned_first(block, name) for block in _branches(self.top)
-        )
+        if not isinstance(self.top, ast.If) or loads([self.top.test], name):
+            return False
+        return all(_assigned_first(block, name) for block in _branches(self.top))
+
+
+def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) -> Value:
+    """A Python number that a branch changes, as a 0-dim tensor: only where no reader can tell.
+
+    Raises:
+        Unsafe: somebody could.
+    """
+    stores = [
+        node
+        for node in ast.walk(site.function)
+        if isinstance(node, ast.Assign) and any(name in names_in([target]) for target in node.targets)
+    ]
+    written = all(isinstance(node.value, ast.Constant) for node in stores) and old.known and new.written
+    if new.dtype != "float" or old.dtype != "float" or not written:
+        raise Unsafe(f"a branch changes the Python number `{name}`")
+    inside = {id(node) for node in ast.walk(top)}
+    for read in loads([site.function], name):
+        parent = site.parents[read]
+        if id(read) in inside or not isinstance(parent, ast.BinOp):
+            raise Unsafe(f"`{name}` is a Python number that more than arithmetic with tensors reads")
+        other = site.seen(parent.right if parent.left is read else parent.left)
+        if other is None or not other.only("tensor") or () in other.shapes or not other.dtypes <= FLOATING:
+            raise Unsafe(f"`{name}` is a Python number, and a tensor in its place would promote differently")
+        if not isinstance(parent.op, ast.Add | ast.Sub | ast.Mult):
+            raise Unsafe(f"`{name}` is a Python number, and rounding may differ for a tensor in its place")
+        for value in (new, old):
+            if not all(exact_in(dtype, float(value.literal or 0.0)) for dtype in (*other.dtypes, "float32")):
+                raise Unsafe(f"`{name}` is a Python number that {'/'.join(sorted(other.dtypes))} cannot hold")
+    return Value("tensor", "float32", frozenset(), frozenset({()}))
 
 
 def _assigned_first(block: list[ast.stmt], name: str) -> bool:
@@ -247,6 +302,23 @@ def _branches(top: ast.If) -> list[list[ast.stmt]]:
     if len(top.orelse) == 1 and isinstance(top.orelse[0], ast.If):
         found = [top.body, *_branches(top.orelse[0])]
     return found
+
+
+def lexically_off(site: Site, node: ast.AST) -> bool:
+    """Whether the function itself switches the recording of gradients around a node."""
+    modes = {"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"}
+    while node is not site.function:
+        node = site.parents[node]
+        around: list[ast.expr] = []
+        if isinstance(node, ast.With):
+            around = [item.context_expr for item in node.items]
+        elif node is site.function:
+            around = site.function.decorator_list
+        names = {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for top in around
+                 for one in ast.walk(top)}  # fmt: skip
+        if names & modes:
+            return True
+    return False
 
 
 def unshared(site: Site, name: str) -> bool:
@@ -339,4 +411,5 @@ def finish(site: Site, top: ast.stmt, text: str, branches: Branches, end: ast.st
         consent=found.consent,
         branches=tuple(site.span(test) for test in tests),
         unaliased=found.unaliased,
+        early=tuple(sorted(found.early)),
     )

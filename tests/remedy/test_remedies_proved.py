@@ -100,7 +100,7 @@ def test_a_remedy_is_proved_on_the_script_itself(name: str, tmp_path: Path) -> N
     evidence = suggestion.evidence
     assert evidence["recompiles_after"] < evidence["recompiles_before"]
     assert evidence["printed_the_same"]
-    assert evidence["calls_compared"] >= 3
+    assert evidence["calls_compared"] >= 2
     assert evidence["bitwise"] or evidence["max_rel"] < 1e-6
     assert f"proved: {suggestion.summary}" in printed
     assert (FIXTURES / f"{name}.py").read_bytes() == source

@@ -272,3 +272,23 @@ def test_windows_line_ends_and_wide_characters_do_not_move_an_edit(tmp_path: Pat
     assert statement is not None
     edit = file.before(statement, ["mark(x)"])
     assert 'mark(x)\ny = "ü" + f(x)\n' in overlay.edited(file.text, [(edit.start, edit.end, edit.text)])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [((0, 0, 0, 1), ["unspecialised-int", "raise-limit"]), ((0, 1, 2, 3), ["refused"])],
+    ids=["instances", "a counter"],
+)
+def test_instances_that_share_code_are_told_from_a_counter(
+    numbers: tuple[int, ...], expected: list[str], tmp_path: Path
+) -> None:
+    """Several versions within one outermost call are several instances; one a call is one that counts."""
+    path = tmp_path / "script.py"
+    path.write_text("import torch\n\nf(x)\n")
+    guard = Guard("self.index == 0", "self.index", "0", "1", "module_attribute", None, ("0", "1", "2"))
+    calls = [signature(place(path, "f(x)"), None, ("x",), 1, number=number) for number in numbers]
+    limit = replace(
+        recompile(guard, Location(str(path), 3)), code="BS303", kind="skip", guard=None, guards=(guard,)
+    )
+    report = replace(SAMPLES["recompiles"], findings=(limit,), signatures=tuple(calls))
+    assert rules(propose(subject(limit, report, str(path)), Files())) == expected

@@ -14,7 +14,18 @@ TEXT = sorted(FORMATS.keys() - {"parquet"})
 
 
 def test_the_formats_of_the_command_line() -> None:
-    assert list(FORMATS) == ["terminal", "json", "markdown", "sarif", "github", "junit", "csv", "parquet", "warmup"]
+    assert list(FORMATS) == [
+        "terminal",
+        "json",
+        "markdown",
+        "sarif",
+        "github",
+        "junit",
+        "csv",
+        "parquet",
+        "warmup",
+        "perfetto",
+    ]
 
 
 @pytest.mark.parametrize("name", TEXT)

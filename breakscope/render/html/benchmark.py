@@ -1,4 +1,4 @@
-"""The benchmark of a report as tables. Its layout is free, so whatever it holds is shown."""
+"""The benchmark of a report as tables. One whose layout is not ours is shown as it is, whatever it holds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from breakscope.benchmark import from_dict
+from breakscope.render import bench_view
+from breakscope.render.bench_view import BenchView
 from breakscope.render.html.texts import block, name
 from breakscope.render.text import milliseconds
 
@@ -40,6 +43,9 @@ class BenchmarkView:
 
 def view(benchmark: Mapping[str, Any]) -> BenchmarkView:
     """The view of a report's benchmark."""
+    known = from_dict(dict(benchmark))
+    if known is not None:
+        return _known(bench_view.build(known))
     tables = []
     pairs = []
     for key, value in benchmark.items():
@@ -48,6 +54,29 @@ def view(benchmark: Mapping[str, Any]) -> BenchmarkView:
         elif value is not None:
             pairs.append((_title(key), _text(value)))
     return BenchmarkView(tuple(tables), tuple(pairs))
+
+
+def _known(made: BenchView) -> BenchmarkView:
+    said = [
+        ("measured", made.title),
+        *(("doubt", text) for text in made.alarms),
+        *(("choice", text) for text in made.sentences),
+        *made.facts,
+        *(("note", text) for text in made.notes),
+    ]
+    tables = (_laid_out(table) for table in made.tables)
+    return BenchmarkView(tuple(tables), tuple((name(what), block(text)) for what, text in said))
+
+
+def _laid_out(table: bench_view.Table) -> Table:
+    longest = max((length for length in table.lengths if length is not None), default=0.0)
+    bars = tuple(
+        None if length is None or longest <= 0 else round(1_000 * length / longest, 1)
+        for length in table.lengths
+    )
+    left_out = max(0, len(table.rows) - _MOST_ROWS)
+    rows = tuple(tuple(map(name, row)) for row in table.rows[:_MOST_ROWS])
+    return Table(name(table.title), tuple(map(name, table.head)), rows, bars[:_MOST_ROWS], left_out)
 
 
 def _table(title: str, records: Sequence[Mapping[str, Any]]) -> Table:

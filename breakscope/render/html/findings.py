@@ -203,7 +203,10 @@ class Maker:
         if finding.cost:
             facts.append(("cost", " · ".join((self._amount(finding)[0], name(finding.cost.method)))))
         else:
-            facts.append(("cost", "not measured"))
+            why = f": {name(finding.not_measured)}" if finding.not_measured else ""
+            facts.append(("cost", f"not measured{why}"))
+        if finding.intended:
+            facts.append(("meant to be", name(finding.intended)))
         if when := _when(finding):
             facts.append(("when", when))
         if self.report.run.world_size > 1:

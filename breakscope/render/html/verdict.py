@@ -83,7 +83,7 @@ def cards(report: Report, step: float | None) -> tuple[Card, ...]:
             "functions that run eagerly as a whole",
         ),
         Card(
-            f"{totals.regions:,}",
+            NOT_MEASURED if totals.regions is None else f"{totals.regions:,}",
             f"{'region' if totals.regions == 1 else 'regions'}, {count(totals.ops, 'op')}",
             "compiled graphs",
         ),
@@ -107,6 +107,7 @@ def _alarm(report: Report) -> str | None:
         "timeout": "The run was stopped at its time limit",
         "interrupted": "The run was interrupted",
         "killed": "The run was killed",
+        "unknown": "",
     }[run.status]
     code = f" (exit status {run.exit_code})" if ended and run.exit_code is not None else ""
     if report.reconciliation.vacuous:

@@ -13,6 +13,7 @@ from breakscope.model import Finding, Report, Run
 from breakscope.render.html import benchmark as bench
 from breakscope.render.html.findings import FindingView, Maker, heats
 from breakscope.render.html.pictures import Bar, Label, Path, path, step_time
+from breakscope.render.html.ranks import RanksSection, ranks_section
 from breakscope.render.html.sources import Chunk, Excerpt, File, Shelf, SourceReader
 from breakscope.render.html.steps import CompileView, StepsView, compile_view, steps_view
 from breakscope.render.html.texts import block, name
@@ -63,6 +64,7 @@ class View:
         events: what could not be placed, as (kind, compile id, text); ``more_events`` are not shown.
         findings: worst first.
         compared: whether the findings are told apart into new and known ones.
+        ranks: in what the ranks of a job differ; None for one process.
     """
 
     title: str
@@ -85,6 +87,7 @@ class View:
     files: tuple[FileView, ...]
     codes: dict[str, Code]
     compared: bool
+    ranks: RanksSection | None = None
 
 
 def build(report: Report, reader: SourceReader | None, known: frozenset[str] | None = None) -> View:
@@ -134,6 +137,7 @@ def build(report: Report, reader: SourceReader | None, known: frozenset[str] | N
         files=tuple(_file(file, index, findings, found, maker) for index, file in enumerate(files)),
         codes=_codes(ordered),
         compared=known is not None,
+        ranks=ranks_section(report, (report.run.cwd,), anchors={f: one.anchor for f, one in labels.items()}),
     )
 
 
@@ -235,6 +239,7 @@ def _ended(run: Run) -> str:
         "timeout": "stopped at the time limit",
         "interrupted": "interrupted",
         "killed": "killed",
+        "unknown": "how it ended is not known",
     }[run.status]
     if run.exit_code is None or (run.status == "ok" and run.exit_code == 0):
         return words

@@ -25,11 +25,11 @@ def start(settings_text: str) -> None:
     """Called by the boot file.
 
     Args:
-        settings_text: JSON: ``file``, ``module``, ``script``, ``edits``, ``exact``, ``budget_s``,
+        settings_text: JSON: ``file``, ``module``, ``script``, ``edits``, ``claims``, ``budget_s``,
             ``seed``, and ``result``, the file for the outcome.
     """
     settings = json.loads(settings_text)
-    run = _ProofRun(settings)
+    run = ProofRun(settings)
     sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
     imports.after_import("torch", run.torch_is_there)
     file = os.path.realpath(settings["file"])
@@ -43,10 +43,12 @@ def start(settings_text: str) -> None:
     )
 
 
-class _ProofRun:
+class ProofRun:
+    """One module, loaded in both forms."""
+
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        atexit.register(self._save_all, {})
+        atexit.register(self.save)
         self._sessions: dict[str, Any] = {}
         self._conditions: dict[str, list[str]] = {}
 
@@ -76,12 +78,12 @@ class _ProofRun:
         return pairs.tree
 
     def _session(self, name: str) -> Any:
-        from breakscope.rewrite.proof.session import Condition, Session
+        from breakscope.rewrite.proof.session import Claims, Condition, Session
 
         if name not in self._sessions:
             conditions = [Condition(text) for text in self._conditions[name]]
             self._sessions[name] = Session(
-                name, conditions, self.settings["exact"], self.settings["budget_s"], self._save_all
+                name, conditions, Claims(**self.settings["claims"]), self.settings["budget_s"], self.save
             )
         return self._sessions[name]
 
@@ -99,7 +101,8 @@ class _ProofRun:
     def _condition(self, name: str, index: int, value: Any) -> Any:
         return self._sessions[name].condition(index, value)
 
-    def _save_all(self, _result: dict[str, Any]) -> None:
+    def save(self) -> None:
+        """Write what is known up to now."""
         if self._sessions:
             self._save({"functions": [session.result() for session in self._sessions.values()]})
 

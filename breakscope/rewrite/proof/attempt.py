@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import logging
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 
 from breakscope.rewrite.proof import picture
 from breakscope.rewrite.proof.copies import Change, Copies
-from breakscope.rewrite.proof.picture import Difference, Entry
+from breakscope.rewrite.proof.picture import Comparer, Difference, Picture
 from breakscope.rewrite.proof.world import World, swapped
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -31,7 +32,9 @@ class Conditions:
     Attributes:
         name: for the reader: "NaN in one element".
         change: of each piece of memory; dtype of floating memory may change in it.
-        mutate: what is done to the copies of the inputs before the call: gets the copies of given tensors.
+        mutate: what is done to the copies before the call: gets those of the given tensors, or, with
+            ``of_modules``, of all others: parameters, buffers, globals.
+        other_dtypes: ``change`` changes dtypes.
         calls: makes other calls of the captured ones, after their tensors have been copied.
         gradients: compare them: every floating input gets one.
         seed: of every generator; None for the state at the captured call.
@@ -40,6 +43,8 @@ class Conditions:
     name: str
     change: Change = torch.clone
     mutate: Callable[[list[torch.Tensor]], None] | None = None
+    of_modules: bool = False
+    other_dtypes: bool = False
     calls: Callable[[Sequence[Call]], Sequence[Call]] | None = None
     gradients: bool = False
     seed: int | None = None
@@ -50,13 +55,13 @@ class Outcome:
     """What a test call came to.
 
     Attributes:
-        entries: picture of results, arguments and state.
+        picture: of results, arguments and state.
         raised: type and message, where it raised. printed: what it wrote, logged or warned.
         randomness: state of the generators afterwards.
         gradients: one for each input; None where none arrived.
     """
 
-    entries: list[Entry]
+    picture: Picture
     raised: str | None
     printed: str
     randomness: list[torch.Tensor]
@@ -66,20 +71,17 @@ class Outcome:
 
 def attempt(
     function: Callable[..., Any],
-    roots: Sequence[Any],
     world: World,
     calls: Sequence[Call],
     conditions: Conditions,
+    early: Collection[str] = (),
 ) -> Outcome:
     """Call a function, once or several times, in a world of copies, and put the real one back.
-
-    Args:
-        roots: functions whose state is pictured besides the arguments'.
 
     Raises:
         NotCopiedError: a tensor in the world cannot be copied.
     """
-    copies = Copies(world.tensors, conditions.change, conditions.gradients)
+    copies = Copies(world.tensors, conditions.change, world.given if conditions.gradients else ())
     originals = {id(copies(one)): one for one in world.tensors}
     for cache in world.caches:
         cache.cache_clear()
@@ -88,18 +90,31 @@ def attempt(
         calls = [(swapped(args, copies), kwargs) for args, kwargs in calls]
         if conditions.mutate is not None:
             with torch.inference_mode(False), torch.no_grad():
-                conditions.mutate([copies(one) for one in world.tensors if id(one) in world.given])
+                apart = conditions.of_modules
+                conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != apart])
         if conditions.calls is not None:
             calls = list(conditions.calls(calls))
         with _watched(conditions.seed) as watched:
             results, raised = _call(function, calls, conditions.gradients)
-        shown = [*((f"argument{i or ''}", call) for i, call in enumerate(calls))]
-        shown += [("state", root) for root in roots]
-        entries, floating = picture.take([*shown, *results], originals)
-        gradients, failed = _gradients(floating, copies) if conditions.gradients and not raised else ([], None)
-        return Outcome(entries, raised, watched.text, watched.randomness, gradients, failed)
+        shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
+        taken = picture.take(shown, originals, early)
+        wanted = conditions.gradients and not raised
+        gradients, failed = _gradients(taken.floating, copies) if wanted else ([], None)
+        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed)
     finally:
         world.restore()
+
+
+def _named(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[tuple[str, Any]]:
+    """Arguments with the names of their parameters."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    for index, (args, kwargs) in enumerate(calls):
+        prefix = f"call {index + 1}: " if len(calls) > 1 else ""
+        for place, value in enumerate(args):
+            yield prefix + (names[place] if place < len(names) else f"argument {place + 1}"), value
+        for name, value in kwargs.items():
+            yield prefix + name, value
 
 
 def _call(
@@ -138,13 +153,17 @@ def _gradients(
         return [], f"{type(error).__name__}: {error}"
 
 
-def compare(old: Outcome, new: Outcome, tolerance: float) -> Difference | None:
+def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None:
     """Where two outcomes part; None where they agree."""
     if old.raised != new.raised:
         return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}")
-    found = picture.difference(old.entries, new.entries, tolerance)
+    found = comparer.difference(old.picture.entries, new.picture.entries)
     if found is not None:
         return found
+    for path, value in old.picture.early.items():
+        other = new.picture.early.get(path)
+        if other is None or other.dtype is not value.dtype or not picture.same_bits(value, other):
+            return Difference(f"{path}: the new code leaves another value, or none")
     if old.printed != new.printed:
         return Difference(f"the old code prints {old.printed[:80]!r}, the new one {new.printed[:80]!r}")
     if not all(torch.equal(a, b) for a, b in zip(old.randomness, new.randomness, strict=True)):
@@ -154,15 +173,13 @@ def compare(old: Outcome, new: Outcome, tolerance: float) -> Difference | None:
     if len(old.gradients) != len(new.gradients):
         return Difference("gradients flow in only one of them")
     for index, (before, after) in enumerate(zip(old.gradients, new.gradients, strict=True)):
-        found = _compare_gradient(f"gradient {index}", before, after)
+        found = _compare_gradient(f"gradient {index + 1}", before, after)
         if found is not None:
             return found
     return None
 
 
-def _compare_gradient(
-    name: str, old: torch.Tensor | None, new: torch.Tensor | None
-) -> Difference | None:
+def _compare_gradient(name: str, old: torch.Tensor | None, new: torch.Tensor | None) -> Difference | None:
     if old is None or new is None:
         if old is new:
             return None
@@ -170,9 +187,7 @@ def _compare_gradient(
         given = "only the new" if old is None else "only the old"
         return Difference(f"{name}: {given} code gives one")
     # + 0.0: gradients are sums, in which the sign of a zero says nothing.
-    entry = (Entry(name, picture.TensorEntry((), t + 0.0)) for t in (old, new))
-    tolerance = GRADIENT_TOLERANCE.get(old.dtype, 0.0)
-    return picture.difference([next(entry)], [next(entry)], tolerance)
+    return picture.values_differ(name, old + 0.0, new + 0.0, GRADIENT_TOLERANCE.get(old.dtype, 0.0))
 
 
 def _ended(outcome: Outcome) -> str:
@@ -190,14 +205,14 @@ def _watched(seed: int | None) -> Iterator[_Watched]:
     watched, text = _Watched(), io.StringIO()
     before = _random_state()
 
-    def handle(logger: logging.Logger, record: logging.LogRecord) -> None:
+    def handle(logger: Any, record: logging.LogRecord) -> None:
         text.write(f"{logger.name} {record.levelname}: {record.getMessage()}\n")
 
     real = logging.Logger.handle
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
-            logging.Logger.handle = handle  # type: ignore[method-assign]
+            logging.Logger.handle = handle  # type: ignore[method-assign, assignment]
             try:
                 if seed is not None:
                     torch.manual_seed(seed)

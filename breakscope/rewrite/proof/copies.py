@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from breakscope.rewrite.proof.compat import in_transform, memory_of
 
 PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 Change = Callable[[torch.Tensor], torch.Tensor]
@@ -23,7 +25,7 @@ class Copies:
     Args:
         tensors: what to copy.
         change: what to do to each piece of memory; the default copies it.
-        everything_needs_grad: treat every floating tensor that needs no gradient as if it did.
+        with_grad: ids of tensors that take part in autograd though they need no gradient by themselves.
 
     Attributes:
         leaves: what gradients are taken with respect to, in the order of ``tensors``.
@@ -31,7 +33,7 @@ class Copies:
 
     tensors: Iterable[torch.Tensor]
     change: Change = torch.clone
-    everything_needs_grad: bool = False
+    with_grad: Collection[int] = ()
     leaves: list[torch.Tensor] = field(default_factory=list)
     made: dict[int, torch.Tensor] = field(default_factory=dict)
     _memories: dict[tuple[Any, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class Copies:
         dtypes: dict[int, set[torch.dtype]] = {}
         for one in tensors:
             check(one)
-            dtypes.setdefault(one.untyped_storage()._cdata, set()).add(one.dtype)
+            dtypes.setdefault(memory_of(one), set()).add(one.dtype)
         if any(len(kinds) > 1 for kinds in dtypes.values()):
             raise NotCopiedError("two tensors look at one memory with different dtypes")
         # Copies of a user's inference tensors must be able to take part in autograd.
@@ -55,7 +57,7 @@ class Copies:
 
     def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
         leaf, floating = tensor.is_leaf, tensor.is_floating_point() or tensor.is_complex()
-        wants = tensor.requires_grad or (self.everything_needs_grad and floating)
+        wants = tensor.requires_grad or (id(tensor) in self.with_grad and floating)
         memory = self._memory(tensor)
         if wants and not (leaf and tensor.requires_grad):
             made = self._inner(tensor, memory)
@@ -78,7 +80,7 @@ class Copies:
 
     def _memory(self, tensor: torch.Tensor) -> torch.Tensor:
         """The whole memory that a tensor looks at, copied, as a flat tensor."""
-        key = (tensor.untyped_storage()._cdata, tensor.dtype)
+        key = (memory_of(tensor), tensor.dtype)
         if key not in self._memories:
             with torch.no_grad():
                 storage = tensor.untyped_storage()
@@ -89,7 +91,7 @@ class Copies:
 
     def _inner(self, tensor: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """A tensor inside a graph: what autograd allows for it, and its views, is as for the original."""
-        key = (tensor.untyped_storage()._cdata, tensor.dtype)
+        key = (memory_of(tensor), tensor.dtype)
         _, base = self._memories[key]
         if base is memory:
             leaf = memory.detach().requires_grad_()
@@ -109,5 +111,5 @@ def check(tensor: torch.Tensor) -> None:
         raise NotCopiedError(f"a tensor is of the class {type(tensor).__qualname__}")
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
         raise NotCopiedError(f"a tensor has the layout {str(tensor.layout).removeprefix('torch.')}")
-    if tensor.is_conj() or tensor.is_neg() or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    if tensor.is_conj() or tensor.is_neg() or in_transform(tensor):
         raise NotCopiedError("a tensor is a lazy conjugate, or inside a transform such as vmap")

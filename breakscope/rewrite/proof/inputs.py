@@ -13,19 +13,42 @@ from breakscope.rewrite.proof.attempt import Call, Conditions
 Fill = Callable[[torch.Tensor], None]
 _MOST_ALONE = 6
 _MOST_SIZES = 6
+_MOST_STATES = 48
 
 
-def values(given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool) -> Iterator[Conditions]:
+def values(
+    given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool
+) -> Iterator[Conditions]:
     """Other values for the tensors that a function is given: all of them at once, then one alone."""
     change = to(torch.float64) if gradients else torch.clone
-    fills = [*_EDGES, *_around(sorted(set(constants), key=abs)[:8])]
+    numbers = sorted({c for c in constants if abs(c) < 1e30}, key=abs)[:8]
+    fills = [*_EDGES, *_around(numbers)]
+    if not gradients:
+        fills += [
+            *_beside(numbers),
+            *((f"all magnitudes, {seed}", partial(_wild, seed)) for seed in range(8)),
+        ]
     for name, fill in fills:
-        yield Conditions(name, change, partial(_each, fill), gradients=gradients)
+        yield Conditions(name, change, partial(_each, fill), gradients=gradients, other_dtypes=gradients)
     if len(given) > 1:
         for index in range(min(len(given), _MOST_ALONE)):
             for name, fill in _ALONE:
                 mutate = partial(_only, index, fill)
-                yield Conditions(f"{name}, in input {index + 1} alone", change, mutate, gradients=gradients)
+                yield Conditions(
+                    f"{name}, in input {index + 1} alone",
+                    change,
+                    mutate,
+                    gradients=gradients,
+                    other_dtypes=gradients,
+                )
+
+
+def states(count: int) -> Iterator[Conditions]:
+    """Other values for what modules hold: one parameter or buffer at a time."""
+    for name, fill in _STATES:
+        for index in range(min(count, _MOST_STATES)):
+            mutate = partial(_only, index, fill)
+            yield Conditions(f"{name}, in parameter or buffer {index + 1}", mutate=mutate, of_modules=True)
 
 
 def seeds() -> Iterator[Conditions]:
@@ -37,7 +60,7 @@ def seeds() -> Iterator[Conditions]:
 def dtypes() -> Iterator[Conditions]:
     """All floating tensors, the parameters too, in another dtype."""
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
-        yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype))
+        yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype), other_dtypes=True)
 
 
 def shapes(calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -55,7 +78,8 @@ def shapes(calls: Sequence[Call]) -> Iterator[Conditions]:
 def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
     """Other Python numbers and flags, one argument at a time."""
     for args, kwargs in calls[:1]:
-        for key, value in (*enumerate(args), *kwargs.items()):
+        arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+        for key, value in arguments:
             for other in _others(value):
                 name = key + 1 if isinstance(key, int) else key
                 yield Conditions(f"argument {name} = {other!r}", calls=partial(_with, key, other))
@@ -82,9 +106,11 @@ def _only(index: int, fill: Fill, given: list[torch.Tensor]) -> None:
 def _apply(fill: Fill, tensor: torch.Tensor) -> None:
     if tensor.numel() and not tensor.is_complex():
         # Not through .data or detach(): an inner tensor of a graph keeps its place in it.
-        fill(torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
-            tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
-        ))
+        fill(
+            torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
+                tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
+            )
+        )
 
 
 def _constant(value: float, tensor: torch.Tensor) -> None:
@@ -92,7 +118,7 @@ def _constant(value: float, tensor: torch.Tensor) -> None:
         tensor.fill_(bool(value))
     elif tensor.is_floating_point():
         tensor.fill_(value)
-    elif value == value and abs(value) < 127:
+    elif abs(value) < 127:
         tensor.fill_(max(int(value), 0) if tensor.dtype is torch.uint8 else int(value))
 
 
@@ -104,8 +130,11 @@ def _one_element(value: float, tensor: torch.Tensor) -> None:
 def _scaled(factor: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
         tensor.mul_(factor)
-    elif tensor.dtype is torch.bool and factor < 0:
-        tensor.logical_not_()
+    elif tensor.dtype is torch.bool:
+        if factor < 0:
+            tensor.logical_not_()
+    elif factor > 1 and tensor.dtype in (torch.int32, torch.int64):
+        tensor.mul_(int(factor))
 
 
 def _signed(sign: float, tensor: torch.Tensor) -> None:
@@ -159,12 +188,48 @@ _ALONE = tuple(
 )
 
 
+_STATES = tuple(
+    pair
+    for pair in _EDGES
+    if pair[0] in ("inf in one element", "largest finite values", "signs flipped", "zeros", "times 1e4")
+)
+
+
 def _around(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
     """The numbers in the code, and what lies beside them."""
     for constant in constants:
-        for name, value in ((constant, constant), ("above", constant * 1.5 + 1), ("below", constant * 0.5 - 1)):
+        for name, value in (
+            (constant, constant),
+            ("above", constant * 1.5 + 1),
+            ("below", constant * 0.5 - 1),
+        ):
             label = f"all {value:g}" if name is constant else f"all {value:g}, {name} {constant:g}"
             yield label, partial(_constant, value)
+
+
+def _beside(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
+    """One element beyond a number of the code among others of any sign: two conditions at once."""
+    odd = [v for c in constants for v in (c * 1.5 + 1, c * 0.5 - 1, -c * 1.5 - 1)]
+    for value in dict.fromkeys((*odd, 1e4, -1e4)):
+        for rest in (2e4, -2e4, 1e-2):
+            yield f"{value:g} among {rest:g}", partial(_odd_one, value, rest)
+
+
+def _odd_one(value: float, rest: float, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        tensor.fill_(rest)
+        _one_element(value, tensor)
+
+
+def _wild(seed: int, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        generator = torch.Generator().manual_seed(seed)
+        power = torch.rand(tensor.shape, generator=generator) * 8 - 3
+        lean = 0.1 + 0.1 * seed  # from mostly positive to mostly negative
+        sign = torch.where(torch.rand(tensor.shape, generator=generator) < lean, -1.0, 1.0)
+        tensor.copy_(sign * 10.0**power)
+    else:
+        _noise(1.0, seed, tensor)
 
 
 # ---- arguments ----

@@ -66,7 +66,7 @@ def _merge(old: list[ast.stmt], new: list[ast.stmt], prefix: str, result: Pairs)
 
 def _matches(old: ast.stmt, dump: str, new: ast.stmt) -> bool:
     if isinstance(old, _Function | ast.ClassDef):
-        return type(old) is type(new) and old.name == new.name  # type: ignore[attr-defined]
+        return type(old) is type(new) and old.name == new.name
     return ast.dump(new) == dump
 
 
@@ -81,7 +81,7 @@ def _added(statements: list[ast.stmt], prefix: str) -> list[ast.stmt]:
 def _one(old: ast.stmt, new: ast.stmt, prefix: str, result: Pairs) -> list[ast.stmt]:
     if not isinstance(old, _Function | ast.ClassDef) or ast.dump(old) == ast.dump(new):
         return [old]
-    assert isinstance(new, _Function | ast.ClassDef)  # noqa: S101 -- _matches has seen to it
+    assert isinstance(new, _Function | ast.ClassDef)
     name = prefix + old.name
     if _without_body(old) != _without_body(new):
         raise NotPairedError(f"it changes the signature or the decorators of {name}")
@@ -107,8 +107,8 @@ def _without_body(node: ast.stmt) -> str:
 
 
 def _forms(old: ast.stmt, new: ast.stmt, name: str, result: Pairs) -> list[ast.stmt]:
-    assert isinstance(old, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101
-    assert isinstance(new, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101
+    assert isinstance(old, ast.FunctionDef | ast.AsyncFunctionDef)
+    assert isinstance(new, ast.FunctionDef | ast.AsyncFunctionDef)
     if isinstance(old, ast.AsyncFunctionDef) or _is_generator(old):
         raise NotPairedError(f"{name} is a generator or a coroutine")
     result.functions.append(name)

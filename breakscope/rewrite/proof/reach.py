@@ -1,7 +1,8 @@
 """What a call can reach, and so change: one step of the walk over objects.
 
 Both the world that is copied before a call and the picture that is taken after it are walks of this kind, so
-they cannot disagree about what counts as state.
+they cannot disagree about what counts as state. Code is followed by name: from a function to what its code
+mentions, and to methods of that name of every class whose instances, or which itself, can be reached.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import torch
@@ -69,10 +70,6 @@ class Opaque(Exception):  # noqa: N818 -- an answer, not an error
     """The value holds state that can be neither copied nor compared."""
 
 
-Part = tuple[str, "Place"]
-Place = Any
-
-
 class Holder:
     """Something mutable, with its content as a list of (label, value).
 
@@ -101,9 +98,7 @@ def holders(value: Any) -> Iterator[Holder]:
     """
     if isinstance(value, types.FunctionType):
         yield from _of_function(value)
-    elif isinstance(value, type):
-        yield from _of_class(value)
-    elif isinstance(value, types.ModuleType) or is_atom(value):
+    elif isinstance(value, type | types.ModuleType) or is_atom(value):
         return
     elif isinstance(value, types.CellType):
         yield Holder(value, lambda: [("", _cell(value))], lambda content: _set_cell(value, content[0][1]))
@@ -158,16 +153,11 @@ def _of_names(scope: dict[str, Any], names: list[str], owner: Any) -> Holder:
     return Holder(owner, read, write)
 
 
-def _of_class(cls: type) -> Iterator[Holder]:
-    if foreign(cls.__module__):
-        return
+def of_class(cls: type, names: Collection[str]) -> Holder:
+    """Data attributes of a class, as far as somebody mentions their names."""
 
     def read() -> list[tuple[Any, Any]]:
-        return [
-            (name, value)
-            for name, value in vars(cls).items()
-            if not (name.startswith("__") and name.endswith("__")) and name != "_abc_impl" and is_data(value)
-        ]
+        return [(name, value) for name, value in vars(cls).items() if name in names and is_data(value)]
 
     def write(content: list[tuple[Any, Any]]) -> None:
         wanted = dict(content)
@@ -178,7 +168,7 @@ def _of_class(cls: type) -> Iterator[Holder]:
             if vars(cls).get(name, MISSING) is not value:
                 setattr(cls, name, value)
 
-    yield Holder(cls, read, write)
+    return Holder(cls, read, write)
 
 
 def _of_container(value: Any) -> Holder:
@@ -270,42 +260,39 @@ def _set_generator(generator: torch.Generator, state: torch.Tensor) -> None:
     generator.set_state(state)
 
 
-def related(value: Any) -> Iterator[tuple[str, Any]]:
-    """What belongs to a value without being its content: items of tuples, code that it runs, its class."""
+def related(value: Any) -> Iterator[tuple[int | str, Any]]:
+    """What belongs to a value without being its own content: items of tuples, what a callable is made of."""
     if isinstance(value, tuple | frozenset):
-        yield from ((str(index), item) for index, item in enumerate(value))
+        yield from enumerate(value)
     elif isinstance(value, types.MethodType):
         yield "__self__", value.__self__
         yield "__func__", value.__func__
     elif isinstance(value, functools.partial):
         yield from (("func", value.func), ("args", value.args), ("keywords", value.keywords))
     elif isinstance(value, types.FunctionType):
-        yield from _related_to_function(value)
-    elif isinstance(value, type):
+        original = getattr(value, "__breakscope_old__", None)
+        if original is not None:
+            yield "", original
         if not foreign(value.__module__):
-            for cls in value.__mro__[1:]:
-                yield cls.__name__, cls
-            for name, member in vars(value).items():
-                yield from ((name, function) for function in _functions_of(member))
-    elif not is_atom(value) and not isinstance(value, types.ModuleType):
-        yield "__class__", type(value)
+            yield from zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
 
 
-def _related_to_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    original = getattr(function, "__breakscope_old__", None)
-    if original is not None:
-        yield "", original
-    if foreign(function.__module__):
-        return
-    names = function.__code__.co_freevars
-    yield from zip(names, function.__closure__ or (), strict=False)
-    for name in sorted(set(names_in(function.__code__))):
+def mentioned(function: types.FunctionType) -> Iterator[Any]:
+    """Functions and classes that a function's code names, and what it wraps."""
+    for name in set(names_in(function.__code__)):
         value = function.__globals__.get(name)
         if isinstance(value, types.FunctionType | types.MethodType | type | functools.partial):
-            yield name, value
+            yield value
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None:
-        yield "__wrapped__", wrapped
+        yield wrapped
+
+
+def methods(cls: type, names: Collection[str]) -> Iterator[types.FunctionType]:
+    """Functions of a class that can be reached when these names are mentioned: operators always can."""
+    for name, member in vars(cls).items():
+        if name in names or name == "forward" or (name.startswith("__") and name.endswith("__")):
+            yield from _functions_of(member)
 
 
 def _functions_of(member: Any) -> Iterator[types.FunctionType]:

@@ -15,14 +15,21 @@ import torch
 from breakscope.rewrite.proof import inputs, reach
 from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, attempt, compare
 from breakscope.rewrite.proof.copies import NotCopiedError
-from breakscope.rewrite.proof.picture import largest
+from breakscope.rewrite.proof.picture import Comparer, largest
 from breakscope.rewrite.proof.world import TooLargeError, World
 
 MAX_CAPTURED = 8
-SEARCHED = 2
+# The first calls are searched around, and get most of the time; the others are compared as they are.
+SHARES = (0.5, 0.25)
+SEARCHED = len(SHARES)
+REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
+# Calls of one shape and the same scalars, whose values differ: most scripts have only one shape.
+ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 REASSOCIATED = 1e-5
+
+_TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
 Form = Literal["old", "watched", "new"]
 
@@ -32,13 +39,37 @@ class Condition:
     """A condition of the old code that the new code does not have.
 
     Attributes:
-        of_tensor: whether it was a tensor's truth in any call: only such a condition must be driven.
         taken: how many test calls took it, true and false.
+        unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
     """
 
     text: str
-    of_tensor: bool = False
     taken: Counter[bool] = field(default_factory=Counter)
+    unknown: bool = False
+
+    @property
+    def driven(self) -> bool:
+        """Whether it went both ways."""
+        return self.unknown or (self.taken[True] > 0 and self.taken[False] > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a rewrite says of itself (:class:`breakscope.rewrite.rule.Rewrite`).
+
+    Attributes:
+        conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
+            run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
+    """
+
+    exact: bool
+    unaliased: bool = False
+    early: tuple[str, ...] = ()
+    conditional: bool = False
+
+    def comparer(self) -> Comparer:
+        """Compares old and new by these claims."""
+        return Comparer(0.0 if self.exact else REASSOCIATED, self.unaliased)
 
 
 @dataclass(slots=True)
@@ -48,14 +79,16 @@ class Session:
     Attributes:
         calls: of the script. captured: of them, taken as test inputs. compared: pairs of test calls.
         rejected: test inputs that the old code itself does not take.
+        apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
+        limits: where an assumption that the rewrite states does not hold, and the forms differ.
         mismatch: the first difference: the rewrite is wrong. trouble: why it could not be compared.
     """
 
     name: str
     conditions: list[Condition]
-    exact: bool
+    claims: Claims
     budget_s: float
-    save: Callable[[dict[str, Any]], None]
+    save: Callable[[], None]
     forms: dict[str, Callable[..., Any]] = field(default_factory=dict)
     calls: int = 0
     captured: int = 0
@@ -64,11 +97,13 @@ class Session:
     raising: int = 0
     mismatch: str | None = None
     trouble: str | None = None
+    apart: dict[str, None] = field(default_factory=dict)
+    limits: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     max_difference: float = 0.0
-    _mode: Form | None = None
-    _seen: set[Any] = field(default_factory=set)
+    mode: Form | None = None
+    _seen: Counter[Any] = field(default_factory=Counter)
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
     _deadline: float = 0.0
@@ -80,15 +115,15 @@ class Session:
         forms = {**self.forms, "old": old}
         # Mutable defaults are state that both forms share, as they would had there been only one.
         for form in ("new", "watched"):
-            forms[form].__defaults__ = old.__defaults__  # type: ignore[attr-defined]
-            forms[form].__kwdefaults__ = old.__kwdefaults__  # type: ignore[attr-defined]
+            forms[form].__defaults__ = old.__defaults__
+            forms[form].__kwdefaults__ = old.__kwdefaults__
 
         @functools.wraps(old)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self._mode is None and not torch.compiler.is_compiling():
+            if self.mode is None and not torch.compiler.is_compiling():
                 self.examine(forms, args, kwargs)
                 return old(*args, **kwargs)
-            return forms["new" if self._mode == "new" else "old"](*args, **kwargs)
+            return forms["new" if self.mode == "new" else "old"](*args, **kwargs)
 
         call.__breakscope_old__ = old  # type: ignore[attr-defined]
         return call
@@ -97,26 +132,30 @@ class Session:
         """Note which way a condition of the old form goes; hand it back."""
         condition = self.conditions[index]
         if isinstance(value, torch.Tensor):
-            condition.of_tensor = True
             if value.numel() == 1 and not value.is_meta:
                 condition.taken[bool(value.detach())] += 1
-        elif isinstance(value, bool | int | float | None):
+        elif type(value) in _TRUTHS:
             condition.taken[bool(value)] += 1
+        else:
+            condition.unknown = True
         return value
 
     # -- one call --------------------------------------------------------------------------------
 
-    def examine(self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Compare the forms on one call of the script, unless it is like one that was compared."""
+    def examine(
+        self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Compare the forms on one call of the script, unless it is like others that were compared."""
         self.calls += 1
         if self.mismatch or self.trouble or self.captured >= MAX_CAPTURED:
             return
         signature = _signature((args, kwargs))
-        if signature in self._seen:
+        if self._seen[signature] >= ALIKE:
             return
-        self._seen.add(signature)
+        self._seen[signature] += 1
         self.captured += 1
-        self._deadline = time.monotonic() + self.budget_s / (1 if self.captured <= SEARCHED else 4)
+        share = SHARES[self.captured - 1] if self.captured <= SEARCHED else REST_SHARE
+        self._deadline = time.monotonic() + self.budget_s * share
         try:
             self._compare_all(forms, args, kwargs)
         except (NotCopiedError, TooLargeError) as error:
@@ -124,8 +163,8 @@ class Session:
         except Exception as error:  # noqa: BLE001 -- a failed proof must not end the user's script
             self.trouble = f"the proof failed: {type(error).__name__}: {error}"
         finally:
-            self._mode = None
-        self.save(self.result())
+            self.mode = None
+        self.save()
 
     def _compare_all(
         self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -133,10 +172,13 @@ class Session:
         here: Call = (args, kwargs)
         old, new = forms["watched"], forms["new"]
         bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
-        self.notes.update({f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque})
+        self.notes.update(
+            {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
+        )
         plain = Conditions("the script's own arguments")
         first, second = bench.run("watched", plain), bench.run("watched", plain)
-        unstable = compare(first, second, 0.0)
+        # Not what is printed: torch says some things only once.
+        unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
         if unstable is not None:
             self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
             return
@@ -151,7 +193,7 @@ class Session:
 
     def _gradients(self, bench: _Bench) -> None:
         for name, change in (("", torch.clone), (" in float64", inputs.to(torch.float64))):
-            conditions = Conditions(f"gradients{name}", change, gradients=True)
+            conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=bool(name))
             if not self._agree(bench, conditions, "gradients", skip_raising=True):
                 return
 
@@ -181,10 +223,14 @@ class Session:
             for conditions in group:
                 if not self._agree(bench, conditions, kind, skip_raising=skip_raising):
                     return
+        for conditions in inputs.states(len(bench.world.tensors) - len(given)):
+            if self._driven() or not self._agree(bench, conditions, "values of parameters"):
+                return
 
-    def _agree(
-        self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False
-    ) -> bool:
+    def _driven(self) -> bool:
+        return all(condition.driven for condition in self.conditions)
+
+    def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
 
         Args:
@@ -201,14 +247,20 @@ class Session:
             self.rejected += 1
             return True
         new = bench.run("new", conditions)
-        found = compare(old, new, 0.0 if self.exact else REASSOCIATED)
+        comparer = self.claims.comparer()
+        found = compare(old, new, comparer)
+        other_dtype = conditions.other_dtypes and found is not None and found.aspect == "dtype"
+        if found is not None and other_dtype and self.claims.conditional:
+            self.limits[f"not with {conditions.name}: {found.text}"] = None
+            return True
         if found is not None:
             self.mismatch = f"on {conditions.name}: {found.text}"
             return False
+        self.apart.update(dict.fromkeys(comparer.apart))
         self.compared += 1
         self.raising += bool(old.raised)
         self.kinds[kind] += 1
-        self.max_difference = max(self.max_difference, largest(old.entries, new.entries))
+        self.max_difference = max(self.max_difference, largest(old.picture.entries, new.picture.entries))
         if any(gradient is not None for gradient in old.gradients):
             self.kinds["calls with gradients"] += 1
         for index, condition in enumerate(self.conditions):
@@ -222,14 +274,15 @@ class Session:
         tried = [plain, *(self._driving.values() if self.captured <= SEARCHED else ())]
         compiled = torch.compile(bench.forms["new"], backend="eager")
         for conditions in {id(one): one for one in tried if not one.gradients}.values():
-            if self.mismatch or time.monotonic() > self._deadline:
+            late = time.monotonic() > self._deadline and conditions is not plain
+            if self.mismatch or late:
                 return
             old = bench.run("watched", conditions)
             torch.compiler.reset()
             with torch.compiler.set_stance("default"):
                 new = bench.run("new", conditions, compiled)
             # What is printed while compiling is what the rewrite's notes are about.
-            found = compare(_quiet(old), _quiet(new), 0.0 if self.exact else REASSOCIATED)
+            found = compare(_quiet(old), _quiet(new), self.claims.comparer())
             if found is not None and not (old.raised and new.raised):
                 self.mismatch = f"compiled by Dynamo, on {conditions.name}: {found.text}"
                 return
@@ -249,11 +302,18 @@ class Session:
             "kinds": dict(self.kinds),
             "max_difference": self.max_difference,
             "conditions": [
-                {"text": one.text, "of_tensor": one.of_tensor, "true": one.taken[True], "false": one.taken[False]}
+                {
+                    "text": one.text,
+                    "unknown": one.unknown,
+                    "true": one.taken[True],
+                    "false": one.taken[False],
+                }
                 for one in self.conditions
             ],
             "mismatch": self.mismatch,
             "trouble": self.trouble,
+            "limits": list(self.limits),
+            "apart": list(self.apart)[:20],
             "notes": list(self.notes),
         }
 
@@ -268,17 +328,21 @@ class _Bench:
     world: World
 
     def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
-        self.session._mode = form
+        self.session.mode = form
         try:
             return attempt(
-                function or self.forms[form], [self.forms["old"]], self.world, self.calls, conditions
+                function or self.forms[form],
+                self.world,
+                self.calls,
+                conditions,
+                self.session.claims.early,
             )
         finally:
-            self.session._mode = None
+            self.session.mode = None
 
 
 def _quiet(outcome: Outcome) -> Outcome:
-    return Outcome(outcome.entries, outcome.raised, "", outcome.randomness)
+    return Outcome(outcome.picture, outcome.raised, "", outcome.randomness)
 
 
 def _code(function: Callable[..., Any]) -> Any:

@@ -7,11 +7,13 @@ see (an open file, a running generator), which is listed.
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
 
 from breakscope.rewrite.proof import reach
+from breakscope.rewrite.proof.compat import memory_of
 from breakscope.rewrite.proof.copies import Copies
 from breakscope.rewrite.proof.reach import Holder
 
@@ -34,6 +36,7 @@ class World:
             module: a function's own inputs.
         opaque: classes whose state could not be taken aside.
         caches: ``lru_cache`` objects that may be called.
+        code: what functions and classes hold: defaults, closures, globals and attributes that they mention.
 
     Raises:
         TooLargeError: too many objects, or too many bytes of tensors.
@@ -44,9 +47,12 @@ class World:
         self.given: set[int] = set()
         self.opaque: set[str] = set()
         self.caches: list[Any] = []
+        self.code: list[Holder] = []
         self._holders: list[tuple[Holder, list[tuple[Any, Any]]]] = []
+        self._names: set[str] = set()
+        self._classes: dict[type, None] = {}
         self._walk(roots)
-        memories = {one.untyped_storage()._cdata: one.untyped_storage() for one in self._strided()}
+        memories = {memory_of(one): one.untyped_storage() for one in self._strided()}
         self.bytes = sum(storage.nbytes() for storage in memories.values())
         if self.bytes > max_bytes:
             raise TooLargeError(f"what it can reach holds {self.bytes / 2**20:.0f} MiB of tensors")
@@ -57,34 +63,72 @@ class World:
     def _walk(self, roots: list[Any]) -> None:
         seen: set[int] = set()
         alive: list[Any] = []
-        # Depth first, in order; the flag says whether one has passed through a module on the way.
+        # Depth first, in order; the flag says whether one has passed through a module or code on the way.
         stack: list[tuple[Any, bool]] = [(root, False) for root in reversed(roots)]
-        while stack:
-            value, inside = stack.pop()
-            if isinstance(value, torch.Tensor) and not inside:
-                self.given.add(id(value))
-            if value is reach.MISSING or reach.is_atom(value) or id(value) in seen:
-                continue
-            seen.add(id(value))
-            alive.append(value)
-            if len(alive) > MAX_OBJECTS:
-                raise TooLargeError(f"it can reach more than {MAX_OBJECTS} objects")
-            if isinstance(value, torch.Tensor):
-                self.tensors.append(value)
-                continue
-            inside = inside or isinstance(value, torch.nn.Module | type)
-            if callable(value) and hasattr(value, "__code__"):
-                self.caches += reach.caches_of(value)
-                inside = True
-            below = [item for _, item in reach.related(value)]
-            try:
-                for holder in reach.holders(value):
-                    content = holder.read()
-                    self._holders.append((holder, content))
-                    below += [item for _, item in content]
-            except reach.Opaque as error:
-                self.opaque.add(str(error))
-            stack += [(item, inside) for item in reversed(below)]
+        held: dict[type, set[str]] = {}
+        while True:
+            while stack:
+                value, inside = stack.pop()
+                if isinstance(value, torch.Tensor) and not inside:
+                    self.given.add(id(value))
+                if value is reach.MISSING or reach.is_atom(value) or id(value) in seen:
+                    continue
+                seen.add(id(value))
+                alive.append(value)
+                if len(alive) > MAX_OBJECTS:
+                    raise TooLargeError(f"it can reach more than {MAX_OBJECTS} objects")
+                if isinstance(value, torch.Tensor):
+                    self.tensors.append(value)
+                    continue
+                code = isinstance(value, types.FunctionType | type | types.CellType)
+                inside = inside or code or isinstance(value, torch.nn.Module)
+                stack += [(item, inside) for item in reversed(self._below(value))]
+            # Class attributes last, when every name that code mentions is known.
+            for cls in self._classes:
+                new = self._names - held.get(cls, set())
+                if new:
+                    held[cls] = held.get(cls, set()) | new
+                    found = self._content(reach.of_class(cls, frozenset(new)), code=True)
+                    stack += [(item, True) for item in found]
+            if not stack:
+                return
+
+    def _below(self, value: Any) -> list[Any]:
+        """What is one step away from a value."""
+        below = [item for _, item in reach.related(value)]
+        if isinstance(value, types.FunctionType) and not reach.foreign(value.__module__):
+            self.caches += reach.caches_of(value)
+            below += reach.mentioned(value)
+            new = set(reach.names_in(value.__code__)) - self._names
+            self._names |= new
+            for cls in self._classes:
+                below += reach.methods(cls, new)
+        elif isinstance(value, type):
+            below += self._of_class(value)
+        elif not isinstance(value, types.CellType | types.ModuleType | tuple):
+            below.append(type(value))
+        code = isinstance(value, types.FunctionType | types.CellType)
+        try:
+            for holder in reach.holders(value):
+                below += self._content(holder, code=code)
+        except reach.Opaque as error:
+            self.opaque.add(str(error))
+        return below
+
+    def _of_class(self, cls: type) -> list[Any]:
+        found: list[Any] = []
+        for base in cls.__mro__:
+            if not reach.foreign(base.__module__) and base not in self._classes:
+                self._classes[base] = None
+                found += reach.methods(base, self._names)
+        return found
+
+    def _content(self, holder: Holder, *, code: bool) -> list[Any]:
+        content = holder.read()
+        self._holders.append((holder, content))
+        if code:
+            self.code.append(holder)
+        return [item for _, item in content]
 
     def swap(self, copies: Copies) -> None:
         """Put copies where the tensors are."""

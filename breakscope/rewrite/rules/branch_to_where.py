@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 from breakscope.rewrite.branch import outermost_first, rewrite_if
+from breakscope.rewrite.examples import branch_to_where as examples
 from breakscope.rewrite.rule import Refusal, Rewrite, Rule, Site
+from breakscope.rewrite.scope import enclosing_statement
 from breakscope.rewrite.values import Unsafe
 
 
@@ -25,12 +29,15 @@ class BranchToWhere(Rule):
         "A derivative that is infinite in the branch not taken would make gradients NaN: refused.",
         "A function that handed out its own argument in one branch hands out a new tensor in both.",
     )
-    rewrites = ()
-    leaves = ()
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the outermost branch on a tensor around the site that can be rewritten."""
         refusal: Refusal | None = None
+        statement = enclosing_statement(site, site.node)
+        if isinstance(statement, ast.While):
+            return Refusal("how often the loop runs depends on the data")
         for branch in outermost_first(site):
             try:
                 return rewrite_if(site, branch)

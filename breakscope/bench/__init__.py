@@ -1,0 +1,1 @@
+"""Benchmarks of the user's script: arms in child processes, kernels, and what to choose."""

@@ -1,0 +1,323 @@
+"""The arms in turn: all started side by side, one at a time at work.
+
+Rounds interleave them: in a round each process makes the same few steps of the script, in an order that
+changes from round to round. So all arms meet the same inputs and the same moods of the machine.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from breakscope.bench import gpu_state, stats
+from breakscope.bench.plan import Arm, ArmSettings, Options
+from breakscope.bench.players import ArmFailedError, Player, start, wait_until_ready
+from breakscope.bench.wire import COMPARE, RUN
+from breakscope.benchmark import GpuState
+from breakscope.child.launch import Program
+
+ROUNDS = 10
+MOST_STEPS = 200  # timed, per process, where nobody asks for a number
+_WARM_CHUNK = 4
+_MOST_WARM_STEPS = 60
+_MOST_WARM_S = 20.0
+_LONG_STEP_MS = 200.0
+# A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed.
+_SETTLE_MS = 60.0
+_MOST_SETTLE_STEPS = 100
+_PROFILED_STEPS = 3
+_GRACE_S = 4.0
+
+
+@dataclass(slots=True)
+class Conducted:
+    """What came of a benchmark's processes.
+
+    Attributes:
+        alone: arms that were measured alone, with the reason.
+        outputs: fields of ``Outputs`` by arm.
+        spent: seconds by part.
+    """
+
+    players: list[Player] = field(default_factory=list)
+    alone: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    gpu: list[GpuState] = field(default_factory=list)
+    spent: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def of(self, arm: Arm) -> list[Player]:
+        """An arm's processes."""
+        return [player for player in self.players if player.arm == arm]
+
+
+class Conductor:
+    """Runs the processes of all arms to their ends.
+
+    Args:
+        meanwhile: done while the processes start.
+        say: takes the live line.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        options: Options,
+        shared: ArmSettings,
+        folder: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        self._program = program
+        self._options = options
+        self._shared = shared
+        self._folder = folder
+        self._say = say
+        self._began = time.monotonic()
+        self._random = random.Random(options.seed)  # noqa: S311 -- the order of rounds
+        self.found = Conducted(spent=dict.fromkeys(("startup_s", "warmup_s", "timed_s", "kernels_s"), 0.0))
+
+    def run(self, meanwhile: Callable[[], None]) -> Conducted:
+        """Start, warm up, measure in rounds, compare, end. An arm that fails is left with its reason."""
+        arms = self._options.arms()
+        try:
+            with self._timed("startup_s"):
+                numbers = range(self._options.processes)
+                players = [self._start(arm, number) for number in numbers for arm in arms]
+                meanwhile()
+            self._perform(players)
+            self._again_alone()
+        except BaseException:
+            # Ctrl-C, or a fault of ours: nobody waits for scripts to end by themselves.
+            for player in self.found.players:
+                player.kill()
+            raise
+        self._end_all()
+        return self.found
+
+    def _end_all(self) -> None:
+        """Let the scripts end by themselves, all at once, and end those that do not."""
+        for player in self.found.players:
+            player.ask_to_end()
+        deadline = time.monotonic() + _GRACE_S
+        for player in self.found.players:
+            player.end(max(0.1, deadline - time.monotonic()))
+
+    def _start(self, arm: Arm, number: int, again: str = "") -> Player:
+        index = self._options.arms().index(arm)
+        folder = self._folder / f"arm{index}{again}" / f"process{number}"
+        player = start(self._program, arm, number, self._options, self._shared, folder)
+        self.found.players.append(player)
+        return player
+
+    def _perform(self, players: Sequence[Player]) -> None:
+        with self._timed("startup_s"):
+            deadline = time.monotonic() + self._options.timeout_s
+            for player in players:
+                self._say(f"starting {player.arm.name}")
+                _try(wait_until_ready, player, deadline)
+        with self._timed("warmup_s"):
+            for player in players:
+                if player.alive:
+                    self._say(f"compiling and warming up {player.arm.name} ({_which(player)})")
+                    _try(self._warm_up, player)
+            self._align(players)
+        with self._timed("timed_s"):
+            self._rounds(players)
+        with self._timed("kernels_s"):
+            self._profiles(players)
+            self._compare(players)
+
+    # -- warm-up -----------------------------------------------------------------------------------
+
+    def _warm_up(self, player: Player) -> None:
+        began = time.monotonic()
+        while True:
+            long = bool(player.warmup) and player.warmup[-1]["ms"] > _LONG_STEP_MS
+            chunk = 2 if long else _WARM_CHUNK
+            reply = player.ask(RUN, steps=chunk, settle=0, timed=False)
+            player.warmup += reply["samples"]
+            recent = player.warmup[-2 * chunk :]
+            quiet = [sample["ms"] for sample in recent if not sample["compiles"]]
+            if len(quiet) == len(recent) and stats.steady(quiet, window=chunk):
+                player.steady = True
+                break
+            compiled_s = sum(sample["compile_s"] for sample in player.warmup)
+            tired = time.monotonic() - began - compiled_s > _MOST_WARM_S and len(player.warmup) >= 2 * chunk
+            if reply["ended"] or tired or len(player.warmup) >= _MOST_WARM_STEPS:
+                break
+        player.warmed = dict(player.last)
+
+    def _align(self, players: Sequence[Player]) -> None:
+        """Bring all to the same step of the script, so that rounds see the same inputs."""
+        furthest = max((player.last.get("steps", 0) for player in players if player.alive), default=0)
+        for player in players:
+            missing = furthest - player.last.get("steps", 0)
+            if player.alive and missing > 0 and not player.last.get("ended"):
+                _try(self._more, player, missing)
+
+    def _more(self, player: Player, steps: int) -> None:
+        player.warmup += player.ask(RUN, steps=steps, settle=0, timed=False)["samples"]
+        player.warmed = dict(player.last)
+
+    # -- rounds ------------------------------------------------------------------------------------
+
+    def _rounds(self, players: Sequence[Player]) -> None:
+        ready = [player for player in players if player.alive and not player.last.get("ended")]
+        if not ready:
+            return
+        steps, settle = self._round_size(ready)
+        on_gpu = any(player.last.get("on_gpu") for player in ready)
+        for number in range(ROUNDS):
+            turn = [player for player in ready if player.alive and not player.last.get("ended")]
+            if not turn:
+                break
+            self._random.shuffle(turn)
+            for player in turn:
+                self._say(f"round {number + 1} of {ROUNDS}: {player.arm.name}")
+                _try(self._round, player, number, steps, settle)
+            if on_gpu:
+                self._read_gpu(ready)
+
+    def _round_size(self, players: Sequence[Player]) -> tuple[int, int]:
+        """(timed steps, steps before them) of one process in one round; the same for all."""
+        slowest = max(_typical_ms(player) for player in players)
+        if self._options.steps is not None:
+            total = self._options.steps
+        else:
+            total = int(min(MOST_STEPS, max(ROUNDS, self._options.seconds * 1e3 / max(slowest, 1e-3))))
+        if any(player.unit == "optimizer" for player in players) and self._options.steps is None:
+            total = min(total, 5 * ROUNDS)  # the script's own steps are all there is
+        # The script's own steps are scarce where a step cannot be repeated.
+        most = 2 if any(player.unit == "optimizer" for player in players) else _MOST_SETTLE_STEPS
+        fastest = min(_typical_ms(player) for player in players)
+        settle = max(1, min(most, math.ceil(_SETTLE_MS / max(fastest, 1e-3))))
+        return math.ceil(total / ROUNDS), settle
+
+    def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
+        reply = player.ask(RUN, steps=steps, settle=settle, timed=True)
+        kept = []
+        for sample in reply["samples"]:
+            if sample["settle"]:
+                continue
+            if sample["compiles"]:
+                reason = "something was compiled in it"
+                player.discarded[reason] = player.discarded.get(reason, 0) + 1
+            else:
+                kept.append(sample)
+        while len(player.rounds) <= number:
+            player.rounds.append([])
+        player.rounds[number] = kept
+        player.peak_mib = max(player.peak_mib or 0.0, float(reply["peak_mib"]))
+
+    def _read_gpu(self, players: Sequence[Player]) -> None:
+        uuid = next((info["device_uuid"] for info in _infos(players) if info.get("device_uuid")), None)
+        device = f"GPU-{uuid}" if uuid and not str(uuid).startswith("GPU-") else uuid
+        pids = [player.popen.pid for player in self.found.players]
+        state = gpu_state.read(time.monotonic() - self._began, device, pids)
+        if state is not None:
+            self.found.gpu.append(state)
+
+    # -- after the rounds --------------------------------------------------------------------------
+
+    def _profiles(self, players: Sequence[Player]) -> None:
+        """How busy the device is, by the first process of each arm; with ``--kernels``, with what."""
+        for player in players:
+            on_gpu = bool(player.last.get("on_gpu"))
+            if player.number or not player.alive or not (on_gpu or self._options.kernels):
+                continue
+            self._say(f"kernels of {player.arm.name}")
+            _try(self._profile, player)
+
+    def _profile(self, player: Player) -> None:
+        reply = player.ask(RUN, steps=_PROFILED_STEPS, settle=1, timed=False, purpose="profile")
+        if not reply["ended"]:
+            player.profile = reply
+        wanted = self._options.kernels and player.arm.variant != "eager" and not player.arm.cuda_graphs
+        if wanted and not reply["ended"]:
+            exported = None
+            if self._options.export is not None:
+                exported = str(self._folder / "export" / f"arm{self._options.arms().index(player.arm)}")
+            reply = player.ask(RUN, steps=1, settle=0, timed=False, purpose="kernels", export=exported)
+            player.profile = {**player.profile, "details": reply.get("details")}
+
+    def _compare(self, players: Sequence[Player]) -> None:
+        """Hold every arm's outputs against eager's. Any living process can do it: it has torch loaded."""
+        base = next(
+            (one for one in self.found.players if one.arm.variant == "eager" and not one.number), None
+        )
+        asked = next((one for one in players if one.alive), None)
+        if base is None or asked is None or not any((base.folder / "outputs").iterdir()):
+            return
+        others = {
+            player.arm.name: str(player.folder / "outputs")
+            for player in players
+            if player.number == 0 and player.alive and player is not base
+        }
+        folder = str(base.folder / "outputs")
+        _try(lambda: self.found.outputs.update(asked.ask(COMPARE, base=folder, others=others)["results"]))
+
+    # -- what did not fit --------------------------------------------------------------------------
+
+    def _again_alone(self) -> None:
+        """Arms that ran out of memory in company get the machine to themselves."""
+        if len(self.found.players) < 2:
+            return
+        poor = [player.arm for player in self.found.players if player.out_of_memory]
+        if not poor:
+            return
+        self._end_all()
+        for arm in dict.fromkeys(poor):
+            reason = next(one.failed for one in self.found.of(arm) if one.out_of_memory)
+            self.found.players = [one for one in self.found.players if one.arm != arm]
+            again = self._start(arm, 0, again="-alone")
+            self._perform([again])
+            again.ask_to_end()
+            again.end(_GRACE_S)
+            if again.failed is None:
+                self.found.alone[arm.name] = f"it did not fit beside the other arms ({_short(reason)})"
+
+    def _timed(self, part: str) -> _Timer:
+        return _Timer(self.found.spent, part)
+
+
+class _Timer:
+    def __init__(self, spent: dict[str, float], part: str) -> None:
+        self._spent = spent
+        self._part = part
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_error: object) -> None:
+        self._spent[self._part] += time.monotonic() - self._began
+
+
+def _try(action: Callable[..., object], *arguments: object) -> None:
+    """An arm's failure is kept by its player and stops nobody else."""
+    try:
+        action(*arguments)
+    except ArmFailedError:
+        return
+
+
+def _typical_ms(player: Player) -> float:
+    quiet = [sample["ms"] for sample in player.warmup[-_WARM_CHUNK:] if not sample["compiles"]]
+    return statistics.median(quiet) if quiet else 1.0
+
+
+def _infos(players: Sequence[Player]) -> list[dict[str, Any]]:
+    return [player.last.get("info") or {} for player in players]
+
+
+def _which(player: Player) -> str:
+    return "empty cache" if player.number == 0 else "filled cache"
+
+
+def _short(text: str | None) -> str:
+    return (text or "").split("\n")[0][:120]

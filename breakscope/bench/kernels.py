@@ -1,0 +1,230 @@
+"""The kernels of each arm's step against the device's ceilings: what bounds them, what they could give back.
+
+Pure, but for the ceilings, which are measured once per device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from breakscope.bench import ceilings
+from breakscope.bench.advice import advise
+from breakscope.bench.conduct import Conducted
+from breakscope.bench.plan import Arm, Options
+from breakscope.benchmark import Benchmark, Bound, Ceiling, Kernel, KernelTable
+
+# At this share of a ceiling the ceiling is what bounds a kernel.
+_NEAR = 0.6
+# A kernel that takes less than so many times the shortest possible one is bound by its launch.
+_SHORT = 3
+_DTYPES = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "float64": "float64"}
+
+
+def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
+    """The benchmark with its kernels, the ceilings and what to try."""
+    on_gpu = any(player.last.get("on_gpu") for player in found.players)
+    measured, note = ceilings.ceilings("cuda" if on_gpu else "cpu", options.device, options.threads)
+    # On a CPU a name is an op, and says nothing of its sizes.
+    known = _details_by_name(found) if on_gpu else {}
+    tables = tuple(_table(found, arm, measured, known, on_gpu) for arm in options.arms())
+    exported = tuple(
+        script
+        for player in found.players
+        for script in (player.profile.get("details") or {}).get("exported", ())
+    )
+    notes = (*benchmark.notes, *([note] if note else []))
+    if not on_gpu:
+        notes = (
+            *notes,
+            "kernels of a CPU: times by the profiler; registers, shared memory and grids need a GPU",
+        )
+    return replace(
+        benchmark,
+        ceilings=measured,
+        kernels=tables,
+        advice=tuple(advise(tables)),
+        exported=exported,
+        notes=notes,
+    )
+
+
+def _details_by_name(found: Conducted) -> dict[str, dict[str, Any]]:
+    """What any arm without CUDA graphs knows of a kernel, by its name."""
+    known: dict[str, dict[str, Any]] = {}
+    for player in found.players:
+        for record in (player.profile.get("details") or {}).get("kernels", ()):
+            known.setdefault(record["name"], record)
+    return known
+
+
+def _table(
+    found: Conducted,
+    arm: Arm,
+    measured: Sequence[Ceiling],
+    known: dict[str, dict[str, Any]],
+    on_gpu: bool,
+) -> KernelTable:
+    player = next((one for one in found.of(arm) if one.number == 0), None)
+    if player is None or player.failed is not None or not player.profile.get("kernels"):
+        why = "no step could be profiled" if player is None or player.failed is None else player.failed
+        return KernelTable(arm.name, None, None, None, (), why)
+    profile = player.profile
+    details = profile.get("details") or {}
+    total = sum(record["us"] for record in profile["kernels"])
+    # On a CPU, the rest of the step is Python and the dispatcher, and counts as not accounted for.
+    whole = total if on_gpu else profile["span_ms"] * 1e3
+    own = {_key(record): record for record in details.get("kernels", ())}
+    rows = []
+    for record in profile["kernels"]:
+        detail = own.get(_key(record))
+        if detail is None and record["name"] in known:
+            detail = {**known[record["name"]], "elsewhere": True}
+        rows.append(_kernel(record, detail, whole, measured, arm))
+    accounted = sum(row.step_us for row in rows if row.kind != "other" or row.op is not None)
+    busy, span = profile.get("busy_ms"), profile["span_ms"]
+    return KernelTable(
+        arm=arm.name,
+        device_ms=busy if on_gpu else total / 1e3,
+        accounted=accounted / whole if whole else None,
+        gaps_ms=max(0.0, span - busy) if busy is not None else None,
+        kernels=tuple(rows),
+        not_measured=f"details: {details['error']}" if details.get("error") else None,
+    )
+
+
+def _key(record: dict[str, Any]) -> tuple[Any, ...]:
+    return record["name"], tuple(record["grid"]), tuple(record["block"])
+
+
+def _kernel(
+    record: dict[str, Any],
+    detail: dict[str, Any] | None,
+    whole_us: float,
+    measured: Sequence[Ceiling],
+    arm: Arm,
+) -> Kernel:
+    base = Kernel(
+        name=record["name"],
+        kind=_kind(record),
+        calls=record["calls"],
+        step_us=record["us"],
+        share=record["us"] / whole_us if whole_us else 0.0,
+        registers=record["registers"],
+        shared_bytes=record["shared"],
+        grid=tuple(record["grid"]),
+        block=tuple(record["block"]),
+        op=record.get("op"),
+    )
+    if detail is None:
+        return replace(base, alone_why=_unknown(arm))
+    elsewhere = detail.get("elsewhere", False)
+    full = replace(
+        base,
+        kind=detail["kind"],
+        alone_us=detail.get("alone_us"),
+        alone_why=detail.get("alone_why"),
+        bytes=detail.get("bytes"),
+        bytes_how=detail.get("bytes_how"),
+        flops=detail.get("flops"),
+        registers=detail.get("registers", base.registers),
+        spills=detail.get("spills"),
+        shared_bytes=detail.get("shared") if detail.get("shared") is not None else base.shared_bytes,
+        config=detail.get("config"),
+        op_kernels=detail.get("op_kernels", 1),
+        op_alone_us=detail.get("op_alone_us"),
+        op=detail.get("op") or base.op,
+        inputs=tuple(detail.get("inputs", ())),
+        sources=tuple(detail.get("sources", ())),
+        nodes=tuple(detail.get("nodes", ())),
+        exported=None if elsewhere else detail.get("exported"),
+    )
+    if elsewhere:
+        how = "from the same kernel in an arm without CUDA graphs"
+        full = replace(full, bytes_how=f"{full.bytes_how}, {how}" if full.bytes_how else how)
+    return judged(full, measured)
+
+
+def _kind(record: dict[str, Any]) -> Any:
+    if record["category"] in ("gpu_memcpy", "gpu_memset"):
+        return "copy"
+    if record["name"].startswith("triton_"):
+        return "triton"
+    if "cpp_fused" in record["name"]:
+        return "cpp"
+    return "vendor" if record.get("op") else "other"
+
+
+def _unknown(arm: Arm) -> str:
+    if arm.cuda_graphs:
+        return "CUDA graphs hide which op launched it; add --modes default"
+    if arm.variant == "eager":
+        return "details are taken of compiled arms only"
+    return "it was not seen in the step that was looked into"
+
+
+# ---- against the ceilings ----
+
+
+def judged(kernel: Kernel, measured: Sequence[Ceiling]) -> Kernel:
+    """The kernel with its rates, their shares of the ceilings, what bounds it and what it could give back."""
+    alone = kernel.alone_us
+    whole = kernel.op_alone_us if kernel.op_kernels > 1 else None  # bytes and FLOPs are the op's
+    in_step = kernel.step_us / kernel.calls if kernel.calls else None
+    per_call = whole or alone or in_step
+    if not per_call or (kernel.op_kernels > 1 and whole is None):
+        return kernel
+    copy = _best(measured, "copy", None)
+    matmul = _best(measured, "matmul", _dtype(kernel))
+    bandwidth = None if kernel.bytes is None else kernel.bytes / per_call / 1e3  # bytes per us -> GB/s
+    tflops = None if kernel.flops is None else kernel.flops / per_call / 1e6
+    memory_share = None if bandwidth is None or copy is None else bandwidth / (copy * 1e3)
+    compute_share = None if tflops is None or matmul is None else tflops / matmul
+    shortest = _best(measured, "launch", None)
+    known = kernel.bytes is not None or kernel.flops is not None
+    floors = [(shortest or 0.0) * kernel.op_kernels] if known else []
+    if kernel.bytes is not None and copy is not None:
+        floors.append(kernel.bytes / copy / 1e6)
+    if kernel.flops is not None and matmul is not None:
+        floors.append(kernel.flops / matmul / 1e6)
+    give_back = None
+    if floors and alone is not None:
+        # From the time alone, with cold caches: in the step a kernel may beat the memory's ceiling out of L2.
+        # Of an op of several kernels, each has its share of what the op could give back.
+        own = min(alone, in_step if in_step is not None else alone)
+        give_back = own * max(0.0, 1 - max(floors) * (alone / per_call) / own) * kernel.calls if own else 0.0
+    return replace(
+        kernel,
+        bandwidth=bandwidth,
+        tflops=tflops,
+        bandwidth_share=memory_share,
+        tflops_share=compute_share,
+        bound=_bound(per_call / kernel.op_kernels, memory_share, compute_share, shortest),
+        give_back_us=give_back,
+    )
+
+
+def _bound(us: float, memory: float | None, compute: float | None, shortest: float | None) -> Bound | None:
+    if memory is None and compute is None:
+        return None
+    memory, compute = memory or 0.0, compute or 0.0
+    if max(memory, compute) >= _NEAR:
+        return "memory" if memory >= compute else "compute"
+    if shortest is not None and us < _SHORT * shortest:
+        return "launch"
+    return "latency"
+
+
+def _best(measured: Sequence[Ceiling], what: str, dtype: str | None) -> float | None:
+    values = [one.value for one in measured if one.what == what and (dtype is None or one.dtype == dtype)]
+    return max(values, default=None)
+
+
+def _dtype(kernel: Kernel) -> str | None:
+    """The dtype of a kernel's first floating-point input."""
+    for text in kernel.inputs:
+        name = text.partition("[")[0]
+        if name in _DTYPES:
+            return _DTYPES[name]
+    return "none"

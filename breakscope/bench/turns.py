@@ -1,0 +1,342 @@
+"""Steps of the script, made only when it is this process's turn.
+
+A process reaches its first step, says so and waits. Each grant from the parent lets it make some steps;
+it times them, answers, and waits again, inside the script, at the end of a step. When the script itself
+ends early, its last call is repeated on copies of its last inputs; where a step is more than a call
+(there is an optimizer) it cannot be, and the answer says that the script has ended.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import gc
+import os
+import threading
+import time
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from breakscope.bench import arm_compat
+from breakscope.bench.ambient import Ambient
+from breakscope.bench.meter import Mark, Meter
+from breakscope.bench.outputs import compare_folders, fresh, on_gpu, save
+from breakscope.bench.plan import CUDA_GRAPH_MODES, ArmSettings
+from breakscope.bench.wire import COMPARE, DONE, END, FAILED, READY, RUN, Channel, ClosedError, Message
+
+KEPT_STEPS = 2  # steps whose outputs are kept for the comparison
+
+
+class Turns:
+    """One process's steps."""
+
+    def __init__(self, settings: ArmSettings, channel: Channel, began: float) -> None:
+        self._settings = settings
+        self._channel = channel
+        self._began = began
+        self._main = threading.get_ident()
+        self._inside = False
+        self._over = False
+        self._dead = False
+        self._ready = False
+        self._ended = False  # the script is at its end
+        self._open = False  # a grant is being worked off
+        self._unit = settings.unit
+        self._last: tuple[Any, Any, Any, Ambient] | None = None
+        self.meter = Meter()
+        self.compiles = arm_compat.CompileWatch()
+        self._grant: Message = {}
+        self._samples: list[dict[str, Any]] = []
+        self._done_steps = 0
+        self._calls: list[tuple[Mark, Mark]] = []
+        self._step_began: Mark | None = None
+        self._stepping = False
+        self._settled_ns = 0
+        self._compiles_before = 0
+        self._compile_s_before = 0.0
+        self._raised: str | None = None
+        self._replayed = 0
+        self._random = False
+        self._outputs = 0
+        self._session: Any = None  # a profile under way
+        self._optimizers: dict[int, int] = {}
+        self._optimizer_steps = 0
+        os.register_at_fork(after_in_child=self._forked)
+
+    # -- what the hooks call -----------------------------------------------------------------------
+
+    def wrap(self, function: Callable[..., Any], *, repeat: bool = False) -> Callable[..., Any]:
+        """A function that does as ``function``, in turn.
+
+        Args:
+            repeat: measure on copies of the inputs of the first call, again and again.
+        """
+        turns = self
+
+        @functools.wraps(function)
+        def in_turn(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling() or turns._passes():
+                return function(*args, **kwargs)
+            if repeat:
+                turns._repeat(function, args, kwargs)
+            return turns._call(function, args, kwargs)
+
+        code: types.CodeType = in_turn.__code__  # type: ignore[attr-defined]
+        arm_compat.never_compile(code)
+        return in_turn
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        """An optimizer step is over. With several optimizers the busiest one sets the pace."""
+        if self._unit != "optimizer" or not self._ready or self._over:
+            return
+        done = self._optimizers.get(id(optimizer), 0) + 1
+        self._optimizers[id(optimizer)] = done
+        if done > self._optimizer_steps:
+            self._optimizer_steps = done
+            self._end_step()
+            self._begin_step()
+
+    def died(self, error: BaseException) -> None:
+        """The script ends with an exception."""
+        if isinstance(error, SystemExit | KeyboardInterrupt) or self._over:
+            return
+        self._fail(f"{type(error).__name__}: {str(error).strip()[:600]}")
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def _passes(self) -> bool:
+        """Whether a call is none of ours to time: nested, in another thread, or after the end."""
+        return self._inside or self._over or threading.get_ident() != self._main
+
+    def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        if not self._ready:
+            self._first()
+        by_call = self._unit == "call"
+        if by_call:
+            self._last = (function, args, kwargs, Ambient.now())
+            self._begin_step()
+        self._inside = True
+        try:
+            result = self._timed(function, args, kwargs)
+        except Exception as error:
+            self._raised = f"{type(error).__name__}: {str(error).strip()[:600]}"
+            raise
+        finally:
+            self._inside = False
+        if not self._grant.get("timed"):
+            # Warm-up steps are timed one by one, the device waited for, before outputs are looked at.
+            self.meter.settle()
+            self._settled_ns = time.perf_counter_ns()
+        self._keep(result)
+        if by_call:
+            if self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
+                result = fresh(result)  # the next replay of the graph overwrites it
+            self._end_step()
+        return result
+
+    def _timed(self, function: Any, args: Any, kwargs: Any) -> Any:
+        watched = self._keeps()
+        state = arm_compat.random_state() if watched else None
+        first = self.meter.mark()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._calls.append((first, self.meter.mark()))
+            if watched:
+                self._random |= arm_compat.random_state() != state
+
+    def _first(self) -> None:
+        """The first step is about to begin: everything is loaded, nothing is compiled."""
+        if self._unit == "auto":
+            training = torch.is_grad_enabled() and any(
+                issubclass(type(thing), torch.optim.Optimizer) for thing in gc.get_objects()
+            )
+            self._unit = "optimizer" if training and self._settings.function is None else "call"
+        self._ready = True
+        atexit.register(self._script_ended)  # late, so that it runs before what torch has registered
+        self.meter.settle()
+        self._send(READY, startup_s=time.perf_counter() - self._began, unit=self._unit)
+        self._wait()
+        if self._unit == "optimizer":
+            self._begin_step()
+
+    def _begin_step(self) -> None:
+        if self._settings.mode in CUDA_GRAPH_MODES:
+            torch.compiler.cudagraph_mark_step_begin()
+        self._calls = []
+        self._compiles_before = self.compiles.count
+        self._compile_s_before = self.compiles.seconds
+        if self._session is not None:
+            self._session.begin_step()
+        # A step that is a call has the call's own marks: nothing of ours lies between.
+        self._step_began = self.meter.mark() if self._unit == "optimizer" else None
+        self._stepping = True
+
+    def _end_step(self) -> None:
+        if not self._stepping:
+            return
+        self._stepping = False
+        began, ended = (self._step_began, self.meter.mark()) if self._step_began else self._calls[-1]
+        timed = self._grant.get("timed", False)
+        if not timed:
+            if self._unit == "optimizer":
+                self.meter.settle()
+                self._settled_ns = time.perf_counter_ns()
+            ended.host_ns = max(ended.host_ns, self._settled_ns)
+        self._samples.append(
+            {
+                "marks": (began, ended),
+                "calls": self._calls,
+                "compiles": self.compiles.count - self._compiles_before,
+                "compile_s": self.compiles.seconds - self._compile_s_before,
+            }
+        )
+        self._done_steps += 1
+        if self._session is not None:
+            self._session.end_step()
+        if len(self._samples) >= self._grant["settle"] + self._grant["steps"]:
+            self._answer()
+            self._wait()
+
+    # -- the line ----------------------------------------------------------------------------------
+
+    def _answer(self, ended: bool = False) -> None:
+        self._open = False
+        self.meter.settle()
+        extra = self._end_session()
+        timed = self._grant.get("timed", False)
+        samples = []
+        for index, sample in enumerate(self._samples):
+            first, last = sample["marks"]
+            between = self.meter.between if timed else self.meter.host
+            samples.append(
+                {
+                    "ms": between(first, last),
+                    "host_ms": sum(self.meter.host(*pair) for pair in sample["calls"])
+                    if self._unit == "call"
+                    else self.meter.host(first, last),
+                    "calls_ms": sum(between(*pair) for pair in sample["calls"]),
+                    "compiles": sample["compiles"],
+                    "compile_s": sample["compile_s"],
+                    "settle": index < self._grant["settle"],
+                }
+            )
+        peak, kind = self.meter.peak_mib()
+        self._samples = []
+        self._send(
+            DONE,
+            samples=samples,
+            ended=ended,
+            steps=self._done_steps,
+            raised=self._raised,
+            replayed=self._replayed,
+            random=self._random,
+            on_gpu=self.meter.on_gpu,
+            peak_mib=peak,
+            memory_kind=kind,
+            compiles=self.compiles.count,
+            compile_s=self.compiles.seconds,
+            phases=self.compiles.phases(),
+            info=arm_compat.about(self.meter.on_gpu),
+            **extra,
+        )
+
+    def _wait(self) -> None:
+        """Until it is this process's turn again."""
+        while True:
+            try:
+                message = self._channel.receive()
+            except ClosedError:
+                os._exit(1)  # the benchmark is gone; nobody wants the rest
+            if message["t"] == RUN:
+                self._begin_grant(message)
+                return
+            if message["t"] == COMPARE:
+                self._send(DONE, results=compare_folders(message["base"], message["others"]))
+            elif message["t"] == END:
+                self._over = True
+                raise SystemExit(0)
+
+    def _begin_grant(self, message: Message) -> None:
+        self._grant = message
+        self._open = True
+        self.meter.prepare(4 * (message["settle"] + message["steps"]) + 8)
+        self.meter.settle()
+        self.meter.reset_peak()
+        purpose = message.get("purpose")
+        if purpose is not None:
+            from breakscope.bench import probe
+
+            self._session = probe.begin(purpose, message, Path(self._settings.outputs), self.meter.on_gpu)
+
+    def _end_session(self) -> dict[str, Any]:
+        if self._session is None:
+            return {}
+        session, self._session = self._session, None
+        found: dict[str, Any] = session.end()
+        return found
+
+    def _send(self, kind: str, **fields: Any) -> None:
+        try:
+            self._channel.send(kind, **fields)
+        except ClosedError:
+            os._exit(1)
+
+    def _fail(self, error: str) -> None:
+        if not self._dead:
+            self._dead = True
+            self._over = True
+            self._send(FAILED, error=error, step=self._done_steps)
+
+    # -- the script's end --------------------------------------------------------------------------
+
+    def _script_ended(self) -> None:
+        if self._over or self._dead:
+            return
+        self._ended = True
+        try:
+            while True:
+                if self._open and self._unit == "call" and self._last is not None:
+                    self._replay()
+                elif self._open:
+                    self._answer(ended=True)
+                else:
+                    self._wait()
+        except SystemExit:
+            return
+        except BaseException as error:  # noqa: BLE001 -- the last chance to say what happened
+            self.died(error)
+
+    def _replay(self) -> None:
+        assert self._last is not None
+        function, args, kwargs, ambient = self._last
+        with ambient.entered():
+            self._replayed += 1
+            self._call(function, fresh(args), fresh(kwargs))
+        self._last = (function, args, kwargs, ambient)
+
+    def _repeat(self, function: Any, args: Any, kwargs: Any) -> None:
+        """``--function``: its first inputs, until the benchmark says END."""
+        while True:
+            self._call(function, fresh(args), fresh(kwargs))
+
+    # -- outputs -----------------------------------------------------------------------------------
+
+    def _keeps(self) -> bool:
+        return self._done_steps < KEPT_STEPS and self._replayed == 0
+
+    def _keep(self, result: Any) -> None:
+        if self._done_steps >= KEPT_STEPS:
+            return
+        self.meter.on_gpu = self.meter.on_gpu or on_gpu(result)
+        save(result, Path(self._settings.outputs), self._outputs)
+        self._outputs += 1
+
+    def _forked(self) -> None:
+        # A worker of the script's: it has no turn, and must not keep the line open.
+        self._over = True
+        self._channel.close()

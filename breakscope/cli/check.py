@@ -1,0 +1,153 @@
+"""``breakscope check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+
+from breakscope.errors import UsageError
+from breakscope.render import FORMATS
+
+if TYPE_CHECKING:
+    from breakscope.baseline import Baseline
+    from breakscope.diagnose.verdict import Check
+
+# Options of scan that say what to show, not how to run.
+_NOT_INHERITED = ("output", "limit", "all_", "quiet")
+
+
+class CheckCommand(typer.core.TyperCommand):
+    """What stands after ``--`` is a script to run, and the options of scan are options here, too."""
+
+    inherited: tuple[str, ...] = ()
+
+    def inherit(self, scan: Any) -> None:
+        """Take over the options of ``breakscope scan``."""
+        own = {option.name for option in self.params}
+        new = [one for one in scan.params if one.name not in own and one.name not in _NOT_INHERITED]
+        self.params = [*self.params, *new]
+        self.inherited = tuple(str(one.name) for one in new)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Split the line where the script's part begins, then let click read ours."""
+        at = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:at])
+        ctx.meta["breakscope.program"] = args[at + 1 :] if at < len(args) else None
+        given = tuple(name for name in self.inherited if _was_typed(ctx, name))
+        ctx.meta["breakscope.scan"] = ({name: ctx.params.pop(name) for name in self.inherited}, given)
+        return rest
+
+
+def _was_typed(ctx: Any, name: str) -> bool:
+    return getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        "check",
+        cls=CheckCommand,
+        options_metavar="[OPTIONS]",
+        epilog="Without REPORT and script: every target of the configuration, else the latest report. "
+        "After -- stands a script, or -m MODULE, with its arguments; options of scan go before the --.",
+    )
+    def check(
+        ctx: typer.Context,
+        path: Annotated[
+            Path | None, typer.Argument(metavar="[REPORT] [-- SCRIPT ARGS]", help="Report file to judge.")
+        ] = None,
+        baseline: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="Known findings (default .breakscope/baseline.json)."),
+        ] = None,
+        update_baseline: Annotated[
+            bool, typer.Option("--update-baseline", help="Accept what is found: write the baseline anew.")
+        ] = False,
+        strict: Annotated[bool, typer.Option("--strict", help="Known findings fail, too.")] = False,
+        no_suppress: Annotated[
+            bool, typer.Option("--no-suppress", help="Take no notice of comments in the source.")
+        ] = False,
+        target: Annotated[
+            list[str] | None, typer.Option(metavar="NAME", help="Target of the configuration (repeatable).")
+        ] = None,
+        max_sites: Annotated[int | None, typer.Option(min=0, help="Most sites.")] = None,
+        max_recompiles: Annotated[int | None, typer.Option(min=0, help="Most recompiles.")] = None,
+        max_crossings_per_step: Annotated[
+            float | None, typer.Option(min=0, help="Most crossings in a step, on average.")
+        ] = None,
+        max_compile_seconds: Annotated[
+            float | None, typer.Option(min=0, help="Most seconds of compiling.")
+        ] = None,
+        max_ms_per_step: Annotated[
+            float | None, typer.Option(min=0, help="Most milliseconds of a steady step.")
+        ] = None,
+        config: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Configuration file, instead of the one found.")
+        ] = None,
+        format_: Annotated[
+            str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
+        ] = "terminal",
+        output: Annotated[
+            Path | None,
+            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
+        ] = None,
+        write: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="FORMAT=FILE", help="Also write it in another format, or html (repeatable)."
+            ),
+        ] = None,
+        limit: Annotated[int, typer.Option(min=1, help="How many findings to show on a terminal.")] = 20,
+        all_: Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")] = False,
+    ) -> int:
+        """Judge a report, or run a script and judge it: exit with 1 if there is something new.
+
+        0: clean or known. 1: new findings, or a budget exceeded. 2: cannot be judged as asked. 3: the run
+        says nothing (nothing was compiled, or the script died). 4: breakscope itself failed.
+        """
+        from breakscope import config as configuration
+        from breakscope import gate
+        from breakscope.cli import check_answer
+        from breakscope.cli import output as screen
+        from breakscope.cli.check_runs import Asked, holds_one, runs
+
+        if format_ not in FORMATS:
+            raise UsageError(f"no format {format_!r}: there are {', '.join(FORMATS)}")
+        others = check_answer.wanted(write or [])
+        settings = configuration.load(file=config)
+        budgets = configuration.Budgets(
+            max_sites, max_recompiles, max_crossings_per_step, max_compile_seconds, max_ms_per_step
+        )
+        place = baseline if baseline is not None else settings.root / settings.baseline
+        # Whatever is wrong with it is better said before anything runs.
+        before = gate.read_baseline(place, required=baseline is not None and not update_baseline)
+        asked = Asked(path, ctx.meta["breakscope.program"], tuple(target or ()), *ctx.meta["breakscope.scan"])
+        if "parquet" in (format_, *(name for name, _ in others)) and not holds_one(asked, settings):
+            raise UsageError("parquet holds one target: name one with --target")
+        found = runs(asked, settings, budgets, live=format_ == "terminal" or output is not None)
+
+        def judged(known: Baseline) -> Check:
+            examined = [
+                gate.examine(
+                    run.target,
+                    run.report,
+                    known,
+                    gate.policy(settings, run.budgets, strict=strict),
+                    settings.root,
+                    suppress=not no_suppress,
+                )
+                for run in found
+            ]
+            return gate.conclude(examined, screen.relative(place))
+
+        answer = judged(before)
+        if update_baseline:
+            after = gate.update(before, answer, place)
+            answer = judged(after)
+            check_answer.tell_update(before, after, place)
+        check_answer.publish(answer, found, format_, output, others, limit=limit, everything=all_)
+        return answer.exit_code

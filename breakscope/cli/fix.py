@@ -1,0 +1,214 @@
+"""``breakscope fix``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from breakscope.errors import OutputError, ReportError, UsageError
+from breakscope.model import Report
+
+if TYPE_CHECKING:
+    from breakscope.capture.settings import Settings
+    from breakscope.child.launch import Program
+    from breakscope.rewrite.candidates import Candidate
+    from breakscope.rewrite.engine import Fixed
+    from breakscope.rewrite.judge import Judgement
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("fix")
+    def fix(
+        path: Annotated[
+            Path | None,
+            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
+        ] = None,
+        write: Annotated[
+            bool, typer.Option("--write", help="Write the accepted rewrites into the project's own files.")
+        ] = False,
+        unsafe: Annotated[
+            bool, typer.Option("--unsafe", help="Accept rewrites that change behaviour as well.")
+        ] = False,
+        select: Annotated[
+            str, typer.Option(metavar="CODES", help="Only findings with these codes: BS101,BS2.")
+        ] = "",
+        ignore: Annotated[str, typer.Option(metavar="CODES", help="No findings with these codes.")] = "",
+        interactive: Annotated[
+            bool, typer.Option("--interactive", "-i", help="Ask about each rewrite before it is accepted.")
+        ] = False,
+        output: Annotated[
+            Path | None,
+            typer.Option(
+                "--output", "-o", metavar="DIR", help="Folder of fixes (default .breakscope/fixes)."
+            ),
+        ] = None,
+        export_overlay: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="Also write one module that fixes libraries when imported."),
+        ] = None,
+        inductor: Annotated[
+            bool, typer.Option(help="Compare the fixed script under Inductor in the end.")
+        ] = True,
+        timeout: Annotated[
+            float | None, typer.Option(min=1, help="Seconds for each run of the script.")
+        ] = None,
+        budget: Annotated[
+            float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")
+        ] = 60,
+        rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
+        all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
+    ) -> int:
+        """Rewrite what breaks, and prove that the rewrite computes the same.
+
+        The script of the report is run several times: once to see its values, once for each rewrite, and
+        again as a whole with and without them. Exits with 0 if every finding has an accepted rewrite, else 1.
+        """
+        if rules:
+            return _list_rules()
+        from breakscope import schema
+        from breakscope.capture.scan import FOLDER, LATEST
+        from breakscope.child import launch
+        from breakscope.rewrite import apply, engine, runs, store
+
+        place = path or Path(FOLDER) / LATEST
+        report = schema.load(place)
+        root = _enter(report)
+        folder = (output or Path(FOLDER) / "fixes").absolute()
+        if interactive and not sys.stdin.isatty():
+            raise UsageError("--interactive needs a terminal to ask on")
+        options = engine.Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
+        with launch.workspace(folder.parent) as work:
+            script = runs.Script(_program(report), work, timeout, budget)
+            choose = _ask if interactive else None
+            fixed = engine.fix(report, script, options, _progress, choose)
+        _progress("")
+        _show(fixed, everything=all_)
+        accepted = fixed.accepted
+        groups = _groups(fixed, accepted)
+        store.write_folder(folder, groups, fixed.sources, script.what.path, root)
+        schema.save(engine.suggested(report, fixed), place.absolute())
+        if export_overlay is not None:
+            manifest = store.manifest(accepted, fixed.sources, script.what.path)
+            text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
+            schema.write(text.encode(), export_overlay)
+        if write:
+            written, left = apply.write(accepted, fixed.sources, root)
+            for file in written:
+                print(f"written: {os.path.relpath(file)}")
+            for file, why in left.items():
+                print(f"not written: {os.path.relpath(file)}: {why}")
+        _next(report, fixed, accepted, folder, write)
+        return 0 if all(one.accepted for one in fixed.outcomes) else 1
+
+
+def _enter(report: Report) -> Path:
+    """Go where the script ran; return the root of its project."""
+    from breakscope.cli.report import repository
+
+    if report.run.world_size > 1:
+        raise ReportError("fix cannot run a script of several ranks yet: scan it as one process")
+    try:
+        os.chdir(report.run.cwd)
+    except OSError as error:
+        raise OutputError(f"the script ran in {report.run.cwd}: {error.strerror}") from None
+    return Path(repository(report))
+
+
+def _program(report: Report) -> Program:
+    from breakscope.child.program import check_torch, program
+
+    check_torch()
+    words = report.run.script.split(" ", 1)
+    module = words[0] == "-m" and len(words) == 2
+    return program(words[1] if module else report.run.script, report.run.argv, module=module)
+
+
+def _settings(report: Report) -> Settings:
+    from breakscope.capture.settings import Settings
+
+    asked = report.run.asked
+    return Settings(
+        compile=asked.get("compile", "auto"),
+        dynamic=asked.get("dynamic", "auto"),
+        steps=asked.get("steps"),
+        cost=False,
+    )
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    return tuple(code.strip().upper() for code in text.split(",") if code.strip())
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[2K{text[:100]}" + ("…" if text else ""))
+        sys.stderr.flush()
+
+
+def _show(fixed: Fixed, *, everything: bool) -> None:
+    from breakscope.cli import output
+    from breakscope.render import fixes
+
+    answers = [(one.finding, one.suggestion) for one in fixed.outcomes]
+    output.write(fixes.render(answers, everything=everything, color=output.wants_color(), root=os.getcwd()))
+
+
+def _groups(fixed: Fixed, accepted: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+    groups: dict[str, list[Candidate]] = {"": list(accepted), "consent": [], "unproved": []}
+    for one in fixed.outcomes:
+        if one.patch is None or one.accepted or one.suggestion.status == "refused":
+            continue
+        group = groups["consent" if one.patch.rewrite.consent else "unproved"]
+        if one.patch not in group:
+            group.append(one.patch)
+    return groups
+
+
+def _ask(patch: Candidate, judgement: Judgement, diff: str) -> bool:
+    from breakscope.cli import output
+
+    _progress("")
+    where = patch.findings[0].location
+    output.write(f"{diff}\n{patch.rewrite.summary} at {where.file}:{where.line}: {judgement.why}")
+    return typer.confirm("accept?", default=True)
+
+
+def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: Path, written: bool) -> None:
+    if not accepted:
+        if not fixed.outcomes:
+            print("nothing to fix: no breaks among the findings asked for")
+        return
+    place = os.path.relpath(folder)
+    script = " ".join([report.run.script, *report.run.argv])
+    own = any(finding.location.owner == "project" for one in accepted for finding in one.findings)
+    print(f"\nnext  breakscope run --fixes {place} {script}")
+    if own and not written:
+        print("      breakscope fix --write   or   git apply " + os.path.join(place, "*.patch"))
+
+
+def _list_rules() -> int:
+    from breakscope.cli import output
+    from breakscope.rewrite.rule import all_rules
+
+    blocks = []
+    for rule in all_rules():
+        codes = ", ".join(rule.codes)
+        lines = [f"{rule.name}  ({codes})" + ("  needs consent" if rule.consent else ""), f"  {rule.title}"]
+        lines += [f"  needs   {need}" for need in rule.needs]
+        lines += [f"  hazard  {hazard}" for hazard in rule.hazards]
+        for example in rule.rewrites[:1]:
+            lines += ["  before", *(f"    {line}" for line in example.before.strip().splitlines())]
+            lines += ["  after", *(f"    {line}" for line in example.after.strip().splitlines())]
+        if rule.leaves:
+            lines += ["  left alone", *(f"    {line}" for line in rule.leaves[0].before.strip().splitlines())]
+            lines += [f"  because {rule.leaves[0].why}"] if rule.leaves[0].why else []
+        blocks.append("\n".join(lines))
+    output.write("\n\n".join(blocks) or "no rules")
+    return 0

@@ -1,0 +1,123 @@
+"""``breakscope import``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from breakscope.errors import OutputError, UsageError
+from breakscope.model import Report
+
+MOST_PROBLEMS = 5
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("import")
+    def import_(
+        paths: Annotated[
+            list[Path],
+            typer.Argument(
+                metavar="PATH...",
+                help="Files of TORCH_TRACE or TORCH_LOGS, or folders of them; plain, .gz or .zst.",
+            ),
+        ],
+        output: Annotated[
+            Path | None,
+            typer.Option(
+                "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
+            ),
+        ] = None,
+        jobs: Annotated[
+            int | None, typer.Option(min=1, help="Processes to read with (default: one for each core).")
+        ] = None,
+        follow: Annotated[
+            bool,
+            typer.Option("--follow", help="Show what a running job writes, as it does; Ctrl-C ends it."),
+        ] = False,
+        artifacts: Annotated[
+            bool,
+            typer.Option(
+                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
+            ),
+        ] = False,
+        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
+        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+    ) -> int:
+        """Report on a job that was not scanned, from the traces or logs that it left.
+
+        What only a live scan knows (crossings, steps, cost) is not measured.
+        """
+        from breakscope.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
+        from breakscope.capture.scan import FOLDER, LATEST, save
+        from breakscope.traces.importing import import_traces
+
+        place = output.absolute() if output else Path.cwd() / FOLDER / LATEST
+        if place.is_dir():
+            raise OutputError(f"cannot write the report to {output}: it is a directory")
+        if follow and artifacts:
+            raise UsageError("--artifacts does not go with --follow: import again when the job is over")
+        if follow:
+            from breakscope.cli.follow import follow as run
+
+            report = run(paths, quiet=quiet)
+        else:
+            keep = place.parent / FOLDER_OF_ARTIFACTS if artifacts else None
+            with Line(wanted=not quiet) as line:
+                report, problems = import_traces(
+                    paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep
+                )
+            for problem in problems[:MOST_PROBLEMS]:
+                print(f"breakscope: {problem}", file=sys.stderr)
+            if len(problems) > MOST_PROBLEMS:
+                more = len(problems) - MOST_PROBLEMS
+                print(
+                    f"breakscope: {more} more files could not be used; the report names them", file=sys.stderr
+                )
+        make_folder(place.parent)
+        save(report, place, keep=output is None)
+        if not quiet:
+            show(report, place, limit=limit, everything=all_)
+        return 0
+
+
+class Line:
+    """A line on the terminal that is drawn again and wiped at the end; nothing where there is none."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.show("")
+
+    def show(self, text: str) -> None:
+        """Draw the line with another text."""
+        if self._wanted:
+            width = os.get_terminal_size(2).columns
+            sys.stderr.write(f"\r\x1b[2K{text[: width - 1]}")
+            sys.stderr.flush()
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder that a report goes to. Raises OutputError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+
+
+def show(report: Report, place: Path, *, limit: int, everything: bool) -> None:
+    """Print an imported report."""
+    from breakscope.cli import output
+
+    name = "" if place.name == "latest.json" else f" {output.relative(place)}"
+    output.terminal(report, limit=limit, everything=everything, next_steps=output.next_steps(report, name))

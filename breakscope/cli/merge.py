@@ -1,0 +1,55 @@
+"""``breakscope merge``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("merge")
+    def merge(
+        reports: Annotated[
+            list[Path], typer.Argument(metavar="REPORT...", help="Report files, or folders of them.")
+        ],
+        output: Annotated[Path, typer.Option("--output", "-o", help="File for the merged report.")],
+        executor: Annotated[
+            str,
+            typer.Option(
+                metavar="local|dask://HOST:PORT",
+                help="Where to merge: local processes, or the workers of a Dask cluster, which must see the "
+                "files under the same names.",
+            ),
+        ] = "local",
+        jobs: Annotated[
+            int | None, typer.Option(min=1, help="Local processes at most (default: one a core).")
+        ] = None,
+        parquet: Annotated[
+            Path | None,
+            typer.Option(metavar="DIR", help="Also write tables there, partitioned by job and rank."),
+        ] = None,
+        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+    ) -> int:
+        """Merge the reports of ranks, nodes or jobs into one. Order and repetition do not matter."""
+        from breakscope import schema
+        from breakscope.cli import output as show
+        from breakscope.fleet import executors, reduce
+        from breakscope.fleet import parquet as tables
+
+        if parquet is not None:
+            tables.check()
+        files = reduce.files(reports)
+        with executors.executor(executor, jobs, reduce.tasks(files)) as where:
+            merged = reduce.reduce(files, where)
+        schema.save(merged, output)
+        if parquet is not None:
+            tables.write(merged, parquet)
+        if not quiet:
+            name = f" {show.relative(output.absolute())}"
+            show.terminal(merged, limit=limit, everything=False, next_steps=show.next_steps(merged, name))
+        return 0

@@ -1,0 +1,41 @@
+"""``breakscope run``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from breakscope.cli.scan import ScanCommand, fixes_folder
+from breakscope.errors import UsageError
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command(
+        "run",
+        cls=ScanCommand,
+        options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
+        epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
+    )
+    def run(
+        ctx: typer.Context,
+        fixes: Annotated[
+            Path, typer.Option(metavar="DIR", help="Folder of fixes that breakscope fix wrote.")
+        ] = Path(".breakscope/fixes"),
+    ) -> int:
+        """Run a script with fixes applied to its source as it is loaded, and nothing else."""
+        from breakscope.child import launch
+        from breakscope.child.program import program
+
+        words: list[str] = ctx.meta["breakscope.program"]
+        module = words[:1] == ["-m"]
+        words = words[1:] if module else words
+        if not words:
+            raise UsageError("name a module after -m" if module else "name a script to run")
+        what = program(words[0], words[1:], module=module)
+        settings = json.dumps({"fixes": fixes_folder(fixes), "script": what.path})
+        return launch.run(what, launch.Agent("breakscope.child.patched_run", settings)).exit_code

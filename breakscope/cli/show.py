@@ -1,0 +1,138 @@
+"""``breakscope show``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from breakscope.errors import ArtifactError
+from breakscope.model import Artifact, Report
+
+# Which kinds an option asks for, in the order in which they are printed.
+_OPTIONS = {
+    "--graph": ("graph",),
+    "--aot": ("aot_joint", "aot_forward", "aot_backward", "aot_inference"),
+    "--code": ("code",),
+    "--guards": ("guards",),
+    "--bytecode": ("bytecode_before", "bytecode_after"),
+}
+_TITLES = {
+    "graph": "Dynamo's graph",
+    "aot_joint": "AOT graph, forward and backward together",
+    "aot_forward": "AOT graph, forward",
+    "aot_backward": "AOT graph, backward",
+    "aot_inference": "AOT graph, inference",
+    "code": "Inductor's code",
+    "guards": "guards",
+    "bytecode_before": "bytecode, as Python compiled it",
+    "bytecode_after": "bytecode, as Dynamo rewrote it",
+}
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("show")
+    def show(
+        region: Annotated[
+            str, typer.Argument(metavar="REGION", help="A compile id (0/0), or the name of a function.")
+        ],
+        path: Annotated[
+            Path | None,
+            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
+        ] = None,
+        graph: Annotated[bool, typer.Option("--graph", help="Dynamo's graph.")] = False,
+        aot: Annotated[bool, typer.Option("--aot", help="The graphs of AOTAutograd.")] = False,
+        code: Annotated[bool, typer.Option("--code", help="Inductor's generated code.")] = False,
+        guards: Annotated[bool, typer.Option("--guards", help="The tree of guards.")] = False,
+        bytecode: Annotated[bool, typer.Option("--bytecode", help="Bytecode before and after.")] = False,
+        rank: Annotated[int | None, typer.Option(min=0, help="Of this rank only.")] = None,
+    ) -> int:
+        """Print what a compile produced; without an option, list what was kept of it.
+
+        The report must have been made with --artifacts.
+        """
+        from breakscope import schema
+        from breakscope.capture.artifacts import FOLDER as ARTIFACTS
+        from breakscope.capture.artifacts import Store
+        from breakscope.capture.scan import place_of
+
+        place = place_of(path)
+        report = schema.load(path or place)
+        chosen = [one for one in of_region(report, region) if rank in (None, one.rank)]
+        asked = dict(zip(_OPTIONS, (graph, aot, code, guards, bytecode), strict=True))
+        kinds = [kind for option, wanted in asked.items() if wanted for kind in _OPTIONS[option]]
+        if not kinds:
+            table(chosen)
+            return 0
+        store = Store(place.parent / ARTIFACTS)
+        wanted = [one for kind in kinds for one in chosen if one.kind == kind]
+        if not wanted:
+            options = " ".join(option for option, given in asked.items() if given)
+            raise ArtifactError(f"nothing was kept of {region} for {options}; there is: {listed(chosen)}")
+        # The same code on every rank is printed once.
+        for digest in dict.fromkeys(one.digest for one in wanted):
+            same = [one for one in wanted if one.digest == digest]
+            text = store.get(digest)
+            heading(same)
+            print_code(text)
+        return 0
+
+
+def of_region(report: Report, region: str) -> list[Artifact]:
+    """What was kept of a compile, or of every compile of a function.
+
+    Raises:
+        ArtifactError: nothing was, or there is no such region.
+    """
+    if not report.artifacts:
+        raise ArtifactError("the report lists no artifacts: scan or import again with --artifacts")
+    ids = {one.compile_id for one in report.regions if one.function == region}
+    ids |= {one.compile_id for one in report.compiles if one.function == region}
+    found = [one for one in report.artifacts if one.compile_id == region or one.compile_id in ids]
+    if not found:
+        known = ", ".join(dict.fromkeys(one.compile_id for one in report.artifacts))
+        raise ArtifactError(f"nothing was kept of a region {region}; there is: {known}")
+    return found
+
+
+def listed(artifacts: Iterable[Artifact]) -> str:
+    """The options that would show something."""
+    kinds = {one.kind for one in artifacts}
+    return " ".join(option for option, of in _OPTIONS.items() if kinds & set(of)) or "nothing"
+
+
+def table(artifacts: Sequence[Artifact]) -> None:
+    """List what was kept, with the options that print it."""
+    from breakscope.cli import output
+
+    for one in artifacts:
+        option = next(option for option, kinds in _OPTIONS.items() if one.kind in kinds)
+        rank = f"rank {one.rank}  " if any(other.rank for other in artifacts) else ""
+        output.write(f"{one.compile_id:8} {rank}{option:11} {_TITLES[one.kind]}, {one.size:,} bytes")
+
+
+def heading(same: Sequence[Artifact]) -> None:
+    """Say on stderr what follows on stdout, so that the code alone can go into a file."""
+    ids = ", ".join(dict.fromkeys(one.compile_id for one in same))
+    ranks = sorted({one.rank for one in same})
+    where = f", ranks {', '.join(map(str, ranks))}" if ranks != [0] else ""
+    print(f"{_TITLES[same[0].kind]} of {ids}{where}", file=sys.stderr)
+
+
+def print_code(text: str) -> None:
+    """Print code, with colours where the terminal has them."""
+    from breakscope.cli import output
+
+    if not output.wants_color():
+        output.write(text)
+        return
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    console = Console(force_terminal=True, soft_wrap=True)
+    console.print(Syntax(text, "python", theme="ansi_dark", background_color="default", word_wrap=False))

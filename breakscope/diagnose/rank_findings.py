@@ -1,0 +1,112 @@
+"""One finding of several processes: its texts from one of them, its numbers from all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from breakscope import codec
+from breakscope.model import Cost, Counts, Finding, Guard, RankCounts, SkippedFrame, Suggestion
+
+_STATUS = ("proved", "unproved", "refused")
+
+
+def combine(versions: Sequence[Finding], order: dict[str, int]) -> Finding:
+    """The finding of all processes that the versions are about.
+
+    Its texts are those of the first process that has it: a cause of recompiles, say, has its own sizes on
+    each rank.
+
+    Args:
+        versions: the same finding, by fingerprint, of merged reports.
+        order: place of each process in the merged report.
+    """
+    entries = _entries(versions, order)
+    first = min(
+        versions, key=lambda one: (order[one.by_rank[0].process], _text(replace(one, suggestion=None)))
+    )
+    cost = _cost(entries)
+    guards = [entry.guard for entry in entries if entry.guard]
+    return replace(
+        first,
+        counts=_counts(entries),
+        cost=cost,
+        guard=_guard(guards),
+        skipped=_skipped(entry.skipped for entry in entries),
+        ranks=tuple(sorted({entry.rank for entry in entries})),
+        first_step=min((e.first_step for e in entries if e.first_step is not None), default=None),
+        last_step=max((e.last_step for e in entries if e.last_step is not None), default=None),
+        suggestion=_suggestion(versions),
+        not_measured=None if cost else first.not_measured,
+        by_rank=tuple(entries),
+    )
+
+
+def _entries(versions: Sequence[Finding], order: dict[str, int]) -> list[RankCounts]:
+    known: dict[str, RankCounts] = {}
+    for entry in (entry for one in versions for entry in one.by_rank):
+        other = known.setdefault(entry.process, entry)
+        if other != entry:  # a report was changed after it was made: any choice, but always the same
+            known[entry.process] = min(other, entry, key=_text)
+    return sorted(known.values(), key=lambda entry: order[entry.process])
+
+
+def _text(record: Finding | RankCounts) -> str:
+    return json.dumps(codec.encode(record, type(record)), sort_keys=True)
+
+
+def _counts(entries: Sequence[RankCounts]) -> Counts:
+    crossings = [entry.counts.crossings for entry in entries]
+    ids = {one for entry in entries for one in entry.counts.compile_ids}
+    return Counts(
+        occurrences=sum(entry.counts.occurrences for entry in entries),
+        crossings=None if None in crossings else sum(one for one in crossings if one is not None),
+        compile_ids=tuple(sorted(ids, key=_by_number)),
+    )
+
+
+def _by_number(compile_id: str) -> tuple[tuple[bool, int, str], ...]:
+    parts = compile_id.split("/")
+    return tuple((not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts)
+
+
+def _cost(entries: Sequence[RankCounts]) -> Cost | None:
+    """The cost on the rank where it is highest: the others wait for it at the next collective."""
+    known = [(entry.cost, entry.rank) for entry in entries if entry.cost]
+    if len(known) < 2:
+        return known[0][0] if known else None
+    worst, rank = max(known, key=lambda one: one[0].ms_per_step)
+    return replace(worst, method=f"{worst.method}; on rank {rank}, the highest of {len(known)}")
+
+
+def _guard(guards: Sequence[Guard]) -> Guard | None:
+    if not guards:
+        return None
+    values = dict.fromkeys(value for guard in guards for value in guard.values)
+    return replace(guards[0], values=tuple(values))
+
+
+def _skipped(groups: Iterable[tuple[SkippedFrame, ...]]) -> tuple[SkippedFrame, ...]:
+    merged: dict[tuple[str, str], SkippedFrame] = {}
+    for one in (one for group in groups for one in group):
+        key = one.file, one.function
+        before = merged.get(key)
+        if before is not None:
+            known = before.calls is not None and one.calls is not None
+            one = replace(before, calls=(before.calls or 0) + (one.calls or 0) if known else None)
+        merged[key] = one
+    return tuple(merged.values())
+
+
+def _suggestion(versions: Sequence[Finding]) -> Suggestion | None:
+    """The one that was proved furthest, whichever process it was made for."""
+    known = [one.suggestion for one in versions if one.suggestion]
+    return min(
+        known,
+        key=lambda one: (
+            _STATUS.index(one.status),
+            json.dumps(codec.encode(one, Suggestion), sort_keys=True),
+        ),
+        default=None,
+    )

@@ -1,0 +1,1 @@
+"""Many reports at once: reduced to one through any executor, and written as tables."""

@@ -1,0 +1,78 @@
+"""A benchmark on a terminal, or as plain text where that is no terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from breakscope.benchmark import Benchmark
+from breakscope.render import bench_view
+from breakscope.render.bench_view import BenchView, Table
+
+_NARROWEST, _WIDEST = 40, 200
+
+
+def render(
+    benchmark: Benchmark, *, width: int, color: bool, next_steps: Sequence[tuple[str, str]] = ()
+) -> str:
+    """The benchmark as text that ends with a newline.
+
+    Args:
+        width: columns; wider tables are folded inside their cells.
+        color: whether to use ANSI styles; without them the text has no control codes.
+    """
+    view = bench_view.build(benchmark)
+    console = Console(
+        file=io.StringIO(),
+        width=max(_NARROWEST, min(width, _WIDEST)),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    with console.capture() as captured:
+        _screen(console, view, next_steps)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+
+def _screen(console: Console, view: BenchView, next_steps: Sequence[tuple[str, str]]) -> None:
+    console.print(Text(view.title, "bold"))
+    for alarm in view.alarms:
+        console.print(Text(alarm, "bold red"))
+    for sentence in view.sentences:
+        console.print(Text(sentence, "bold green"))
+    for table in (one for one in view.tables if not one.detail):
+        console.print()
+        console.print(Text(table.title, "bold"))
+        console.print(_rich(table))
+        if table.more:
+            console.print(Text(table.more))
+    console.print()
+    for what, text in view.facts:
+        console.print(_labelled(what, text))
+    for note in view.notes:
+        console.print(_labelled("note", note))
+    if next_steps:
+        console.print()
+    for command, purpose in next_steps:
+        console.print(_labelled("next", f"{command}   {purpose}"))
+
+
+def _labelled(label: str, text: str) -> Text:
+    return Text.assemble((f"{label}  ", "dim"), text)
+
+
+def _rich(table: Table) -> RichTable:
+    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title, numeric in zip(table.head, table.numeric, strict=True):
+        grid.add_column(Text(title), justify="right" if numeric else "left", overflow="fold")
+    for row in table.rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid

@@ -1,0 +1,102 @@
+"""What ``breakscope fix`` found, for a terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from breakscope.model import Finding, Suggestion
+
+_COLORS = {"proved": "32", "unproved": "33", "refused": "31", "+": "32", "-": "31", "@": "36"}
+
+
+def render(answers: Sequence[tuple[Finding, Suggestion]], *, everything: bool, color: bool, root: str) -> str:
+    """Every answer: proved ones with their diff and evidence, the others in a line.
+
+    Args:
+        everything: the others with their diff and whole reason too.
+        root: folder to which paths are shown relative.
+    """
+    blocks = []
+    shown: set[int] = set()
+    for finding, suggestion in answers:
+        again = id(suggestion) in shown
+        shown.add(id(suggestion))
+        blocks.append(_block(finding, suggestion, everything=everything, color=color, root=root, again=again))
+    return "\n".join([*blocks, _summary([suggestion for _, suggestion in answers])])
+
+
+def _block(
+    finding: Finding, suggestion: Suggestion, *, everything: bool, color: bool, root: str, again: bool
+) -> str:
+    where = finding.location
+    place = f"{_relative(where.file, root)}:{where.line}" + (f":{where.column}" if where.column else "")
+    status = "needs consent" if suggestion.evidence.get("consent") else suggestion.status
+    label = _painted(status, _COLORS[suggestion.status], color)
+    head = f"{label}  {finding.code}  {place}  {where.function or ''}"
+    rule = f" ({suggestion.rule})" if suggestion.rule else ""
+    lines = [head, f"   {suggestion.summary}{rule}: {suggestion.why}"]
+    if again:
+        return "\n".join([*lines, "   the same rewrite as above", ""])
+    if suggestion.status != "proved" and finding.cost is not None:
+        lines.append(
+            f"   left as it is, it costs {finding.cost.ms_per_step:.3g} ms a step ({finding.cost.method})"
+        )
+    if suggestion.status == "proved" or everything:
+        lines += [f"   {line}" for line in _evidence(suggestion.evidence)]
+        lines += ["", *(_diff_line(line, color) for line in suggestion.diff.splitlines())]
+    return "\n".join([*lines, ""])
+
+
+def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
+    if "compared" in evidence:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in evidence["kinds"].items())
+        yield f"compared: {kinds}; largest difference {evidence['max_difference']:g}"
+        yield f"gradients: {evidence['gradients']}"
+    for one in evidence.get("branches", ()):
+        yield f"driven: {one['condition']} was true {one['true']} and false {one['false']} times"
+    for assumed in evidence.get("assumes", ()):
+        yield f"only if: {assumed}"
+    for limit in evidence.get("limits", ()):
+        yield f"limit: {limit}"
+    for note in evidence.get("notes", ()):
+        yield f"note: {note}"
+    whole = evidence.get("whole_script")
+    if whole:
+        equal = "bitwise equal" if whole["bitwise"] else f"equal within {whole['max_difference']:.2g}"
+        before, after = whole["sites"]
+        yield (
+            f"whole script with all patches: {before} -> {after} sites, {whole['tensors']} tensors of "
+            f"{whole['outermost_calls']} calls {equal}"
+        )
+    inductor = evidence.get("inductor")
+    if inductor:
+        yield f"Inductor: {inductor['verdict']}: {inductor['why']}"
+
+
+def _summary(suggestions: Sequence[Suggestion]) -> str:
+    unique = list({id(one): one for one in suggestions}.values())
+    consent = sum(bool(one.evidence.get("consent")) for one in unique)
+    counts = {
+        "proved": sum(one.status == "proved" for one in unique),
+        "needs consent": consent,
+        "unproved": sum(one.status == "unproved" for one in unique) - consent,
+        "refused": sum(one.status == "refused" for one in unique),
+    }
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "proved")
+
+
+def _relative(file: str, root: str) -> str:
+    inside = file.startswith(os.path.join(root, ""))
+    marker = f"{os.sep}site-packages{os.sep}"
+    return os.path.relpath(file, root) if inside else file.rpartition(marker)[2]
+
+
+def _diff_line(line: str, color: bool) -> str:
+    code = _COLORS.get(line[:1]) if not line.startswith(("+++", "---")) else None
+    return _painted(line, code, color) if code else line
+
+
+def _painted(text: str, code: str, color: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if color else text

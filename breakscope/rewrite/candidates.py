@@ -1,0 +1,146 @@
+"""From findings to rewrites that somebody has to prove."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from breakscope.model import Finding
+from breakscope.rewrite import rule as rules
+from breakscope.rewrite import runs
+from breakscope.rewrite.evidence import Evidence
+from breakscope.rewrite.rule import Refusal, Rewrite, Site
+from breakscope.rewrite.runs import Script
+from breakscope.rewrite.text import Edits, NotTextError, Source
+
+FIXABLE = ("graph_break", "skip")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One rewrite.
+
+    Attributes:
+        findings: those that it answers; two conditions of one ``if`` are two findings.
+        function: dotted path of the function that it changes.
+    """
+
+    findings: tuple[Finding, ...]
+    file: str
+    function: str
+    rule: str
+    rewrite: Rewrite
+
+    @property
+    def edits(self) -> Edits:
+        """As the overlay and :mod:`breakscope.rewrite.text` take them."""
+        return tuple(sorted((edit.start, edit.end, edit.text) for edit in self.rewrite.edits))
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No rewrite, and why."""
+
+    finding: Finding
+    rule: str
+    why: str
+
+
+def propose(
+    findings: Sequence[Finding], sources: Mapping[str, Source], script: Script
+) -> tuple[list[Candidate], list[Refused]]:
+    """Ask the rules about findings, after a recording run of the functions that hold them."""
+    refused: list[Refused] = []
+    sites: list[tuple[Finding, Site]] = []
+    for finding in findings:
+        site = _site(finding, sources, Evidence())
+        if isinstance(site, str):
+            refused.append(Refused(finding, "", site))
+        else:
+            sites.append((finding, site))
+    wanted: dict[str, list[str]] = {}
+    for finding, site in sites:
+        functions = wanted.setdefault(os.path.realpath(finding.location.file), [])
+        if site.qualname not in functions:
+            functions.append(site.qualname)
+    seen = runs.record(script, wanted) if wanted else {}
+    candidates: list[Candidate] = []
+    for finding, bare in sites:
+        file = os.path.realpath(finding.location.file)
+        evidence = seen.get(file, {}).get(bare.qualname)
+        if evidence is None or not evidence.calls:
+            refused.append(Refused(finding, "", f"{bare.qualname} was not called in a run without compiling"))
+            continue
+        site = _site(finding, sources, evidence)
+        assert isinstance(site, Site)
+        rule, answer = rules.propose(site)
+        if isinstance(answer, Refusal):
+            refused.append(Refused(finding, rule.name if rule else "", answer.reason))
+        else:
+            assert rule is not None
+            candidates.append(Candidate((finding,), file, bare.qualname, rule.name, answer))
+    return _merged(candidates), refused
+
+
+def _merged(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates that make the same change are one."""
+    merged: dict[object, Candidate] = {}
+    for one in candidates:
+        key = (one.file, one.function, one.edits, tuple(sorted(one.rewrite.config.items())))
+        before = merged.get(key)
+        findings = (*before.findings, *one.findings) if before else one.findings
+        merged[key] = Candidate(findings, one.file, one.function, one.rule, one.rewrite)
+    return list(merged.values())
+
+
+def _site(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -> Site | str:
+    """The place as the rules see it, or why there is none."""
+    where = finding.location
+    if where.owner == "torch":
+        return "it is in torch's own code"
+    source = sources.get(os.path.realpath(where.file))
+    if source is None:
+        return "its source cannot be read, or has changed since the scan"
+    lines = source.text.split("\n")
+    if where.source is not None and (
+        where.line > len(lines) or lines[where.line - 1].strip() != where.source.strip()
+    ):
+        return "its source has changed since the scan"
+    try:
+        site = rules.locate(
+            source.text,
+            where.line,
+            where.column,
+            where.end_line,
+            where.end_column,
+            finding.code,
+            finding.reason,
+            evidence,
+        )
+    except SyntaxError:
+        return "its source does not parse"
+    return site if site is not None else "it is in no function"
+
+
+def read_sources(findings: Sequence[Finding], hashes: Mapping[str, str]) -> dict[str, Source]:
+    """The files of findings by real path. Those that cannot be read, or have changed, are missing.
+
+    Args:
+        hashes: sha256 of files at the time of the scan, as far as known.
+    """
+    found: dict[str, Source] = {}
+    for finding in findings:
+        file = os.path.realpath(finding.location.file)
+        if file in found:
+            continue
+        try:
+            data = Path(file).read_bytes()
+            known = hashes.get(finding.location.file)
+            if known is None or known == hashlib.sha256(data).hexdigest():
+                found[file] = Source.of(data)
+        except (OSError, SyntaxError, NotTextError):
+            continue
+    return found

@@ -1,0 +1,109 @@
+"""What a proof run says, as a status with a reason and the evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from breakscope.model import SuggestionStatus
+
+WAYS = (("true", True), ("false", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A status, why, and what was compared."""
+
+    status: SuggestionStatus
+    why: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
+    """Judge what :func:`breakscope.rewrite.runs.prove` returned.
+
+    Wrong is refused; what could not be compared or driven is unproved; only the rest is proved.
+    """
+    if "trouble" in proof:
+        return Judgement("unproved", proof["trouble"])
+    functions = proof["functions"]
+    evidence = _evidence(functions, exact)
+    for one in functions:
+        if one["mismatch"]:
+            return Judgement("refused", f"the rewrite computes something else: {one['mismatch']}", evidence)
+    for one in functions:
+        if one["trouble"]:
+            return Judgement("unproved", one["trouble"], evidence)
+    if not any(one["captured"] for one in functions):
+        return Judgement("unproved", "the function was not called in the proof run", evidence)
+    for one in functions:
+        if one["captured"] and not one["kinds"].get("compiled by Dynamo"):
+            return Judgement("unproved", "there was no time to compare the compiled form", evidence)
+    if evidence["not_driven"]:
+        what = "; ".join(evidence["not_driven"])
+        return Judgement("unproved", f"no input was found for which {what}", evidence)
+    if evidence["compared"] <= evidence["raising"]:
+        return Judgement("unproved", "on every input both forms raise", evidence)
+    handed_on = [path for one in functions for path in one["apart"] if path.startswith("result")]
+    if handed_on:
+        evidence["needs_consent"] = True
+        why = (
+            "it needs your consent: where the old code hands on an argument itself, the new one hands on "
+            "a copy, which a caller can tell who changes it in place; all else is equal"
+        )
+        return Judgement("unproved", why, evidence)
+    how = "bitwise equal" if exact else "equal up to the order of sums"
+    inputs = evidence["compared"]
+    ways = ", both branches" if evidence["branches"] else ""
+    return Judgement("proved", f"{how} on {inputs} inputs{ways}", evidence)
+
+
+def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]:
+    conditions = [one for function in functions for one in function["conditions"]]
+    kinds: dict[str, int] = {}
+    for function in functions:
+        for kind, count in function["kinds"].items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    not_driven = [
+        f"`{one['text']}` is {word}"
+        for one in conditions
+        if not one["unknown"] and one["true"] + one["false"]
+        for word, _ in WAYS
+        if not one[word]
+    ]
+    # A condition that was never evaluated decides about code that nobody compared.
+    not_driven += [
+        f"`{one['text']}` is evaluated"
+        for one in conditions
+        if not one["unknown"] and not one["true"] + one["false"]
+    ]
+    gradients = kinds.get("calls with gradients", 0)
+    return {
+        "functions": [one["function"] for one in functions],
+        "calls": sum(one["calls"] for one in functions),
+        "captured": sum(one["captured"] for one in functions),
+        "compared": sum(one["compared"] for one in functions),
+        "raising": sum(one["raising"] for one in functions),
+        "rejected": sum(one["rejected"] for one in functions),
+        "kinds": kinds,
+        "what": [
+            "results",
+            "effects on arguments, modules, closures, globals and class attributes",
+            "dtype, shape, stride, device",
+            "shared memory and identity",
+            "exceptions",
+            "printed and logged text",
+            "random number state",
+        ],
+        "gradients": f"equal in {gradients} calls" if gradients else "none flow",
+        "exact": exact,
+        "max_difference": max((one["max_difference"] for one in functions), default=0.0),
+        "branches": [
+            {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
+        ],
+        "not_driven": not_driven,
+        "limits": [limit for one in functions for limit in one["limits"]],
+        "own_memory": [path for one in functions for path in one["apart"]],
+        "notes": [note for one in functions for note in one["notes"]],
+    }

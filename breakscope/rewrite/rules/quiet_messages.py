@@ -1,0 +1,133 @@
+"""Messages inside compiled code: left out while compiling."""
+
+from __future__ import annotations
+
+import ast
+
+from breakscope.rewrite.examples import quiet_messages as examples
+from breakscope.rewrite.layout import Layout
+from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.rewrite.scope import builtin, dotted, enclosing_statement, torch_name
+from breakscope.rewrite.values import Unsafe
+
+_METHODS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
+_ONCE = {"warning_once", "info_once", "warning_advice"}
+_PURE_CALLS = {
+    "str",
+    "repr",
+    "len",
+    "type",
+    "float",
+    "int",
+    "bool",
+    "format",
+    "round",
+    "list",
+    "tuple",
+    "sorted",
+}
+_PURE_METHODS = {
+    "format",
+    "join",
+    "item",
+    "tolist",
+    "size",
+    "dim",
+    "sum",
+    "mean",
+    "max",
+    "min",
+    "any",
+    "all",
+    "get",
+}
+
+
+class QuietMessages(Rule):
+    """``logger.warning_once(m)`` -> ``if not torch.compiler.is_compiling(): logger.warning_once(m)``."""
+
+    name = "quiet-messages"
+    codes = ("BS104", "BS107", "BS111", "BS128")
+    title = "messages only outside compiled code"
+    order = 20
+    needs = (
+        "The message is a statement of its own: print, warnings.warn, or a method of a logger.",
+        "Nothing is computed for it that has an effect.",
+    )
+    hazards = (
+        "Under torch.compile the message is not written.",
+        "A message that is written each time, not once, is lost each time: with consent only.",
+    )
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+        """Put the message statement that holds the site under a condition."""
+        statement = enclosing_statement(site, site.node)
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+            return None
+        call = statement.value
+        kind = _kind(site, call)
+        if kind is None:
+            return None
+        torch = torch_name(site)
+        if torch is None:
+            return Refusal("the module does not import torch")
+        effect = _effect(site, call)
+        if effect is not None:
+            return Refusal(f"computing the message may have an effect: `{effect}`")
+        try:
+            lines = Layout(site).lines(statement)
+        except Unsafe:
+            return Refusal("the message is a text of several lines")
+        layout = Layout(site)
+        inner = " " * (statement.col_offset + layout.unit)
+        body = "\n".join(inner + line if line else line for line in lines)
+        text = f"if not {torch}.compiler.is_compiling():\n{body}"
+        start, _ = site.offsets(statement)
+        if site.source[site.starts[statement.lineno - 1] : start].strip():
+            return Refusal("the message stands behind another statement on its line")
+        after = site.source[layout.end(statement) :].partition("\n")[0]
+        if after.strip():
+            return Refusal("another statement stands behind the message on its line")
+        return Rewrite(
+            edits=(Edit(start, layout.end(statement), text),),
+            summary="the message is left out while compiling",
+            notes=(f"under torch.compile the {kind} is not written",),
+            consent=kind == "message",
+        )
+
+
+def _kind(site: Site, call: ast.Call) -> str | None:
+    """What a call writes: "warning" (once by design) or "message" (each time); None: something else."""
+    if builtin(site, call.func) == "print":
+        return "message"
+    full = dotted(site, call.func)
+    if full == "warnings.warn":
+        return "warning"
+    if full in ("sys.stdout.write", "sys.stderr.write"):
+        return "message"
+    if full is not None and full.startswith("logging.") and full.removeprefix("logging.") in _METHODS:
+        return "message"
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS | _ONCE:
+        seen = site.seen(call.func.value)
+        if seen is not None and seen.types and all(_is_logger(name) for name in seen.types):
+            return "warning" if call.func.attr in _ONCE else "message"
+    return None
+
+
+def _is_logger(type_name: str) -> bool:
+    return type_name in ("logging.Logger", "logging.RootLogger", "logging.LoggerAdapter")
+
+
+def _effect(site: Site, call: ast.Call) -> str | None:
+    """The first part of a message that may do more than compute; None if there is none."""
+    for node in ast.walk(call):
+        if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+            return ast.unparse(node)
+        if not isinstance(node, ast.Call) or node is call:
+            continue
+        method = isinstance(node.func, ast.Attribute) and node.func.attr in _PURE_METHODS
+        if not method and builtin(site, node.func) not in _PURE_CALLS:
+            return ast.unparse(node)
+    return None

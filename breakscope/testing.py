@@ -1,0 +1,161 @@
+"""Tests that a model compiles without breaks: for the fixture of pytest, and for any other runner."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from breakscope.api import Started
+from breakscope.baseline import Baseline
+from breakscope.config import Budgets, check_codes
+from breakscope.diagnose import suppressed
+from breakscope.diagnose.build import build
+from breakscope.diagnose.judge import judge
+from breakscope.diagnose.owners import repository_of
+from breakscope.diagnose.verdict import Policy, Verdict
+from breakscope.errors import UsageError
+from breakscope.model import Report
+
+Inputs = Any
+"""What to call with: a tuple of positional arguments, a mapping of keyword arguments, one argument, or a
+list of any of these, one for each call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A function, compiled and called.
+
+    Attributes:
+        report: everything that was seen; problems: what is wrong with it, as text of several lines.
+    """
+
+    report: Report
+    problems: tuple[str, ...]
+
+
+def assert_clean(function: Callable[..., Any], inputs: Inputs, **options: Any) -> Report:
+    """Fail with an AssertionError unless a function compiles cleanly. Arguments as for :func:`try_out`."""
+    __tracebackhide__ = True
+    tried = try_out(function, inputs, **options)
+    if tried.problems:
+        raise AssertionError("\n\n".join(tried.problems))
+    return tried.report
+
+
+def try_out(
+    function: Callable[..., Any],
+    inputs: Inputs,
+    *,
+    allow: Sequence[str] = (),
+    warmup: int = 2,
+    max_recompiles: int = 0,
+    backend: str | Callable[..., Any] = "eager",
+    dynamic: bool | None = None,
+    compare: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    suppress: bool = True,
+) -> Tried:
+    """Compile a function or module, call it, and say what is not clean about it.
+
+    It is called with every input once, and then from the first again until one call follows the warm-up.
+    Whatever the function raises passes through.
+
+    Args:
+        function: what to compile; of something compiled already, what it was made from.
+        inputs: see :data:`Inputs`.
+        allow: codes, or prefixes of codes, of breaks and recompiles that are no fault.
+        warmup: how many calls may compile again, as Dynamo does when it learns that a size varies.
+        max_recompiles: how often the calls after the warm-up may.
+        backend: name of a backend, or one of your own. "eager" needs no compiler and is the fastest.
+        dynamic: as ``torch.compile`` takes it.
+        compare: whether the first output for each input must equal that of the function itself, run before on
+            copies of the input and, for a module, of the module.
+        rtol: relative tolerance of that; None for the default of ``torch.testing.assert_close`` by dtype.
+        atol: absolute tolerance; both or none.
+        suppress: whether ``# breakscope: ignore[CODE]`` in the source holds.
+
+    Raises:
+        UsageError: an argument that makes no sense.
+    """
+    codes = (allow,) if isinstance(allow, str) else tuple(allow)
+    if wrong := check_codes(codes):
+        raise UsageError(f"allow: {wrong}")
+    if warmup < 0 or max_recompiles < 0:
+        raise UsageError("warmup and max_recompiles are numbers from 0")
+    given = [_call(one) for one in inputs] if isinstance(inputs, list) else [_call(inputs)]
+    if not given:
+        raise UsageError("inputs is an empty list: there is nothing to call with")
+
+    from breakscope.capture import events
+    from breakscope.capture.eager_outputs import EagerOutputs
+    from breakscope.capture.inprocess import capture
+
+    inner = getattr(function, "_torchdynamo_orig_callable", function)
+    started = Started.now()
+    expected = EagerOutputs(inner, given) if compare else None
+    differences: list[str] = []
+
+    def drive(compiled: Callable[..., Any]) -> None:
+        for number, (args, kwargs) in enumerate(_schedule(given, warmup)):
+            got = compiled(*args, **kwargs)
+            said = expected.difference(number, got, rtol=rtol, atol=atol) if expected else None
+            differences.extend([f"call {number}: {said}"] if said else [])
+
+    seen, slots = capture(function, drive, backend=backend, fullgraph=False, dynamic=dynamic)
+    outcome = started.outcome(function, backend)
+    report = build(seen, slots, outcome)
+    late = [one for one in seen if not (one["t"] == events.RECOMPILE and one["call"] < warmup)]
+    verdict = _judged(build(late, slots, outcome), codes, max_recompiles, suppress=suppress)
+    return Tried(report, tuple(_problems(report, verdict, differences, warmup)))
+
+
+def _call(given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(given, tuple):
+        return given, {}
+    # Outputs of tokenizers are mappings, too.
+    if isinstance(given, Mapping):
+        return (), dict(given)
+    return (given,), {}
+
+
+def _schedule(given: Sequence[Any], warmup: int) -> Iterator[Any]:
+    return itertools.islice(itertools.cycle(given), max(len(given), warmup + 1))
+
+
+def _judged(report: Report, allow: tuple[str, ...], max_recompiles: int, *, suppress: bool) -> Verdict:
+    root = repository_of(report.run.cwd) or report.run.cwd
+    reasons = suppressed.apply(report, root).reasons if suppress else None
+    policy = Policy(ignore=allow, budgets=Budgets(max_recompiles=max_recompiles))
+    return judge(report.run.script, report, Baseline(), policy, reasons)
+
+
+def _problems(report: Report, verdict: Verdict, differences: Sequence[str], warmup: int) -> Iterator[str]:
+    name = report.run.script
+    if report.reconciliation.vacuous:
+        yield f"nothing was compiled: no graph came of {name}, so that it breaks nowhere means nothing"
+    breaks = [one for one in verdict.of("new") if one.kind != "recompile"]
+    if breaks:
+        count = "1 graph break" if len(breaks) == 1 else f"{len(breaks)} graph breaks"
+        yield _shown(f"{count} in {name}", dataclasses.replace(report, findings=tuple(breaks)))
+    recompiles = [one for one in verdict.of("new") if one.kind == "recompile"]
+    for spent in verdict.spent:
+        if spent.exceeded:
+            calls = "call" if warmup == 1 else "calls"
+            head = f"{name} after {warmup} warm-up {calls}: {spent.sentence}"
+            yield _shown(head, dataclasses.replace(report, findings=tuple(recompiles)))
+    if differences:
+        yield "\n".join([f"{name} computes something else when compiled", *differences])
+
+
+def _shown(head: str, report: Report) -> str:
+    """The findings as the terminal shows them."""
+    from breakscope.render import terminal, terminal_view
+
+    view = terminal_view.build(report, limit=20, all=False, root=str(Path.cwd()))
+    bare = dataclasses.replace(view, alarm=None, header=(), totals=(), notes=(), verdict=None)
+    return f"{head}\n\n{terminal.render_view(bare, width=100, color=False)}".rstrip()

@@ -1,0 +1,60 @@
+"""The fixture that measures a script; each test makes few runs, for each has several processes."""
+
+from __future__ import annotations
+
+import subprocess
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from scanning import clean_environment, command
+
+import breakscope
+from breakscope import benchmark
+from breakscope.benchmark import ArmResult, Benchmark
+from breakscope.model import Report
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A benchmark that is over."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    folder: Path
+
+    @property
+    def report(self) -> Report:
+        return breakscope.load(self.folder / ".breakscope" / "bench.json")
+
+    @property
+    def benchmark(self) -> Benchmark:
+        found = benchmark.from_dict(self.report.benchmark)
+        assert found is not None
+        return found
+
+    def arm(self, name: str) -> ArmResult:
+        return next(arm for arm in self.benchmark.arms if arm.name == name)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., Measured]:
+    """Write a script, measure it, and return what came of it."""
+
+    def run(source: str, *options: str, args: tuple[str, ...] = (), timeout: float = 400) -> Measured:
+        (tmp_path / "script.py").write_text(textwrap.dedent(source))
+        done = subprocess.run(
+            command("bench", *options, "script.py", *args),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=clean_environment(COLUMNS="200", XDG_CACHE_HOME=str(tmp_path / "cache")),
+            check=False,
+        )
+        return Measured(done.returncode, done.stdout, done.stderr, tmp_path)
+
+    return run

@@ -1,0 +1,43 @@
+"""The proof of a rewrite in the test's own process: the paired module, and calls as a script makes them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import linecache
+import warnings
+from pathlib import Path
+from typing import Any
+
+from programs import arguments, entry, source_of
+
+from breakscope.rewrite.proof.agent import ProofRun
+
+
+def proof(
+    before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True, **claims: Any
+) -> dict[str, Any]:
+    """What a proof run says of a module's two forms after some calls of ``f``."""
+    old, new = source_of(before), source_of(after)
+    result = folder / "proof.json"
+    file = str(folder / "module.py")
+    linecache.cache[file] = (len(old), None, old.splitlines(keepends=True), file)
+    settings = {
+        "edits": [[0, len(old), new]],
+        "claims": {"exact": exact, **claims},
+        "budget_s": 60,
+        "result": str(result),
+    }
+    run = ProofRun(settings)
+    names: dict[str, Any] = {"__name__": "module"}
+    exec(compile(run.parse(old.encode(), file), file, "exec"), names)
+    f = entry(names)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for seed, call in enumerate(calls):
+            args, kwargs = arguments(call, seed)
+            with contextlib.suppress(Exception):
+                f(*args, **kwargs)
+    run.save()
+    return json.loads(result.read_text())

@@ -1,0 +1,219 @@
+"""``breakscope fix`` from a scan to a repaired file, on real scripts in real child processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scanning import Scanned, clean_environment, command
+
+import breakscope
+from breakscope.model import Report
+
+Scan = Callable[..., Scanned]
+
+SCRIPT = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.layer(x)
+        if not torch.isfinite(y).all():  # keep it finite
+            y = torch.clamp(y, -9, 9)
+        return y * 2
+
+
+torch.manual_seed(0)
+net = Net()
+for step in range(3):
+    print(net(torch.randn(2 + step, 4)).sum().item())
+"""
+
+
+def fix(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command("fix", "--no-inductor", *options),
+        cwd=folder,
+        env=clean_environment(**environment),
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+
+
+def latest(folder: Path) -> Report:
+    return breakscope.load(folder / ".breakscope" / "latest.json")
+
+
+def sites(folder: Path, *options: str) -> int:
+    done = subprocess.run(
+        command("scan", "-q", "-o", "again.json", *options, "script.py"),
+        cwd=folder,
+        env=clean_environment(),
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.returncode == 0
+    return breakscope.load(folder / "again.json").totals.sites
+
+
+@pytest.mark.slow
+def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
+    folder = scan(SCRIPT).folder
+    file = folder / "script.py"
+    before = file.read_bytes()
+    done = fix(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 proved" in done.stdout
+    assert file.read_bytes() == before
+
+    (finding,) = [one for one in latest(folder).findings if one.kind == "graph_break"]
+    suggestion = finding.suggestion
+    assert suggestion is not None
+    assert suggestion.status == "proved"
+    evidence = suggestion.evidence
+    assert evidence["branches"][0]["true"] > 0
+    assert evidence["branches"][0]["false"] > 0
+    assert evidence["compared"] >= 50
+    assert evidence["whole_script"]["sites"] == [1, 0]
+    assert evidence["whole_script"]["bitwise"] is True
+    assert suggestion.diff in done.stdout
+
+    # The fixes apply without touching the file,
+    assert sites(folder) == 1
+    assert sites(folder, "--fixes", ".breakscope/fixes") == 0
+    plain, patched = (
+        subprocess.run(
+            words, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+        for words in ([sys.executable, "script.py"], command("run", "script.py"))
+    )
+    assert plain == patched != ""
+
+    # git takes them, and --write makes the same of the file.
+    file.chmod(0o755)
+    (patch,) = (folder / ".breakscope" / "fixes").glob("*.patch")
+    subprocess.run(["git", "apply", str(patch)], cwd=folder, check=True)
+    by_git = file.read_bytes()
+    file.write_bytes(before)
+    assert fix(folder, "--write").returncode == 0
+    assert file.read_bytes() == by_git != before
+    assert file.stat().st_mode & 0o777 == 0o755
+    assert b"# keep it finite" in by_git
+    assert sites(folder) == 0
+
+
+@pytest.mark.slow
+def test_what_is_wrong_is_refused_with_the_input_that_shows_it_and_nothing_is_written(scan: Scan) -> None:
+    """The result of a branch not taken is the argument itself: a caller can tell."""
+    folder = scan(
+        """
+        import torch
+
+        def step(x):
+            if x.sum() > 0:
+                x = x + 1
+            return x
+
+        compiled = torch.compile(step)
+        for value in (1.0, 2.0):
+            compiled(torch.full((3,), value)).add_(1)
+        """
+    ).folder
+    before = (folder / "script.py").read_bytes()
+    done = fix(folder, "--write", "--all")
+    assert done.returncode == 1
+    assert "0 proved" in done.stdout
+    assert (folder / "script.py").read_bytes() == before
+    manifest = json.loads((folder / ".breakscope" / "fixes" / "manifest.json").read_text())
+    assert manifest["files"] == []
+
+
+@pytest.mark.slow
+def test_library_code_is_never_written_but_exported(scan: Scan, tmp_path: Path) -> None:
+    library = tmp_path / "site-packages" / "somelib"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text("")
+    (library / "net.py").write_text(SCRIPT.partition("torch.manual_seed")[0])
+    path = str(library.parent)
+    folder = scan(
+        """
+        import torch
+        from somelib.net import Net
+
+        torch.manual_seed(0)
+        net = Net()
+        print(net(torch.randn(2, 4)).sum().item())
+        """,
+        PYTHONPATH=os.pathsep.join([path, os.environ.get("PYTHONPATH", "")]),
+    ).folder
+    environment = {"PYTHONPATH": os.pathsep.join([path, os.environ.get("PYTHONPATH", "")])}
+    before = (library / "net.py").read_bytes()
+    done = fix(folder, "--write", "--export-overlay", "fixes_here.py", **environment)
+    assert "1 proved" in done.stdout, done.stdout + done.stderr
+    assert "not a file of the project" in done.stdout
+    assert (library / "net.py").read_bytes() == before
+
+    use = "import fixes_here, sys, inspect\nimport somelib.net\nprint('where' in somelib.net.Net.forward.__code__.co_names)"
+    clean = {**clean_environment(), "PYTHONPATH": path}
+    words = [sys.executable, "-W", "always", "-c", use]
+    run = subprocess.run(words, cwd=folder, env=clean, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "True"
+    (library / "net.py").write_bytes(before + b"\n")
+    run = subprocess.run(words, cwd=folder, env=clean, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+    assert "has changed since its fix was made" in run.stderr
+
+
+def test_a_source_that_changed_since_the_scan_is_refused(scan: Scan) -> None:
+    folder = scan(SCRIPT).folder
+    with (folder / "script.py").open("a") as file:
+        file.write("# more\n")
+    done = fix(folder)
+    assert done.returncode == 1
+    assert "has changed since the scan" in done.stdout
+
+
+def test_ignored_findings_are_left_alone(scan: Scan) -> None:
+    folder = scan(SCRIPT).folder
+    done = fix(folder, "--ignore", "bs1")
+    assert done.returncode == 0
+    assert "nothing to fix" in done.stdout
+    assert fix(folder, "--select", "BS2").stdout == done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nothing.json"], "cannot read nothing.json: no such file"),
+        (["--interactive"], "--interactive needs a terminal"),
+        (["--budget", "0"], "budget"),
+    ],
+)
+def test_bad_input_is_a_sentence(scan: Scan, words: list[str], sentence: str) -> None:
+    folder = scan("print(1)\n").folder
+    done = fix(folder, *words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_rules_are_listed_without_a_report(tmp_path: Path) -> None:
+    done = fix(tmp_path, "--rules")
+    assert done.returncode == 0
+    assert re.search(r"^branch-to-where  \(BS101", done.stdout, re.MULTILINE)
+    assert not (tmp_path / ".breakscope").exists()

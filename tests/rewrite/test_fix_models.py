@@ -1,0 +1,86 @@
+"""Bar 2: transformers as installed; the breaks of real models go by proved patches of library code."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scanning import Scanned, clean_environment, command
+
+import breakscope
+
+pytest.importorskip("transformers", reason="needs the extra 'models'")
+pytestmark = pytest.mark.slow
+
+Scan = Callable[..., Scanned]
+
+BART = """
+import torch
+from transformers import BartConfig, BartModel
+
+torch.manual_seed(0)
+config = BartConfig(vocab_size=128, d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+                    decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, max_position_embeddings=64)
+model = BartModel(config).eval().half()
+with torch.no_grad():
+    for length in (8, 12, 5, 7, 9, 3, 11, 6):
+        ids = torch.randint(3, 128, (2, length))
+        model(input_ids=ids, decoder_input_ids=ids[:, :1])
+"""
+T5 = """
+import torch
+from transformers import T5Config, T5Model
+
+torch.manual_seed(0)
+config = T5Config(vocab_size=128, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4)
+model = T5Model(config).eval()
+with torch.no_grad():
+    for length in (8, 12, 5, 7, 9, 4, 11, 6):
+        ids = torch.randint(3, 128, (2, length))
+        model(input_ids=ids, decoder_input_ids=ids[:, :4])
+"""
+# Short prompts after long ones: an update of the rope that writes into a buffer that is shared goes wrong here.
+PHI3 = """
+import torch
+from transformers import Phi3Config, Phi3Model
+
+torch.manual_seed(0)
+config = Phi3Config(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+                    num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=64,
+                    original_max_position_embeddings=16, pad_token_id=0,
+                    rope_scaling={"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8})
+model = Phi3Model(config).eval()
+with torch.no_grad():
+    for length in (8, 32, 8, 20, 5, 16, 17, 4):
+        model(input_ids=torch.randint(3, 128, (2, length)), use_cache=False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "codes"),
+    [(BART, {"BS101", "BS104"}), (T5, {"BS104"}), (PHI3, {"BS101"})],
+    ids=["bart fp16", "t5", "phi3 longrope"],
+)
+def test_every_break_goes_by_a_proved_patch(scan: Scan, script: str, codes: set[str]) -> None:
+    folder: Path = scan(script, timeout=300).folder
+    done = subprocess.run(
+        command("fix", "--no-inductor", "--all"),
+        cwd=folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
+    report = breakscope.load(folder / ".breakscope" / "latest.json")
+    answers = {one.code: one.suggestion for one in report.findings if one.kind != "recompile"}
+    assert set(answers) == codes
+    for suggestion in answers.values():
+        assert suggestion is not None
+        assert suggestion.status == "proved", done.stdout
+        whole = suggestion.evidence["whole_script"]
+        assert whole["sites"][1] == 0
+        assert whole["bitwise"] is True
+        assert whole["outermost_calls"] >= 8

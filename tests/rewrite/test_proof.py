@@ -1,0 +1,181 @@
+"""The proof proves what is right, says what it could not drive, and leaves the script as it found it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from proving import proof
+
+from breakscope.rewrite.judge import Judgement, judge
+from breakscope.rewrite.proof.attempt import Conditions, attempt
+from breakscope.rewrite.proof.copies import Copies, NotCopiedError
+from breakscope.rewrite.proof.world import World
+
+CLAMP = (
+    "def f(x):\n    y = x * 2\n    if not torch.isfinite(y).all():\n        y = torch.clamp(y, -9, 9)\n    return y",
+    "def f(x):\n    y = x * 2\n    y = torch.where(torch.isfinite(y).all(), y, torch.clamp(y, -9, 9))\n    return y",
+)
+
+
+def judged(before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True) -> Judgement:
+    return judge(proof(before, after, calls, folder, exact=exact), exact=exact)
+
+
+def test_a_right_rewrite_is_proved_with_both_branches_driven(tmp_path: Path) -> None:
+    found = judged(*CLAMP, ("torch.randn(3, 4)",), tmp_path)
+    assert found.status == "proved", found.why
+    (branch,) = found.evidence["branches"]
+    assert branch["condition"] == "not torch.isfinite(y).all()" or "isfinite" in branch["condition"]
+    assert branch["true"] > 0
+    assert branch["false"] > 0
+    assert found.evidence["max_difference"] == 0
+    assert found.evidence["kinds"]["compiled by Dynamo"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "calls"),
+    [
+        (  # an intermediate tensor of a graph, changed in place in both forms
+            "def f(x):\n    y = x * 2\n    y.relu_()\n    if y.sum() > 1:\n        y = y + 1\n    return y * y",
+            "def f(x):\n    y = x * 2\n    y.relu_()\n    y = torch.where(y.sum() > 1, y + 1, y)\n    return y * y",
+            ("torch.randn(3, 4, requires_grad=True)",),
+        ),
+        (  # state that both forms change alike
+            "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n"
+            "        self.register_buffer('mean', torch.zeros(4))\n    def forward(self, x):\n        self.n += 1\n"
+            "        self.mean.mul_(0.9).add_(x.mean(0))\n        y = x - self.mean\n        if y.sum() > 0:\n"
+            "            y = y * 2\n        return y",
+            "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n"
+            "        self.register_buffer('mean', torch.zeros(4))\n    def forward(self, x):\n        self.n += 1\n"
+            "        self.mean.mul_(0.9).add_(x.mean(0))\n        y = x - self.mean\n"
+            "        y = torch.where(y.sum() > 0, y * 2, y)\n        return y",
+            ("torch.randn(3, 4)", "torch.randn(2, 4)"),
+        ),
+        (  # chunks of one tensor, views that share their memory
+            "def f(q):\n    a, b = (q * 1).reshape(2, 2, 3)\n    if a.sum() > 0:\n        b = b + a\n    else:\n        b = b * 1\n    return b",
+            "def f(q):\n    a, b = (q * 1).reshape(2, 2, 3)\n    b = torch.where(a.sum() > 0, b + a, b * 1)\n    return b",
+            ("torch.randn(4, 3, requires_grad=True)",),
+        ),
+        (  # random numbers, drawn alike
+            "def f(x):\n    y = F.dropout(x, 0.5)\n    if y.sum() > 0:\n        y = y * 2\n    return y",
+            "def f(x):\n    y = F.dropout(x, 0.5)\n    y = torch.where(y.sum() > 0, y * 2, y)\n    return y",
+            ("torch.randn(3, 4)",),
+        ),
+        (  # an exception that both raise
+            "def f(x):\n    if x.isnan().any():\n        raise ValueError('nan')\n    if x.sum() > 0:\n        return x * 2\n    return x * 3",
+            "def f(x):\n    if x.isnan().any():\n        raise ValueError('nan')\n    return torch.where(x.sum() > 0, x * 2, x * 3)",
+            ("torch.randn(3, 4)",),
+        ),
+    ],
+    ids=["in place inside a graph", "state", "views", "random numbers", "exceptions"],
+)
+def test_right_rewrites_are_proved(before: str, after: str, calls: tuple[str, ...], tmp_path: Path) -> None:
+    found = judged(before, after, calls, tmp_path)
+    assert found.status == "proved", found.why
+
+
+def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
+    before, after = "def f(x):\n    return x.sum() / 3", "def f(x):\n    return x.flip(0).sum() / 3"
+    assert judged(before, after, ("torch.rand(1000)",), tmp_path, exact=False).status == "proved"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "call", "why"),
+    [
+        (
+            "def f(x):\n    if x.sum() > 1e3 and x.sum() < -1e3:\n        return x * 2\n    return x * 1",
+            "def f(x):\n    return torch.where((x.sum() > 1e3) & (x.sum() < -1e3), x * 2, x * 1)",
+            "torch.randn(3)",
+            "no input was found for which",
+        ),
+        (
+            "import itertools\nticks = itertools.count()\ndef f(x):\n    return x * next(ticks)",
+            "import itertools\nticks = itertools.count()\ndef f(x):\n    return next(ticks) * x",
+            "torch.ones(3)",
+            "does not do the same when it is called again",
+        ),
+        (
+            "def f(x):\n    return (x.to_dense() * 2).sum()",
+            "def f(x):\n    return (2 * x.to_dense()).sum()",
+            "torch.eye(3).to_sparse()",
+            "cannot be copied: a tensor has the layout sparse_coo",
+        ),
+        (
+            "def f(x):\n    yield x * 2",
+            "def f(x):\n    yield 2 * x",
+            "torch.ones(3)",
+            "f is a generator or a coroutine",
+        ),
+        (
+            "A = 1\ndef f(x):\n    return x * A",
+            "A = 2\ndef f(x):\n    return x * A / 2",
+            "torch.ones(3)",
+            "it changes line",
+        ),
+        (
+            "def f(x, n=1):\n    return x * n",
+            "def f(x, n=2):\n    return x * n / 2",
+            "torch.ones(3)",
+            "changes the signature",
+        ),
+        (
+            "def f(x):\n    raise ValueError('no')",
+            "def f(x):\n    raise ValueError(str('no'))",
+            "1",
+            "both forms raise",
+        ),
+    ],
+    ids=["not driven", "unstable", "sparse", "generator", "module level", "signature", "only raises"],
+)
+def test_what_cannot_be_compared_is_unproved_with_a_reason(
+    before: str, after: str, call: str, why: str, tmp_path: Path
+) -> None:
+    found = judged(before, after, (call,), tmp_path)
+    assert found.status == "unproved"
+    assert why in found.why
+
+
+def test_a_test_call_leaves_no_trace() -> None:
+    layer = torch.nn.BatchNorm1d(4)
+    inputs = torch.randn(3, 4, requires_grad=True) * 2
+    log: list[Any] = []
+    state = {name: value.clone() for name, value in layer.state_dict().items()}
+    version, graph = inputs._version, inputs.grad_fn
+
+    def function(module: Any, x: torch.Tensor, log: list[Any]) -> torch.Tensor:
+        log.append(x)
+        module.extra = 1
+        x.mul_(2)
+        return module(x) + torch.rand(3, 4)
+
+    generator = torch.get_rng_state()
+    world = World([function, layer, inputs, log], 2**30)
+    parameter = layer.weight
+    outcome = attempt(function, world, [((layer, inputs, log), {})], Conditions("once", gradients=True))
+    assert outcome.raised is None
+    assert len([one for one in outcome.gradients if one is not None]) == 3
+    assert log == []
+    assert not hasattr(layer, "extra")
+    assert layer.weight is parameter
+    assert all(torch.equal(value, state[name]) for name, value in layer.state_dict().items())
+    assert (inputs._version, inputs.grad_fn) == (version, graph)
+    assert torch.equal(torch.get_rng_state(), generator)
+
+
+def test_copies_share_memory_as_their_originals_do() -> None:
+    base = torch.arange(6.0)
+    view, other = base[2:], torch.ones(2)
+    copies = Copies([base, view, other])
+    copies(view).zero_()
+    assert copies(base).tolist() == [0, 1, 0, 0, 0, 0]
+    assert base.tolist() == [0, 1, 2, 3, 4, 5]
+    assert copies(other).tolist() == [1, 1]
+    parameter = torch.nn.Parameter(torch.ones(2))
+    made = Copies([parameter])
+    assert type(made(parameter)) is torch.nn.Parameter
+    assert made(parameter).is_leaf
+    with pytest.raises(NotCopiedError, match="class Own"):
+        Copies([torch.ones(2).as_subclass(type("Own", (torch.Tensor,), {}))])

@@ -1,0 +1,124 @@
+"""Every example of every rule: rewritten to the letter, run side by side with the original, compiled."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+
+import pytest
+import torch
+from programs import (
+    answers,
+    arguments,
+    differences,
+    entry,
+    findings,
+    load,
+    rewritten,
+    run,
+    sites,
+    source_of,
+    variants,
+)
+
+from breakscope.rewrite.rule import Example, Refusal, Rewrite, Rule, all_rules
+
+Case = tuple[Rule, Example]
+REWRITES = [(rule, example) for rule in all_rules() for example in rule.rewrites]
+LEAVES = [(rule, example) for rule in all_rules() for example in rule.leaves]
+
+
+def name(case: Case) -> str:
+    examples = (*case[0].rewrites, *case[0].leaves)
+    return f"{case[0].name}-{examples.index(case[1])}"
+
+
+@pytest.fixture(autouse=True)
+def quiet_dynamo() -> Iterator[None]:
+    logger = logging.getLogger("torch._dynamo")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+    torch._dynamo.reset()
+
+
+def rewrite_of(rule: Rule, example: Example) -> Rewrite:
+    given = answers(rule, example)
+    assert given, f"not asked: {[(site.code, site.text(site.node)) for site in sites(example)]}"
+    rewrites = [answer for answer in given if isinstance(answer, Rewrite)]
+    assert rewrites, given
+    return rewrites[0]
+
+
+@pytest.mark.parametrize("case", REWRITES, ids=map(name, REWRITES))
+def test_rewritten_as_shown(case: Case) -> None:
+    rule, example = case
+    answer = rewrite_of(rule, example)
+    assert rewritten(example, answer) == source_of(example.after)
+    assert answer.consent == (example.consent or rule.consent)
+    assert answer.summary
+    if answer.consent:
+        assert answer.notes, "what changes must be said"
+
+
+def same_with_the_setting(example: Example, answer: Rewrite) -> None:
+    assert not answer.edits
+    for call in example.calls:
+        args, kwargs = arguments(call)
+        f = entry(load(source_of(example.before)))
+        torch._dynamo.reset()
+        with torch._dynamo.config.patch(dict(answer.config)):
+            compiled = torch.compile(f, backend="eager")
+            for _, some, more in itertools.islice(variants(args, kwargs, seed=3), 5):
+                assert not differences(run(f, some, more), run(compiled, some, more))
+
+
+@pytest.mark.parametrize("case", REWRITES, ids=map(name, REWRITES))
+def test_computes_the_same(case: Case) -> None:
+    rule, example = case
+    answer = rewrite_of(rule, example)
+    close = answer.exact == "reassociated"
+    if answer.config:
+        same_with_the_setting(example, answer)
+        return
+    without_gradients = any("no gradient" in one for one in answer.assumes)
+    # What holds for the recorded dtype only is compared in it.
+    double = not any("dtype" in one or "stays" in one for one in answer.assumes)
+    for number, call in enumerate(example.calls):
+        old, new = entry(load(source_of(example.before))), entry(load(source_of(example.after)))
+        args, kwargs = arguments(call)
+        for label, some, more in variants(args, kwargs, seed=number):
+            with torch.no_grad():
+                found = differences(
+                    run(old, some, more), run(new, some, more), close=close, early=answer.early
+                )
+            assert not found or example.consent, f"{label}: {found}"
+            if example.consent or without_gradients:
+                continue
+            with_gradients = (run(f, some, more, grad=True, double=double) for f in (old, new))
+            found = differences(*with_gradients, close=close, early=answer.early)
+            assert not found, f"{label}, gradients: {found}"
+
+
+@pytest.mark.parametrize("case", REWRITES, ids=map(name, REWRITES))
+def test_the_break_is_gone(case: Case) -> None:
+    rule, example = case
+    answer = rewrite_of(rule, example)
+    with torch._dynamo.config.patch(dict(answer.config)):
+        after = findings(source_of(example.after), example.calls)
+    assert not [finding.reason for finding in after]
+
+
+@pytest.mark.parametrize("case", LEAVES, ids=map(name, LEAVES))
+def test_left_alone(case: Case) -> None:
+    rule, example = case
+    given = answers(rule, example)
+    assert all(isinstance(answer, Refusal) for answer in given), given
+    reasons = [answer.reason for answer in given if isinstance(answer, Refusal)]
+    if example.why:
+        assert any(example.why in reason for reason in reasons), reasons
+    else:
+        assert not reasons, "a refusal needs its reason in the example"
+    assert all(reason and not reason.endswith(".") for reason in reasons)

@@ -1,0 +1,99 @@
+"""Each compile knows with what the outermost compiled call was called, and where that call stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from scanning import Scanned
+
+from breakscope.model import Signature
+
+SCRIPT = """
+    import os
+    import torch
+    from torch import nn
+
+    class Inner(nn.Module):
+        def forward(self, h, mask):
+            h = h * mask
+            torch._dynamo.graph_break()
+            return h + 1
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, batch, *, scale=1.0, name=None, note=None):
+            return self.inner(batch["x"], batch["mask"]) * scale
+
+    class Index:
+        @torch.compile
+        def add(self, rows, count):
+            return rows + count
+
+    net = torch.compile(Net().eval())
+    x = torch.randn(3, 4).t()
+    with torch.no_grad():
+        y = net({"x": x, "mask": x}, scale=float("inf"), name=os.environ["SECRET_TOKEN"], note="n" * 500)
+    add = Index().add
+    add(torch.ones(2, dtype=torch.int64),
+        7)
+    add(torch.ones(3, dtype=torch.int64), 7)
+"""
+
+TENSOR = {"shape": [4, 3], "dtype": "float32", "device": "cpu", "requires_grad": False, "stride": [1, 4]}
+
+
+def by_entry(signatures: tuple[Signature, ...], entry: str) -> list[Signature]:
+    return [one for one in signatures if one.entry == entry]
+
+
+def test_the_outermost_call_of_each_compile(scan: Callable[..., Scanned], tmp_path: Path) -> None:
+    scanned = scan(SCRIPT, SECRET_TOKEN="hunter-2-hunter")
+    report = scanned.report
+    assert report.run.status == "ok", scanned.stderr
+    assert len(report.signatures) == report.reconciliation.dynamo["compilation_metrics"]
+
+    net = by_entry(report.signatures, "Net")
+    # The break in Inner makes frames of their own; all of them came of the one call of Net.
+    assert {one.function for one in net} >= {"Inner.forward"}
+    assert {one.number for one in net} == {0}
+    for one in net:
+        assert (one.module, one.training, one.grad, one.inference, one.autocast) == (
+            True,
+            False,
+            False,
+            False,
+            None,
+        )
+        assert one.parameters == ("batch", "scale", "name", "note")
+        assert one.arguments == {
+            "args": [{"dict": {"x": {"tensor": TENSOR}, "mask": {"same": "args[0]['x']"}}}],
+            "kwargs": {
+                "scale": {"float": "inf"},
+                "name": {"str": "<environment>"},
+                "note": {"object": "str of 500 characters"},
+            },
+        }
+        assert one.call is not None
+        assert one.call.source is not None
+        assert one.call.source.startswith('y = net({"x": x')
+        assert (one.call.column, one.call.owner) == (9, "project")
+    inner = next(one for one in net if one.function == "Inner.forward")
+    assert inner.origins["h"] == inner.origins["mask"] == "args[0]['x']"
+    assert "hunter-2-hunter" not in (tmp_path / ".breakscope" / "latest.json").read_text()
+
+    first, second = by_entry(report.signatures, "Index.add")
+    assert (first.module, first.training, first.parameters) == (False, None, ("self", "rows", "count"))
+    assert first.arguments["args"][0] == {"object": "Index object"}
+    assert first.arguments["args"][2] == {"int": 7}
+    assert first.origins["rows"] == "args[1]"
+    assert first.grad
+    assert (first.number, second.number) == (1, 2)
+    assert first.call is not None
+    assert second.call is not None
+    assert first.call.end_line == first.call.line + 1
+    assert second.call.line == first.call.line + 2
+    assert Path(first.call.file).samefile(tmp_path / "script.py")
