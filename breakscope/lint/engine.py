@@ -51,12 +51,14 @@ def lint(
     store = Cache(cache)
     hashes = {path: digest(content) for path, content in contents.items()}
     root = os.getcwd()
-    key = run_key([*hashes.items(), (root, str(suppress))])
+    named = set(map(os.path.abspath, paths))
+    # A file that was named is an error where it cannot be read; see below.
+    asked = ",".join(sorted(named & hashes.keys()))
+    key = run_key([*hashes.items(), (root, f"{suppress} {asked}")])
     kept = _result(store.run(key)) if not unreadable else None
     if kept is not None:
         return kept
     placed, facts, texts = _follow(contents, hashes, store, jobs)
-    named = set(map(os.path.abspath, paths))
     unreadable += [
         Remark(path, None, one.error)
         for path, one in facts.items()

@@ -133,7 +133,7 @@ def _of_text(value: object) -> Kind:
         return NONE if value is None else UNKNOWN
     try:
         return of_annotation(ast.parse(value.strip(), mode="eval").body)
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # ValueError: a NUL in the text
         return UNKNOWN
 
 

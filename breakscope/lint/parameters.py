@@ -78,7 +78,7 @@ def _remember_type(flow: Flow, name: str, annotation: ast.expr) -> None:
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
+        except (SyntaxError, ValueError):
             return
     if isinstance(annotation, ast.Subscript) and last_name(annotation.value) == "Optional":
         annotation = annotation.slice

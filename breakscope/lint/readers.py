@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 
 from breakscope.lint import extract
@@ -59,10 +60,13 @@ def _read(tasks: Iterable[Task]) -> list[tuple[str, str]]:
     enabled = gc.isenabled()
     gc.disable()
     try:
-        return [
-            (path, json.dumps(to_plain(extract.read(content, everything=everything))))
-            for path, content, everything in tasks
-        ]
+        # What Python has to say of "\\d" in somebody's string is not for the reader of a lint.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return [
+                (path, json.dumps(to_plain(extract.read(content, everything=everything))))
+                for path, content, everything in tasks
+            ]
     finally:
         if enabled:
             gc.enable()

@@ -243,6 +243,17 @@ def test_a_syntax_error_where_nothing_can_be_compiled_is_not_looked_at(project: 
     assert "template.py: it is not Python" in lint(project, "template.py", code=2).stderr
 
 
+def test_a_file_that_is_named_is_an_error_also_after_its_folder_was_linted(tmp_path: Path) -> None:
+    (tmp_path / "template.py").write_text("{% if this %}\n")
+    assert lint(tmp_path, ".", code=0).stderr == ""
+    assert "it is not Python" in lint(tmp_path, "template.py", code=2).stderr
+
+
+def test_warnings_of_the_parser_are_not_shown(project: Path) -> None:
+    (project / "net.py").write_text(NET + 'PATTERN = "\\d"\nif 1 is 1:\n    pass\n')
+    assert lint(project, code=1).stderr == ""
+
+
 def test_unreadable_and_odd_files(project: Path) -> None:
     (project / "gone.py").symlink_to("nowhere.py")
     os.mkfifo(project / "pipe.py")
