@@ -1333,7 +1333,7 @@ def f(x):
         x = x.t()
     return x
 """,
-        why="the shape of what the branches give is not known",
+        why="what `x.t()` does is not known",
     ),
     Example(
         """\
