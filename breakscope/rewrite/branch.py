@@ -50,7 +50,7 @@ def rewrite_if(site: Site, top: ast.If) -> Rewrite:
         lines, branches, condition = inline.lines, inline.branches, inline.condition
     if not branches.findings.wheres:
         raise Unsafe("the branch gives nothing that is used")
-    text = _assemble(site, top, condition, lines, branches, is_elif=is_elif)
+    text = _assemble(top, condition, lines, branches, is_elif=is_elif)
     return finish(site, top, text, branches)
 
 
@@ -122,7 +122,7 @@ class _Attempt:
         if then_value.kind == other.kind == "scalar":
             value = scalar_choice(branches.site, self.top, name, then_value, other)
         else:
-            value = branches.choose(then_value, other, name)
+            value = branches.choose(then_value, other)
         written = branches.layout.value(then, node.body[0].col_offset)
         where = branches.where(condition.text, written, text, indent)
         header = branches.layout.header_comments(node) if node is not self.top else []
@@ -161,7 +161,7 @@ def else_comments(branches: Branches, top: ast.If) -> list[str]:
 
 
 def _assemble(
-    site: Site, top: ast.If, condition: Condition, lines: list[str], branches: Branches, *, is_elif: bool
+    top: ast.If, condition: Condition, lines: list[str], branches: Branches, *, is_elif: bool
 ) -> str:
     """The lines under their header, as text that begins at the column of the ``if``."""
     column, unit = top.col_offset, branches.layout.unit

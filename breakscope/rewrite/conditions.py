@@ -1,4 +1,4 @@
-"""Conditions of branches: which part Python decides, and the tensor expression that says the same as the rest."""
+"""Conditions of branches: the part that Python decides, and a tensor that says the same as the rest."""
 
 from __future__ import annotations
 
@@ -203,10 +203,14 @@ def _chain(site: Site, evaluate: Evaluator, node: ast.Compare) -> tuple[str, boo
         value = evaluate(pair)
         if value.kind != "tensor":
             raise Unsafe(f"`{site.text(node)}` is decided in Python")
-        symbol = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}
-        text = f"{_text(site, left)} {symbol[type(op).__name__]} {_text(site, right)}"
+        if type(op).__name__ not in _SYMBOLS:
+            raise Unsafe(f"what `{site.text(node)}` does is not known")
+        text = f"{_text(site, left)} {_SYMBOLS[type(op).__name__]} {_text(site, right)}"
         parts.append(_as_bool(text, False, value))
     return _combine(parts, "&")
+
+
+_SYMBOLS = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}
 
 
 def _scalar_read(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> tuple[str, bool] | None:
@@ -214,43 +218,51 @@ def _scalar_read(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) 
     inner = is_scalar_read(site, node)
     if inner is not None:
         value = _value(site, evaluate, inner, ran=ran)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int":
-            if value.dtype in FLOATING:
-                raise Unsafe(f"`{site.text(node)}` drops the fraction, which may change what is true")
+        if _converter(node) == "int" and value.dtype in FLOATING:
+            raise Unsafe(f"`{site.text(node)}` drops the fraction, which may change what is true")
         return _as_bool(_text(site, inner), _is_atom(inner), value)
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return None
-    left, right = is_scalar_read(site, node.left), is_scalar_read(site, node.comparators[0])
-    if left is None and right is None:
+    sides = [(whole, is_scalar_read(site, whole)) for whole in (node.left, node.comparators[0])]
+    if all(read is None for _, read in sides):
         return None
-    symbol = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}.get(
-        type(node.ops[0]).__name__
-    )
+    symbol = _SYMBOLS.get(type(node.ops[0]).__name__)
     if symbol is None:
         raise Unsafe(f"what `{site.text(node)}` does is not known")
-    sides = [(node.left, left), (node.comparators[0], right)]
     values = [
-        _value(site, evaluate, read or whole, ran=ran) if read is not None else evaluate(whole)
-        for whole, read in sides
+        evaluate(whole) if read is None else _value(site, evaluate, read, ran=ran) for whole, read in sides
     ]
-    texts = []
-    for index, (whole, read) in enumerate(sides):
-        text, atom = _text(site, read or whole), _is_atom(read or whole)
-        own, other = values[index], values[1 - index]
-        if read is not None and isinstance(whole, ast.Call) and isinstance(whole.func, ast.Name):
-            if (whole.func.id == "int" and own.dtype in FLOATING) or whole.func.id == "bool":
-                raise Unsafe(f"what `{site.text(whole)}` gives is not what its tensor holds")
-        if read is not None:
-            if not own.zero_dim and (own.shapes is None or any(_elements(s) != 1 for s in own.shapes)):
-                raise Unsafe(f"`{text}` is not known to have one element")
-            if not own.zero_dim:
-                text, atom = f"{text if atom else f'({text})'}.reshape(())", True
-            if not _compares_exactly(own, other):
-                text, atom = f"{text if atom else f'({text})'}.double()", True
-        elif own.kind == "tensor":
-            raise Unsafe(f"`{site.text(node)}` compares a number with a tensor")
-        texts.append(text if atom else f"({text})")
+    texts = [
+        _side(site, node, whole, read, own, other)
+        for (whole, read), own, other in zip(sides, values, reversed(values), strict=True)
+    ]
     return f"{texts[0]} {symbol} {texts[1]}", False
+
+
+def _side(
+    site: Site, node: ast.expr, whole: ast.expr, read: ast.expr | None, own: Value, other: Value
+) -> str:
+    """One side of a comparison: the tensor that its number was read from, or the number that it is."""
+    text, atom = _text(site, read or whole), _is_atom(read or whole)
+    if read is None:
+        if own.kind == "tensor":
+            raise Unsafe(f"`{site.text(node)}` compares a number with a tensor")
+        return text if atom else f"({text})"
+    converter = _converter(whole)
+    if converter == "bool" or (converter == "int" and own.dtype in FLOATING):
+        raise Unsafe(f"what `{site.text(whole)}` gives is not what its tensor holds")
+    if not own.zero_dim:
+        if own.shapes is None or any(_elements(shape) != 1 for shape in own.shapes):
+            raise Unsafe(f"`{text}` is not known to have one element")
+        text, atom = f"{text if atom else f'({text})'}.reshape(())", True
+    if not _compares_exactly(own, other):
+        text, atom = f"{text if atom else f'({text})'}.double()", True
+    return text if atom else f"({text})"
+
+
+def _converter(node: ast.expr) -> str | None:
+    """``int`` of ``int(t)``; None for ``t.item()``."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
 
 
 def _compares_exactly(own: Value, other: Value) -> bool:

@@ -11,16 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from breakscope.rewrite.ops import CASTS, DOMAIN, FINITE, FLOATING, OPS, RANDOM, STEADY, Op, category
+from breakscope.rewrite.operations import DTYPES, apply, binary, cast, convert
+from breakscope.rewrite.ops import CASTS, FLOATING, OPS, RANDOM, STEADY
 from breakscope.rewrite.rule import Site
 from breakscope.rewrite.scope import builtin, dotted
-from breakscope.rewrite.values import Unsafe, Value, broadcast, from_seen, promote, scalar
+from breakscope.rewrite.values import Unsafe, Value, broadcast, from_seen, scalar
 
-_DTYPES = {
-    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
-    "float64": "float64", "double": "float64", "int8": "int8", "uint8": "uint8", "int16": "int16",
-    "int32": "int32", "int": "int32", "int64": "int64", "long": "int64", "bool": "bool",
-}  # fmt: skip
 _NUMBER_FUNCTIONS = {"float", "int", "bool", "abs", "len", "min", "max", "round"}
 
 
@@ -82,8 +78,8 @@ class Evaluator:
         ):  # fmt: skip
             for argument in node.value.args:
                 self(argument)
-            return Value("scalar", "int" if str(dotted(self.site, node.value.func)).endswith("iinfo") else "float",
-                         frozenset(), frozenset({()}))  # fmt: skip
+            integer = dotted(self.site, node.value.func) == "torch.iinfo"
+            return Value("scalar", "int" if integer else "float", frozenset(), frozenset({()}))
         if ast.unparse(node) in self.names:
             return self.names[ast.unparse(node)]
         root = _root(node)
@@ -105,8 +101,8 @@ class Evaluator:
 
     def _imported(self, full: str, node: ast.Attribute) -> Value:
         head, _, last = full.rpartition(".")
-        if head == "torch" and last in _DTYPES:
-            return Value("static", literal=_DTYPES[last], known=True)
+        if head == "torch" and last in DTYPES:
+            return Value("static", literal=DTYPES[last], known=True)
         if (head == "math" and last in ("pi", "e", "inf", "nan", "tau")) or (head == "torch" and last in (
             "pi", "inf", "nan", "e",
         )):  # fmt: skip
@@ -122,9 +118,10 @@ class Evaluator:
         ):
             base, index = self(node.value.value), self(node.slice)
             ranks = {len(shape) for shape in base.shapes or ()}
-            if base.kind == "tensor" and isinstance(index.literal, int) and ranks:
-                if all(-rank <= index.literal < rank for rank in ranks):
-                    return Value("scalar", "int", frozenset(), frozenset({()}))
+            number = index.literal
+            in_range = isinstance(number, int) and all(-rank <= number < rank for rank in ranks)
+            if base.kind == "tensor" and ranks and in_range:
+                return Value("scalar", "int", frozenset(), frozenset({()}))
         raise Unsafe(f"`{self._short(node)}` may raise for some inputs")
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
@@ -142,13 +139,13 @@ class Evaluator:
     def _fold(self, node: ast.UnaryOp, value: Value) -> Value:
         number = value.literal
         if isinstance(node.op, ast.Not):
-            return scalar(not number) if value.known else replace(value, dtype="bool", literal=None)
-        if value.known and isinstance(number, int | float) and not isinstance(number, bool):
-            if isinstance(node.op, ast.USub):
-                return scalar(-number)
+            return replace(value, dtype="bool", literal=not number if value.known else None)
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        if value.known and is_number and isinstance(node.op, ast.USub):
+            return replace(value, literal=-number)
         if isinstance(node.op, ast.Invert) and value.dtype != "int":
             raise Unsafe(f"what `{self._short(node)}` does is not known")
-        return replace(value, literal=None, known=False)
+        return replace(value, literal=None, known=False, written=False)
 
     def _binop(self, node: ast.BinOp) -> Value:
         left, right = self(node.left), self(node.right)
@@ -261,7 +258,7 @@ class Evaluator:
         if name in CASTS:
             return cast(values[0], CASTS[name], frozenset())
         if name in ("to", "type", "type_as"):
-            return _to(values, keywords, text)
+            return convert(values, keywords, text)
         op = OPS.get(name)
         if op is None:
             raise Unsafe(f"what `{text}` does is not known")
@@ -279,155 +276,6 @@ class Evaluator:
     def _short(self, node: ast.expr) -> str:
         text = " ".join(self.site.text(node).split())
         return text if len(text) <= 60 else text[:57] + "..."
-
-
-def binary(op: ast.operator, left: Value, right: Value, text: str) -> Value:
-    """An operator between a tensor and something."""
-    tensors = [value for value in (left, right) if value.kind == "tensor"]
-    dtype = promote([left, right])
-    if isinstance(op, ast.MatMult):
-        slope = FINITE
-    elif isinstance(op, ast.Add | ast.Sub):
-        if isinstance(op, ast.Sub) and any(value.dtype in ("bool", None) for value in tensors):
-            raise Unsafe(f"`{text}` raises for bool tensors")
-        slope = STEADY
-    elif isinstance(op, ast.Mult):
-        slope = STEADY if _finite_constant(left) or _finite_constant(right) else FINITE
-    elif isinstance(op, ast.Div):
-        slope = STEADY if _finite_constant(right) and right.literal else DOMAIN
-        if dtype not in FLOATING:
-            dtype = None
-    elif isinstance(op, ast.Pow):
-        if dtype not in FLOATING or right.kind != "scalar" or not right.known:
-            raise Unsafe(f"`{text}` may raise for some values")
-        slope = FINITE if isinstance(right.literal, int) and right.literal >= 1 else DOMAIN
-    elif isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
-        if any(value.dtype in FLOATING | {None, "float"} for value in (left, right)):
-            raise Unsafe(f"`{text}` raises for floating-point tensors")
-        slope = STEADY
-    else:
-        raise Unsafe(f"what `{text}` does is not known")
-    sources, shapes = (None, None) if isinstance(op, ast.MatMult) else broadcast([left, right])
-    return _result(tensors, dtype, sources, shapes, slope)
-
-
-def apply(op: Op, name: str, values: list[Value], keywords: dict[str, Value], text: str) -> Value:
-    """One operation of the table.
-
-    Raises:
-        Unsafe: it is called in a way that the table does not describe.
-    """
-    everything = [*values, *keywords.values()]
-    tensors = [value for value in everything if value.kind == "tensor"]
-    if op.shape == "reduce" and len(tensors) == 2 and name in ("max", "min") and not keywords:
-        op = Op("broadcast", "promote")
-    sources: frozenset[str] | None
-    shapes: frozenset[tuple[int, ...]] | None
-    if op.shape == "reduce" and len(everything) == 1:
-        sources, shapes = frozenset(), frozenset({()})
-    elif op.shape == "reduce":
-        if name in ("max", "min", "median"):
-            raise Unsafe(f"what `{text}` does is not known")
-        sources, shapes = None, None
-    elif op.shape == "broadcast":
-        sources, shapes = broadcast(everything)
-    elif op.shape == "first":
-        sources, shapes = values[0].sources, values[0].shapes
-    else:
-        sources, shapes = None, None
-    if "dtype" in keywords:
-        literal = keywords["dtype"].literal
-        dtype = literal if isinstance(literal, str) else None
-    else:
-        dtype = _dtype(op, name, values, everything)
-    slope = op.slope
-    if name in ("mul", "multiply") and any(map(_finite_constant, everything)):
-        slope = STEADY
-    if name in ("div", "true_divide", "divide") and len(values) == 2:
-        slope = STEADY if _finite_constant(values[1]) and values[1].literal else DOMAIN
-        if keywords:
-            raise Unsafe(f"what `{text}` does is not known")
-    result = _result(tensors, dtype, sources, shapes, slope)
-    if op.constants:
-        result = replace(result, grad=False, slope=STEADY, deps=frozenset())
-    return replace(result, fresh=not op.view)
-
-
-def _dtype(op: Op, name: str, values: list[Value], everything: list[Value]) -> str | None:
-    first = values[0].dtype
-    if op.dtype == "bool":
-        # any and all keep uint8.
-        return first if name in ("any", "all") and first == "uint8" else "bool"
-    if op.dtype == "promote":
-        if name == "where":
-            return promote(everything[1:])
-        if name == "masked_fill":
-            return first
-        return promote(everything)
-    if op.dtype == "int64":
-        return "int64"
-    if op.dtype == "first":
-        return first
-    if op.dtype == "sum":
-        return None if first is None else first if category(first) >= 2 else "int64"
-    result = promote(everything) if op.shape == "broadcast" else first
-    return result if result in FLOATING else None
-
-
-def _to(values: list[Value], keywords: dict[str, Value], text: str) -> Value:
-    targets = [*values[1:], *(keywords[key] for key in ("dtype", "other") if key in keywords)]
-    dtype, dtype_of = values[0].dtype, values[0].dtype_of
-    for target in targets:
-        if target.kind == "tensor":
-            dtype, dtype_of = target.dtype, target.dtype_of
-        elif (
-            target.kind == "static" and isinstance(target.literal, str) and target.literal in _DTYPES.values()
-        ):
-            dtype, dtype_of = target.literal, target.dtype_of
-        elif target.kind != "static":
-            raise Unsafe(f"what `{text}` does is not known")
-        else:
-            dtype = dtype if target.known else None
-    return cast(values[0], dtype, dtype_of)
-
-
-def cast(value: Value, dtype: str | None, dtype_of: frozenset[str]) -> Value:
-    """A tensor in another dtype."""
-    if dtype is None or dtype in FLOATING:
-        return replace(value, dtype=dtype, dtype_of=dtype_of, fresh=False)
-    deps = frozenset[str]()
-    return replace(value, dtype=dtype, dtype_of=dtype_of, grad=False, slope=STEADY, deps=deps, fresh=False)
-
-
-def _finite_constant(value: Value) -> bool:
-    number = value.literal
-    return (
-        value.kind == "scalar" and value.known and isinstance(number, int | float) and math.isfinite(number)
-    )
-
-
-def _result(
-    tensors: list[Value],
-    dtype: str | None,
-    sources: frozenset[str] | None,
-    shapes: frozenset[tuple[int, ...]] | None,
-    slope: int,
-) -> Value:
-    wide = [value for value in tensors if not value.zero_dim] or tensors
-    dtype_of = frozenset[str]().union(*(value.dtype_of for value in wide))
-    if dtype is not None and dtype not in FLOATING:
-        return Value("tensor", dtype, sources, shapes, dtype_of=dtype_of)
-    carrying = [value for value in tensors if value.deps]
-    return Value(
-        "tensor",
-        dtype,
-        sources,
-        shapes,
-        max([slope, *(value.slope for value in carrying)]) if carrying else STEADY,
-        frozenset().union(*(value.deps for value in carrying)),
-        any(value.grad for value in carrying),
-        dtype_of=dtype_of,
-    )
 
 
 def _root(node: ast.Attribute) -> str | None:

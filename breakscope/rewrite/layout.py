@@ -21,7 +21,7 @@ class Layout:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.taken: set[str] = set()
-        self.width = min(120, max(88, max(map(len, site.lines))))
+        self.width = min(120, max(88, *map(len, site.lines)))
         first = site.function.body[0]
         self.unit = (
             max(1, first.col_offset - site.function.col_offset) if first.lineno > site.function.lineno else 4
@@ -108,10 +108,7 @@ class Layout:
     def header_comments(self, node: ast.If) -> list[str]:
         """Comments on the lines of an ``if`` up to its colon, as lines of their own."""
         last = node.body[0].lineno
-        found = [
-            self._comments[number][1] for number in range(node.lineno, last) if self._trailing_at(number)
-        ]
-        return found
+        return [self._comments[number][1] for number in range(node.lineno, last) if self._trailing_at(number)]
 
     def between(self, above: ast.stmt, below: ast.stmt) -> list[str]:
         """Comments between two blocks: above and on the line of an ``else``."""

@@ -43,9 +43,9 @@ class Returns:
         """
         condition = split(self.site, self.branches.evaluate, self.top.test)
         column = self.top.col_offset + (self.branches.layout.unit if self.is_elif or condition.static else 0)
-        if condition.static:
-            if len(self.rest) != 1 or not isinstance(self.rest[0], ast.Return) or self.top.orelse:
-                raise Unsafe("Python decides a part of the condition, and more than a `return` follows")
+        only_return = len(self.rest) == 1 and isinstance(self.rest[0], ast.Return) and not self.top.orelse
+        if condition.static and not only_return:
+            raise Unsafe("Python decides a part of the condition, and more than a `return` follows")
         end = self._if(self.top, condition, self.rest, column, {})
         lines = [*end.lines, f"return {', '.join(end.texts)}"]
         lines = [*self.branches.layout.header_comments(self.top), *lines]
@@ -132,6 +132,9 @@ class Returns:
             self.branches.layout.value(part, statement.col_offset, *_renamed([part], renames))
             for part in parts
         )
+        handed_on = [text for text, value in zip(texts, values, strict=True) if not value.fresh]
+        if len(set(handed_on)) < len(handed_on):
+            raise Unsafe("a path returns one tensor twice")
         return End(tuple(lines), texts, values, is_tuple)
 
     def _combine(self, condition: Condition, mask: str, then: End, other: End, column: int) -> End:

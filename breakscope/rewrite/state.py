@@ -133,7 +133,7 @@ def _before(branches: Branches, statement: ast.stmt, mask: str, indent: int) -> 
             call = next(node for node in ast.walk(statement.body[0]) if isinstance(node, ast.Call))
             _same_whenever(branches, call)
             branches.findings.assumes[
-                f"`{ast.unparse(call.func)}` has no effect but its result: it is called where the branch is not taken"
+                f"`{ast.unparse(call.func)}` has no effect: it is called whichever branch is taken"
             ] = None
             branches.findings.notes[f"`{path}` is made at the first call, whichever branch is taken"] = None
             branches.findings.early.add(path)

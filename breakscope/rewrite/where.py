@@ -11,19 +11,20 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from breakscope.rewrite.conditions import exact_in, split
-from breakscope.rewrite.evaluate import Evaluator, binary
+from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.layout import Layout
+from breakscope.rewrite.operations import binary
 from breakscope.rewrite.ops import DOMAIN, FLOATING, STEADY
 from breakscope.rewrite.rule import Edit, Rewrite, Site
 from breakscope.rewrite.scope import (
     bound_before,
     loads,
     names_in,
-    own_nodes,
     reads_frame,
     rebound_elsewhere,
     torch_name,
 )
+from breakscope.rewrite.sharing import changed_in_place, lexically_off, unshared
 from breakscope.rewrite.values import Unsafe, Value, assumed, merged, same_type
 
 
@@ -65,7 +66,7 @@ class Branches:
         self.findings.wheres += 1
         return self.layout.call(f"{self.torch}.where", [condition, new, old], indent)
 
-    def choose(self, new: Value, old: Value, name: str | None = None) -> Value:
+    def choose(self, new: Value, old: Value) -> Value:
         """What ``torch.where`` of two values gives.
 
         Raises:
@@ -80,10 +81,9 @@ class Branches:
         if not new.fresh or not old.fresh:
             self.findings.unaliased = True
             self._passes_through(new, old)
-            if name is not None and changed_in_place(self.site, name, self.top):
-                raise Unsafe(
-                    f"`{name}` is changed in place elsewhere, and here it may be another name for an argument"
-                )
+            written = changed_in_place(self.site, self.top)
+            if written is not None:
+                raise Unsafe(f"`{written}` is changed in place elsewhere, and may be what is handed on here")
         self._gradients(new, old)
         return merged(new, old)
 
@@ -110,7 +110,7 @@ class Branches:
             return
         if slope >= DOMAIN:
             raise Unsafe(
-                "gradients flow here, and where a derivative of the branch not taken is infinite they would be NaN"
+                "gradients flow here: where a derivative of the branch not taken is infinite they are NaN"
             )
         self.findings.consent = True
         if slope > STEADY:
@@ -166,7 +166,7 @@ class Branches:
         if new.kind == old.kind == "scalar":
             self.evaluate.names[name] = scalar_choice(self.site, self.top, name, new, old)
         else:
-            self.evaluate.names[name] = self.choose(new, old, name)
+            self.evaluate.names[name] = self.choose(new, old)
         written = self.layout.value(value, statement.col_offset)
         text = self.where(mask, written, name, indent + len(name) + 3)
         return self.layout.lines(statement, (value, text))
@@ -184,7 +184,7 @@ class Branches:
             if old is None:
                 self._first(name, new)
                 continue
-            self.evaluate.names[name] = self.choose(new, old, name)
+            self.evaluate.names[name] = self.choose(new, old)
             written = self.layout.value(one, statement.col_offset)
             changes.append((one, self.where(mask, written, name, indent)))
         return self.layout.lines(statement, *changes)
@@ -201,7 +201,7 @@ class Branches:
             raise Unsafe(f"`{self.site.text(statement)}` changes a tensor in place that others may hold")
         text = ast.unparse(ast.BinOp(ast.Name(name, ast.Load()), statement.op, statement.value))
         new = binary(statement.op, old, right, text)
-        merged_value = self.choose(new, old, name)
+        merged_value = self.choose(new, old)
         self.evaluate.names[name] = merged_value
         if self.temporary(name):
             return self.layout.lines(statement)
@@ -302,84 +302,6 @@ def _branches(top: ast.If) -> list[list[ast.stmt]]:
     if len(top.orelse) == 1 and isinstance(top.orelse[0], ast.If):
         found = [top.body, *_branches(top.orelse[0])]
     return found
-
-
-def lexically_off(site: Site, node: ast.AST) -> bool:
-    """Whether the function itself switches the recording of gradients around a node."""
-    modes = {"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"}
-    while node is not site.function:
-        node = site.parents[node]
-        around: list[ast.expr] = []
-        if isinstance(node, ast.With):
-            around = [item.context_expr for item in node.items]
-        elif node is site.function:
-            around = site.function.decorator_list
-        names = {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for top in around
-                 for one in ast.walk(top)}  # fmt: skip
-        if names & modes:
-            return True
-    return False
-
-
-def unshared(site: Site, name: str) -> bool:
-    """Whether a local tensor is reachable by this name only, so that rebinding is as good as writing."""
-    function = site.function
-    if name in {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}:
-        return False
-    for node in own_nodes(function):
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if any(name in names_in([target]) for target in targets):
-            if len(targets) > 1 or not isinstance(targets[0], ast.Name) or not _makes_new(node.value):
-                return False
-    return all(_only_computes(site, one) for one in loads([function], name))
-
-
-def changed_in_place(site: Site, name: str, outside: ast.AST) -> bool:
-    """Whether a function writes into the tensor of a name, outside of one statement."""
-    inside = {id(node) for node in ast.walk(outside)}
-    for node in ast.walk(site.function):
-        if id(node) in inside:
-            continue
-        if isinstance(node, ast.AugAssign) and name in names_in([node.target]):
-            return True
-        if (
-            isinstance(node, ast.Subscript)
-            and not isinstance(node.ctx, ast.Load)
-            and name in names_in([node.value])
-        ):
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            attribute = node.func.attr
-            writes = attribute.endswith("_") and not attribute.endswith("__")
-            if writes and name in names_in([node.func.value]):
-                return True
-    return False
-
-
-def _makes_new(value: ast.expr) -> bool:
-    """Whether an expression certainly gives a tensor of its own: arithmetic, or an explicit copy."""
-    if isinstance(value, ast.BinOp | ast.UnaryOp):
-        return not isinstance(getattr(value, "op", None), ast.UAdd)
-    return (
-        isinstance(value, ast.Call)
-        and isinstance(value.func, ast.Attribute)
-        and value.func.attr in ("clone", "relu", "exp", "tanh", "sigmoid", "zeros_like", "ones_like", "abs")
-    )
-
-
-def _only_computes(site: Site, node: ast.Name) -> bool:
-    parent = site.parents[node]
-    if isinstance(parent, ast.BinOp | ast.Compare | ast.Return):
-        return True
-    if isinstance(parent, ast.AugAssign):
-        return True
-    if isinstance(parent, ast.Attribute):
-        call = site.parents[parent]
-        reductions = ("sum", "mean", "max", "min", "any", "all", "abs", "isnan", "isinf", "norm", "clone")
-        return isinstance(call, ast.Call) and call.func is parent and parent.attr in reductions
-    return False
 
 
 def _effect(statement: ast.stmt) -> str:

@@ -37,7 +37,7 @@ def load(source: str, names: dict[str, Any] | None = None, tree: ast.Module | No
     file = f"<example {next(_numbers)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     globals_: dict[str, Any] = {"__name__": f"example_{next(_numbers)}", **(names or {})}
-    exec(compile(tree or source, file, "exec"), globals_)  # noqa: S102
+    exec(compile(tree or source, file, "exec"), globals_)
     return globals_
 
 
@@ -53,7 +53,7 @@ def entry(module: dict[str, Any]) -> Callable[..., Any]:
 def arguments(text: str, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call, from their source."""
     torch.manual_seed(seed)
-    return eval(  # noqa: S307
+    return eval(
         f"(lambda *a, **k: (a, k))({text})",
         {"torch": torch, "inf": math.inf, "nan": math.nan, "T": torch.tensor},
     )
@@ -172,7 +172,7 @@ def run(f: Callable[..., Any], args: Any, kwargs: Any, *, grad: bool = False, do
         warnings.simplefilter("ignore")
         try:
             value = f(*args, **kwargs)
-        except Exception as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever the program raises is compared
             error = (type(problem).__name__, str(problem))
     grads = None
     if grad and error is None:
@@ -248,7 +248,9 @@ def differences(
         name = path.removeprefix("self.")
         if name not in old.state[1]:
             new.state[1].pop(name, None)
-    if (old.error is None) != (new.error is None) or old.error and new.error and old.error[0] != new.error[0]:
+    if (old.error is None) != (new.error is None) or (
+        old.error and new.error and old.error[0] != new.error[0]
+    ):
         return [f"error: {old.error} -> {new.error}"]
     if messages and old.error and new.error and old.error[1] != new.error[1]:
         found.append(f"message: {old.error} -> {new.error}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from dataclasses import dataclass
 
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from programs import PRELUDE, differences, entry, load, record, run, source_of
+from programs import PRELUDE, differences, entry, load, record, run
 
 from breakscope.rewrite.rule import Rewrite, Site, apply, locate, propose
 

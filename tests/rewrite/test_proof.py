@@ -44,14 +44,18 @@ def test_a_right_rewrite_is_proved_with_both_branches_driven(tmp_path: Path) -> 
             ("torch.randn(3, 4, requires_grad=True)",),
         ),
         (  # state that both forms change alike
-            "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n"
-            "        self.register_buffer('mean', torch.zeros(4))\n    def forward(self, x):\n        self.n += 1\n"
-            "        self.mean.mul_(0.9).add_(x.mean(0))\n        y = x - self.mean\n        if y.sum() > 0:\n"
-            "            y = y * 2\n        return y",
-            "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n"
-            "        self.register_buffer('mean', torch.zeros(4))\n    def forward(self, x):\n        self.n += 1\n"
-            "        self.mean.mul_(0.9).add_(x.mean(0))\n        y = x - self.mean\n"
-            "        y = torch.where(y.sum() > 0, y * 2, y)\n        return y",
+            (
+                "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n"
+                "        self.register_buffer('mean', torch.zeros(4))\n    def forward(self, x):\n        self.n += 1\n"
+                "        self.mean.mul_(0.9).add_(x.mean(0))\n        y = x - self.mean\n        if y.sum() > 0:\n"
+                "            y = y * 2\n        return y"
+            ),
+            (
+                "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n"
+                "        self.register_buffer('mean', torch.zeros(4))\n    def forward(self, x):\n        self.n += 1\n"
+                "        self.mean.mul_(0.9).add_(x.mean(0))\n        y = x - self.mean\n"
+                "        y = torch.where(y.sum() > 0, y * 2, y)\n        return y"
+            ),
             ("torch.randn(3, 4)", "torch.randn(2, 4)"),
         ),
         (  # chunks of one tensor, views that share their memory

@@ -1333,7 +1333,7 @@ def f(x):
         x = x.t()
     return x
 """,
-        why="the shape of what the branches give is not known",
+        why="what `x.t()` does is not known",
     ),
     Example(
         """\
@@ -1435,7 +1435,7 @@ def f(x):
     x.add_(1)
     return a
 """,
-        why="`x` is changed in place elsewhere, and here it may be another name for an argument",
+        why="`x` is changed in place elsewhere",
     ),
     Example(
         """\
@@ -1444,7 +1444,7 @@ def f(x):
         x = torch.log(x)
     return x
 """,
-        why="gradients flow here, and where a derivative of the branch not taken is infinite they would be NaN",
+        why="gradients flow here: where a derivative of the branch",
         calls=("torch.randn(3, 4, requires_grad=True)",),
     ),
     Example(
@@ -1454,7 +1454,7 @@ def f(x):
         x = torch.sqrt(x)
     return x
 """,
-        why="gradients flow here, and where a derivative of the branch not taken is infinite they would be NaN",
+        why="gradients flow here: where a derivative of the branch",
         calls=("torch.randn(3, 4, requires_grad=True)",),
     ),
     Example(
@@ -1464,7 +1464,7 @@ def f(x, y):
         x = x / y
     return x
 """,
-        why="gradients flow here, and where a derivative of the branch not taken is infinite they would be NaN",
+        why="gradients flow here: where a derivative of the branch",
         calls=("torch.randn(3, 4, requires_grad=True), torch.randn(3, 4)",),
     ),
     Example(
@@ -1474,7 +1474,7 @@ def f(x):
         x = x ** 0.5
     return x
 """,
-        why="gradients flow here, and where a derivative of the branch not taken is infinite they would be NaN",
+        why="gradients flow here: where a derivative of the branch",
         calls=("torch.randn(3, 4, requires_grad=True)",),
     ),
     Example(
@@ -1484,7 +1484,7 @@ def f(x):
         x = x * x.norm()
     return x
 """,
-        why="gradients flow here, and where a derivative of the branch not taken is infinite they would be NaN",
+        why="gradients flow here: where a derivative of the branch",
         calls=("torch.randn(3, 4, requires_grad=True)",),
     ),
     Example(
@@ -2096,7 +2096,7 @@ def f(x):
         x = x.clone(memory_format=torch.preserve_format).requires_grad_()
     return x
 """,
-        why="what `x.clone(memory_format=torch.preserve_format).requires_gra...` does is not known: what `torch.preserve_format` does is not known",
+        why="what `x.clone(memory_format=torch.preserve_format).requires_gra...` does is not",
     ),
     Example(
         """\
@@ -2107,5 +2107,61 @@ def f(x):
     return x
 """,
         why="`y += 1` changes a tensor in place that others may hold",
+    ),
+    Example(
+        """\
+def f(x):
+    with torch.no_grad():
+        if x.sum() > 0:
+            x = x + 1
+    return x
+""",
+        why="gradients are not recorded here, and a tensor that carries some is handed on",
+        calls=("torch.randn(3, 4, requires_grad=True)",),
+    ),
+    Example(
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        y = self.relu(x)
+        if x.sum() > 0:
+            y += 1
+        return y
+""",
+        why="changes a tensor in place that others may hold",
+    ),
+    Example(
+        """\
+def f(x):
+    y = x * 2
+    if x.sum() > 0:
+        return y, y
+    return y, x * 1
+""",
+        why="a path returns one tensor twice",
+    ),
+    Example(
+        """\
+def f(x):
+    y = x
+    if x.sum() > 0:
+        y = y + 1
+    x.add_(1)
+    return y
+""",
+        why="`x` is changed in place elsewhere",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.sum() > 0:
+        return (x * 2).t(), None
+    return x.t() * 1, None
+""",
+        why="what `(x * 2).t()` does is not known",
     ),
 )

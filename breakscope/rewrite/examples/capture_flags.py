@@ -102,7 +102,7 @@ def f(x):
         return x[:2]
     return x
 """,
-        why="`n > 3` depends on the value, and Python decides it; no setting changes that",
+        why="`n > 3` depends on the value, and Python decides it",
     ),
     Example(
         """\
@@ -111,7 +111,7 @@ def f(x):
         x = x + i
     return x
 """,
-        why="`range(int((x > 0).sum()))` depends on the value, and Python decides it; no setting changes that",
+        why="`range(int((x > 0).sum()))` depends on the value, and Python decides it",
     ),
     Example(
         """\
@@ -120,7 +120,7 @@ def f(x):
         x = x - 1
     return x
 """,
-        why="`x.sum().item() > 0` depends on the value, and Python decides it; no setting changes that",
+        why="`x.sum().item() > 0` depends on the value, and Python decides it",
     ),
     Example(
         """\
@@ -129,7 +129,7 @@ def f(x):
         x = x + row.sum()
     return x
 """,
-        why="`torch.nonzero(x > 0)` depends on the value, and Python decides it; no setting changes that",
+        why="`torch.nonzero(x > 0)` depends on the value, and Python decides it",
     ),
     Example(
         """\
@@ -137,6 +137,6 @@ def f(x):
     assert (x > 0).sum().item() > -1
     return x
 """,
-        why="`(x > 0).sum().item() > -1` depends on the value, and Python decides it; no setting changes that",
+        why="`(x > 0).sum().item() > -1` depends on the value, and Python decides it",
     ),
 )

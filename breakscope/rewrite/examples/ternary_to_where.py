@@ -188,7 +188,7 @@ def f(x):
 def f(x):
     return x.log() if (x > 0).all() else x
 """,
-        why="gradients flow here, and where a derivative of the branch not taken is infinite they would be NaN",
+        why="gradients flow here: where a derivative of the branch",
         calls=("torch.randn(3, 4, requires_grad=True)",),
     ),
     Example(

@@ -39,11 +39,15 @@ class CaptureFlags(Rule):
         flag = _flag(site)
         if flag is None:
             return None
+        if (
+            isinstance(site.node, ast.Call)
+            and isinstance(site.node.func, ast.Name)
+            and site.node.func.id == "bool"
+        ):
+            return Refusal(f"`{site.text(site.node)}` is a decision that Python takes")
         decides = _decides(site)
         if decides is not None:
-            return Refusal(
-                f"`{decides}` depends on the value, and Python decides it; no setting changes that"
-            )
+            return Refusal(f"`{decides}` depends on the value, and Python decides it")
         return Rewrite(
             edits=(),
             summary=f"torch._dynamo.config.{flag} = True",

@@ -16,7 +16,7 @@ _COMPILED = "under torch.compile a failed check raises RuntimeError, on CUDA at 
 
 
 class Guards(Rule):
-    """``assert t.max().item() <= n`` -> ``assert t.max() <= n``; ``if bad: raise`` -> an assert in the graph."""
+    """``assert t.max().item() <= n`` -> ``assert t.max() <= n``; ``if bad: raise``: an assert too."""
 
     name = "guard-in-graph"
     codes = ("BS101", "BS102", "BS103", "BS106")

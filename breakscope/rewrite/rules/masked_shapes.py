@@ -15,7 +15,7 @@ from breakscope.rewrite.values import Unsafe
 
 
 class MaskedShapes(Rule):
-    """``x[m].sum()`` -> ``torch.where(m, x, 0).sum()``; ``o[m] = y[m]`` -> ``o.copy_(torch.where(m, y, o))``."""
+    """``x[m].sum()`` -> ``torch.where(m, x, 0).sum()``, and ``o[m] = y[m]`` likewise."""
 
     name = "mask-to-where"
     codes = ("BS103", "BS105")
@@ -23,7 +23,7 @@ class MaskedShapes(Rule):
     order = 15
     needs = (
         "The mask is a bool tensor of the shape of what it selects from.",
-        "What is done to the selected elements is a sum or a mean of all of them, or works on each by itself.",
+        "The selected elements are summed or averaged as a whole, or each is worked on by itself.",
     )
     hazards = (
         "Sums are taken in another order: equal within rounding, not bitwise.",

@@ -176,7 +176,7 @@ def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool, python: bool) 
             if _is_tensor(other):
                 _meets(site, parent, parent.ops[0], other, dtype, floats=floats, python=python, left=False)
                 return _Use(python, divides=False)
-        raise Unsafe(_reason(site, node, parent))
+        raise Unsafe(_reason(node, parent))
 
 
 def _is_tensor(seen: Seen | None) -> bool:
@@ -217,7 +217,7 @@ def _meets(
         raise Unsafe(f"`{text}` would round otherwise with a tensor")
 
 
-def _reason(site: Site, node: ast.AST, parent: ast.AST) -> str:
+def _reason(node: ast.AST, parent: ast.AST) -> str:
     text = " ".join(ast.unparse(node).split())[:50]
     if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp | ast.Assert):
         return f"`{text}` decides a branch in Python"
