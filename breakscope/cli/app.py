@@ -53,7 +53,8 @@ def command() -> Any:
         pass
 
     for module in (
-        scan, import_traces, report, check, fix, run, remedy, bench, diff, merge, explain, lint, show, config, schema,
+        *(scan, import_traces, report, check, fix, run, remedy, bench),
+        *(diff, merge, explain, lint, show, config, schema),
     ):  # fmt: skip
         module.add(app)
     group: Any = typer.main.get_command(app)
