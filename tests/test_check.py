@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import textwrap
@@ -560,3 +561,13 @@ def wants_git() -> Callable[[Path], None]:
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
 
     return init
+
+
+def test_every_option_of_scan_is_one_of_check() -> None:
+    """Options that scan gains later are inherited; what runs the script must take them from here, too."""
+    from breakscope.cli import check_runs, scan
+    from breakscope.cli.app import command as commands
+
+    taken = set(inspect.signature(scan.run).parameters) - {"words", "output", "live", "launcher"}
+    launched = {*check_runs._LAUNCH, "nproc_per_node", "torchrun_options"}
+    assert set(commands().commands["check"].inherited) == taken | launched

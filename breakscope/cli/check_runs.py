@@ -16,6 +16,8 @@ from breakscope.errors import ConfigError, ScriptNotFoundError, TargetError, Usa
 from breakscope.model import Report
 
 _FOLDER = "check"
+# Options of scan that say how ranks are launched, beside their number.
+_LAUNCH = ("nnodes", "node_rank", "rdzv_id", "rdzv_backend", "rdzv_endpoint", "max_restarts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +162,16 @@ def _run_target(
 def _scan(
     words: list[str], options: Mapping[str, Any], output: Path | None, live: bool
 ) -> tuple[Report, Path]:
-    from breakscope.cli import scan
+    from breakscope.cli import scan, torchrun
 
+    rest = dict(options)
+    launch = {name: rest.pop(name) for name in _LAUNCH}
+    launcher = torchrun.options(rest.pop("nproc_per_node"), **launch, others=rest.pop("torchrun_options"))
+    # click gives what the parser of scan would have made a Path of.
+    fixes = rest.pop("fixes")
+    rest["fixes"] = None if fixes is None else Path(fixes)
     with contextlib.nullcontext() if live else _stdout_to_stderr():
-        result = scan.run(words, **options, output=output, live=live)
+        result = scan.run(words, **rest, launcher=launcher, output=output, live=live)
     if result.problem is not None:
         raise TargetError(result.problem)
     return result.report, result.path
