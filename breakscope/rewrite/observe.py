@@ -230,7 +230,7 @@ def _named_buffer(call: ast.Call) -> str | None:
         return None
     if not isinstance(function.value, ast.Name) or not isinstance(name, ast.Constant):
         return None
-    return f"{function.value.id}.{name.value}"
+    return f"{function.value.id}.{name.value!s}"
 
 
 _ABSENT = object()
