@@ -140,12 +140,7 @@ class Evaluator:
         number = value.literal
         if isinstance(node.op, ast.Not):
             return replace(value, dtype="bool", literal=not number if value.known else None)
-<<<<<<< HEAD
-        negated = value.known and isinstance(node.op, ast.USub)
-        if negated and isinstance(number, int | float) and not isinstance(number, bool):
-=======
         if isinstance(node.op, ast.USub) and value.known and not isinstance(number, str | bool | None):
->>>>>>> fix
             return replace(value, literal=-number)
         if isinstance(node.op, ast.Invert) and value.dtype != "int":
             raise Unsafe(f"what `{self._short(node)}` does is not known")

@@ -44,7 +44,7 @@ def store_of(statement: ast.stmt) -> Store | None:
             and all(isinstance(keyword.value, ast.Constant) for keyword in call.keywords)
         ):
             shell = ast.unparse(ast.Call(call.func, [name], call.keywords))
-            return Store(f"{call.func.value.id}.{name.value!s}", call.args[1], shell)
+            return Store(f"{call.func.value.id}.{name.value}", call.args[1], shell)
     return None
 
 
