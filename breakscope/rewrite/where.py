@@ -55,6 +55,7 @@ class Branches:
         if reads_frame(site.function):
             raise Unsafe("the function looks at its own local variables")
         self.torch, self.site, self.top = torch, site, top
+        self.innermost = top
         self.evaluate = Evaluator(site, top)
         self.layout = Layout(site)
         self.findings = Findings()
@@ -218,11 +219,13 @@ class Branches:
             lines.append(f"{test} = {condition.text}")
         mask = mask if mask.isidentifier() else f"({mask})"
         lines.append(f"{inner} = {mask} & {test}")
+        around, self.innermost = self.innermost, statement
         lines += self.render(statement.body, inner, indent)
         if statement.orelse:
             other = self.layout.unique("otherwise")
             lines.append(f"{other} = {mask} & ~{test}")
             lines += self.render(statement.orelse, other, indent)
+        self.innermost = around
         return lines
 
     def _target(self, target: ast.expr) -> str:
@@ -246,13 +249,17 @@ class Branches:
         return replace(value, fresh=True) if unshared(self.site, name) else value
 
     def temporary(self, name: str) -> bool:
-        """Whether only the branch that assigns a name reads it, and only after it has assigned it."""
-        inside = {id(one) for one in loads([self.top], name)}
+        """Whether only the innermost ``if`` reads a name, and each of its branches after assigning it.
+
+        A name that the branch around it reads as well is not: where the inner branch is not taken, it
+        must keep its value.
+        """
+        if not isinstance(self.innermost, ast.If) or loads([self.innermost.test], name):
+            return False
+        inside = {id(one) for one in loads([self.innermost], name)}
         if any(id(one) not in inside for one in loads([self.site.function], name)):
             return False
-        if not isinstance(self.top, ast.If) or loads([self.top.test], name):
-            return False
-        return all(_assigned_first(block, name) for block in _branches(self.top))
+        return all(_assigned_first(block, name) for block in _branches(self.innermost))
 
 
 def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) -> Value:

@@ -6,6 +6,35 @@ REWRITES = (
     Example(
         """\
 def f(x):
+    z = torch.relu(x)
+    if x.sum() > 0:
+        x = -x
+        y = torch.relu(x)
+        if x.sum() > 0:
+            x, y = y, x
+        else:
+            x = torch.relu(x)
+            x, y = y, x
+    return z, x
+""",
+        """\
+def f(x):
+    z = torch.relu(x)
+    condition = x.sum() > 0
+    x = torch.where(condition, -x, x)
+    y = torch.relu(x)
+    nested = x.sum() > 0
+    inner = condition & nested
+    x, y = torch.where(inner, y, x), torch.where(inner, x, y)
+    otherwise = condition & ~nested
+    x = torch.where(otherwise, torch.relu(x), x)
+    x, y = torch.where(otherwise, y, x), torch.where(otherwise, x, y)
+    return z, x
+""",
+    ),
+    Example(
+        """\
+def f(x):
     if x.sum() > 0:
         x = x * 2
     return x
