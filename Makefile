@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit clean
+.PHONY: demo test test-all lint unit clean
 
 demo: $(VENV)/.demo
 	$(BIN)/breakscope scan fixtures/plain_training.py
@@ -19,6 +19,10 @@ lint: $(VENV)/.test
 
 unit: $(VENV)/.test
 	$(BIN)/pytest
+
+# Everything, also what takes the better part of an hour.
+test-all: lint
+	$(BIN)/pytest -m ''
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
