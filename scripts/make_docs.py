@@ -44,7 +44,6 @@ VARYING = (
     (re.compile(r"\b[\d,]+(\.\d+)? of [\d,]+(\.\d+)? ms\b"), "DURATION"),
     (re.compile(r"\b[\d,]+(\.\d+)? (ms|s)\b"), "DURATION"),
     (re.compile(r" \(\d+%\)"), ""),
-    (re.compile(r" {2,}"), "  "),
     (re.compile(r"^ *\d+  (?=BS\d)", re.MULTILINE), "NUMBER  "),
     (re.compile(r"(torch \d+\.\d+\.\d+)\+\w+"), r"\1"),
     (re.compile(r"(\.py:\d+):\d+"), r"\1"),
@@ -53,10 +52,10 @@ VARYING = (
 
 
 def comparable(text: str) -> str:
-    """The text without what varies from run to run: times, and the order that follows from them."""
+    """A text's words without what varies from run to run: times, and order and line breaks, which follow them."""
     for pattern, instead in VARYING:
         text = pattern.sub(instead, text)
-    return "\n".join(sorted(text.splitlines()))
+    return " ".join(sorted(text.split()))
 
 
 def run(command: str, folder: Path) -> str:
