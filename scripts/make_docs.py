@@ -52,7 +52,7 @@ VARYING = (
 
 
 def comparable(text: str) -> str:
-    """A text's words without what varies from run to run: times, and order and line breaks, which follow them."""
+    """A text's words without what varies: times, and the order and the line breaks that follow them."""
     for pattern, instead in VARYING:
         text = pattern.sub(instead, text)
     return " ".join(sorted(text.split()))
