@@ -230,7 +230,7 @@ def _doubts(old: Report, new: Report) -> tuple[str, ...]:
     found = []
     if len({posixpath.basename(script) for script in _scripts(old.run, new.run)}) > 1:
         found.append(
-            "these are reports of two scripts, so what only one of them has is neither new nor fixed"
+            "these are reports of two scripts: what is called new or fixed may just not be in the other"
         )
     if new.reconciliation.vacuous:
         found.append("nothing was compiled in the new run, so none of the old findings can be called fixed")
