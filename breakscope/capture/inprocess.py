@@ -45,6 +45,7 @@ def capture(
             inner = getattr(function, "_torchdynamo_orig_callable", function)
             drive(torch.compile(inner, backend=backend, fullgraph=fullgraph, dynamic=dynamic))
             hooks.finish()
+            agent.clock.finish()
     finally:
         hooks.uninstall()
         compat.forget_everything()
