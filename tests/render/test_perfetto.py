@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_samples import CLEAN, HOSTILE, HOSTILE_TEXT
 
@@ -69,6 +69,7 @@ def test_what_has_no_time_is_counted_and_not_drawn():
     assert not slices(data, "compile") + slices(data, "step")
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 5)), max_size=12))
 def test_slices_of_one_thread_never_overlap(times):
     data = trace(replace(CLEAN, compiles=tuple(compile_(at, seconds) for at, seconds in times)))
