@@ -7,6 +7,9 @@ import ast
 from breakscope.rewrite.rule import Site
 from breakscope.rewrite.scope import dotted, enclosing_statement, loads, names_in, own_nodes
 
+# What can stand on the right of ``+=`` only where the left is no tensor.
+_NO_OPERAND = (ast.Tuple, ast.List, ast.ListComp, ast.JoinedStr)
+
 
 def lexically_off(site: Site, node: ast.AST) -> bool:
     """Whether the function itself switches the recording of gradients around a node."""
@@ -49,7 +52,8 @@ def changed_in_place(site: Site, outside: ast.AST) -> str | None:
             continue
         written: ast.expr | None = None
         if isinstance(node, ast.AugAssign):
-            written = node.target
+            # ``outputs += (weights,)``: a tensor would raise.
+            written = None if isinstance(node.value, _NO_OPERAND) else node.target
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             written = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

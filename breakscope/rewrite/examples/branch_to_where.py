@@ -5,6 +5,27 @@ from breakscope.rewrite.rule import Example
 REWRITES = (
     Example(
         """\
+def f(x, more=False):
+    y = x + 1
+    if y.sum() > 0:
+        y = y.clamp(max=1)
+    found = (y,)
+    if more:
+        found += (x,)
+    return found
+""",
+        """\
+def f(x, more=False):
+    y = x + 1
+    y = torch.where(y.sum() > 0, y.clamp(max=1), y)
+    found = (y,)
+    if more:
+        found += (x,)
+    return found
+""",
+    ),
+    Example(
+        """\
 def f(x):
     z = torch.relu(x)
     if x.sum() > 0:
