@@ -34,6 +34,7 @@ _PREFIXES = (
     re.compile(r"^Unsupported: "),
 )
 _FALLBACK = re.compile(r"^\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(", re.MULTILINE)
+_FUSED_BY_HAND = re.compile(r"attention|rnn|lstm|gru_cell|\b_?fused_|grouped_mm|^(mkl|mkldnn|onednn|quantized)\.")
 GRACELESS = "Failed to handle graph break gracefully"
 
 
@@ -178,8 +179,11 @@ def _underlined(line: str) -> tuple[int, int] | None:
 
 
 def fallback_ops(code: str) -> list[str]:
-    """The ops that code of Inductor's calls because it has no kernel for them: ``aten.bincount``."""
-    return sorted(set(_FALLBACK.findall(code)))
+    """The ops that code of Inductor's calls because it has no kernel for them: ``aten.bincount``.
+
+    Kernels that a library fused by hand (attention, recurrent layers, MKL-DNN) are the ones it wants.
+    """
+    return sorted({op for op in _FALLBACK.findall(code) if not _FUSED_BY_HAND.search(op)})
 
 
 def is_polyfill(file: str) -> bool:
