@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from breakscope.errors import OutputError, ReportError, UsageError
-from breakscope.model import Report
 
 if TYPE_CHECKING:
     from breakscope.capture.settings import Settings
     from breakscope.child.launch import Program
+    from breakscope.model import Report
     from breakscope.rewrite.candidates import Candidate
     from breakscope.rewrite.engine import Fixed
     from breakscope.rewrite.judge import Judgement

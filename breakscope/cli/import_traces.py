@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from breakscope.errors import OutputError, UsageError
-from breakscope.model import Report
+
+if TYPE_CHECKING:
+    from breakscope.model import Report
 
 MOST_PROBLEMS = 5
 

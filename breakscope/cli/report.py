@@ -6,13 +6,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from breakscope.errors import OutputError, UsageError
-from breakscope.model import Report
 from breakscope.render import FORMATS, Options
+
+if TYPE_CHECKING:
+    from breakscope.model import Report
 
 
 def add(app: typer.Typer) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from breakscope.errors import ArtifactError
-from breakscope.model import Artifact, Report
+
+if TYPE_CHECKING:
+    from breakscope.model import Artifact, Report
 
 # Which kinds an option asks for, in the order in which they are printed.
 _OPTIONS = {
