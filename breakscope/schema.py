@@ -7,17 +7,16 @@ may be missing. Everything else is checked, and an error names the field.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import secrets
 import stat
 import typing
 from typing import Any
 
+from breakscope.atomic import write
 from breakscope.codec import MismatchError, decode, describe, encode
-from breakscope.errors import OutputError, ReportError
+from breakscope.errors import ReportError
 from breakscope.model import Report
 
 # 1: the first layout. Keys added since, without a new number because additions are free: cost.spread_ms,
@@ -92,16 +91,6 @@ def save(report: Report, path: str | os.PathLike[str]) -> None:
     write(dumps(report).encode("utf-8"), path)
 
 
-def write(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a report in any format whole or not at all, as :func:`save` does. Raises OutputError."""
-    name = os.fspath(path)
-    try:
-        _write(name, data)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OutputError(f"cannot write the report to {name}: {reason}") from None
-
-
 def _read(name: str) -> bytes:
     too_large = f"it is larger than {MAX_BYTES // 1024**2} MB, the most that breakscope reads"
     try:
@@ -149,30 +138,6 @@ def _ends_too_early(error: json.JSONDecodeError) -> bool:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
-
-
-def _write(name: str, data: bytes) -> None:
-    try:
-        mode = os.stat(name).st_mode
-    except FileNotFoundError:
-        mode = stat.S_IFREG
-    if not stat.S_ISREG(mode):
-        # /dev/stdout, a pipe: to be written to, not replaced. A directory fails here, as it should.
-        with open(name, "wb") as device:
-            device.write(data)
-        return
-    target = os.path.realpath(name)  # a link to the report stays a link
-    temporary = os.path.join(os.path.dirname(target), f".breakscope-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 # ---- JSON Schema ----

@@ -98,14 +98,12 @@ def show(report: Report, path: Path | None, options: Options) -> None:
 
 def publish(rendered: str | bytes, path: Path | None) -> None:
     """Write a rendered report to a file, whole or not at all, or to standard output."""
-    from breakscope import schema
+    from breakscope.atomic import write
     from breakscope.cli import output
 
     if path is not None:
         # What no file can hold is made visible before it comes here; a path may still be damaged.
-        schema.write(
-            rendered.encode(errors="backslashreplace") if isinstance(rendered, str) else rendered, path
-        )
+        write(rendered.encode(errors="backslashreplace") if isinstance(rendered, str) else rendered, path)
     elif isinstance(rendered, str):
         output.write(rendered)
     elif sys.stdout.isatty():
