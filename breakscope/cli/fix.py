@@ -73,8 +73,8 @@ def add(app: typer.Typer) -> None:
         if rules:
             return _list_rules()
         from breakscope import schema
-        from breakscope.capture.scan import FOLDER, LATEST
         from breakscope.child import launch
+        from breakscope.latest import FOLDER, LATEST
         from breakscope.rewrite import apply, engine, runs, store
 
         place = path or Path(FOLDER) / LATEST

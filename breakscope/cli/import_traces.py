@@ -57,7 +57,7 @@ def add(app: typer.Typer) -> None:
         What only a live scan knows (crossings, steps, cost) is not measured.
         """
         from breakscope.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
-        from breakscope.capture.scan import FOLDER, LATEST, save
+        from breakscope.latest import FOLDER, LATEST, save
         from breakscope.traces.importing import import_traces
 
         place = output.absolute() if output else Path.cwd() / FOLDER / LATEST

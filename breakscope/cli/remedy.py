@@ -45,10 +45,10 @@ def add(app: typer.Typer) -> None:
         The script runs again once as it is and once for each remedy. No file of yours is changed.
         """
         from breakscope import schema
-        from breakscope.capture.scan import FOLDER, LATEST
         from breakscope.capture.settings import Settings
         from breakscope.child import launch
         from breakscope.child.program import check_torch, program
+        from breakscope.latest import FOLDER, LATEST
         from breakscope.remedy import engine
 
         place = (path or Path(FOLDER) / LATEST).absolute()

@@ -46,7 +46,7 @@ def add(app: typer.Typer) -> None:
     ) -> int:
         """Show a report again, or write it in another format."""
         from breakscope import schema
-        from breakscope.capture.scan import FOLDER, LATEST
+        from breakscope.latest import FOLDER, LATEST
 
         render = FORMATS.get(format_)
         if render is None:

@@ -213,6 +213,7 @@ def run(
     from breakscope.capture.artifacts import FOLDER
     from breakscope.capture.settings import Settings
     from breakscope.child.program import program
+    from breakscope.latest import place_of
 
     module = words[:1] == [_MODULE_OPTION]
     words = words[1:] if module else words
@@ -231,7 +232,7 @@ def run(
         fixes=fixes_folder(fixes),
     )
     if artifacts:
-        settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))
+        settings = replace(settings, artifacts=str(place_of(output).parent / FOLDER))
     what = program(words[0], words[1:], module=module)
     return engine.scan(what, settings, output=output, timeout_s=timeout, live=live, torchrun=launcher)
 

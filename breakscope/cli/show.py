@@ -61,7 +61,7 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.capture.artifacts import FOLDER as ARTIFACTS
         from breakscope.capture.artifacts import Store
-        from breakscope.capture.scan import place_of
+        from breakscope.latest import place_of
 
         place = place_of(path)
         report = schema.load(path or place)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from breakscope.errors import OutputError, TraceError
-from breakscope.model import Report
 from breakscope.traces.files import find
 from breakscope.traces.one_file import Imported, import_file
 from breakscope.traces.processes import combine
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+    from breakscope.model import Report
 
 _LOOK_S = 0.2
 
@@ -126,6 +128,9 @@ def _work(number: int, path: str, keep: Path | None) -> Imported:
 
 
 def _together(files: Sequence[Path], jobs: int, watch: Watch | None, keep: Path | None) -> Iterator[Imported]:
+    import multiprocessing
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+
     context = multiprocessing.get_context()
     taken = context.Array("Q", len(files), lock=False)
     size, began = sum(map(_size, files)), time.monotonic()

@@ -16,7 +16,6 @@ from breakscope.traces.damage import Damage
 from breakscope.traces.envelopes import ARTIFACTS, CHUNK, KINDS, Envelope, Reader, Source
 from breakscope.traces.files import TraceFile
 from breakscope.traces.processes import Part
-from breakscope.traces.text_log import TextLog
 
 Progress = Callable[[int, int], None]
 _STRAY = 10
@@ -125,6 +124,8 @@ def import_file(path: str, progress: Progress | None = None, keep: Path | None =
             size = file.taken
         if trace.is_trace:
             return Imported(path, tuple(trace.parts()), size)
+        from breakscope.traces.text_log import TextLog
+
         damage = Damage()
         with TraceFile(Path(path), damage) as file:
             log = TextLog()

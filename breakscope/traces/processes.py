@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from breakscope.capture.events import Event
-from breakscope.diagnose import merge, records
+from breakscope.diagnose import records
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.model import Device, Report
 from breakscope.traces.assemble import Assembler
 from breakscope.traces.damage import Damage
 from breakscope.traces.files import rank_of
-from breakscope.traces.text_log import LogProcess
+
+if TYPE_CHECKING:
+    from breakscope.traces.text_log import LogProcess
 
 NOT_IN_A_TRACE = (
     "imported: crossings, steps, cost, and the values that the failing calls had are known only to a live "
@@ -131,6 +134,8 @@ def combine(parts: Sequence[Part], name: str) -> Report:
     """
     if len(parts) == 1:
         return parts[0].report
+    from breakscope.diagnose import merge
+
     seen: dict[tuple[str, int], int] = {}
     reports = []
     for part in sorted(parts, key=lambda part: (part.began or 0.0, part.order)):
