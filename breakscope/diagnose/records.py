@@ -33,7 +33,8 @@ _PREFIXES = (
     re.compile(r"^Graph Break Reason: "),
     re.compile(r"^Unsupported: "),
 )
-_FALLBACK = re.compile(r"^\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(", re.MULTILINE)
+_OPS = "torch.ops."
+_FALLBACK = re.compile(r"\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(")
 GRACELESS = "Failed to handle graph break gracefully"
 
 
@@ -179,7 +180,14 @@ def _underlined(line: str) -> tuple[int, int] | None:
 
 def fallback_ops(code: str) -> list[str]:
     """The ops that code of Inductor's calls because it has no kernel for them: ``aten.bincount``."""
-    return sorted(set(_FALLBACK.findall(code)))
+    found: set[str] = set()
+    at = code.find(_OPS)  # few lines have it, and most of an import's time would go into matching the others
+    while at >= 0:
+        match = _FALLBACK.match(code, code.rfind("\n", 0, at) + 1)
+        if match is not None:
+            found.add(match[1])
+        at = code.find(_OPS, at + 1)
+    return sorted(found)
 
 
 def is_polyfill(file: str) -> bool:
