@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import typing
 from typing import Any
 
+from breakscope import json_text
 from breakscope.atomic import write
-from breakscope.codec import MismatchError, decode, describe, encode
+from breakscope.codec import MismatchError, decode, describe, encode, encode_fields
 from breakscope.errors import ReportError
 from breakscope.model import Report
 
@@ -28,7 +28,6 @@ SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024
 _TRUNCATED = "it is truncated: the JSON ends too early; run the scan again"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 # ---- Report <-> plain data ----
@@ -64,9 +63,16 @@ def from_dict(data: Any) -> Report:
 
 def dumps(report: Report) -> str:
     """The report as JSON text that is always valid UTF-8. Raises as :func:`to_dict` does."""
-    text = json.dumps(to_dict(report), indent=1, ensure_ascii=False, allow_nan=False)
-    # A path that is not UTF-8 holds lone surrogates. Nothing can write them as characters, only as escapes.
-    return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+    return _encoded(report).decode("utf-8")
+
+
+def _encoded(report: Report) -> bytes:
+    parts = [f'{{\n "schema_version": {SCHEMA_VERSION}'.encode()]
+    for name, value in encode_fields(report, Report):
+        text = json_text.text(value, newline="\n ")
+        # A path that is not UTF-8 holds lone surrogates. No file can hold them but as escapes.
+        parts.append(f',\n "{name}": {text}'.encode("utf-8", errors="backslashreplace"))
+    return b"".join([*parts, b"\n}\n"])
 
 
 # ---- files ----
@@ -88,7 +94,7 @@ def save(report: Report, path: str | os.PathLike[str]) -> None:
 
     The folder must exist. Raises OutputError.
     """
-    write(dumps(report).encode("utf-8"), path)
+    write(_encoded(report), path)
 
 
 def _read(name: str) -> bytes:

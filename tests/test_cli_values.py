@@ -49,7 +49,7 @@ def parsed(words: list[str]) -> Any:
     command = Commands()[words[0]]
     try:
         found = command.make_context(words[0], words[1:]).params
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 -- the class is that of click or of a copy of it in typer
         return error.format_message()  # type: ignore[attr-defined]
     return {name: (type(value), value) for name, value in found.items()}
 
