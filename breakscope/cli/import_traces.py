@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +39,14 @@ def add(app: typer.Typer) -> None:
         jobs: Annotated[
             int | None, typer.Option(min=1, help="Processes to read with (default: one for each core).")
         ] = None,
+        executor: Annotated[
+            str,
+            typer.Option(
+                metavar="local|dask://HOST:PORT",
+                help="Where to read: local processes, or the workers of a Dask cluster, which must see the "
+                "files under the same names.",
+            ),
+        ] = "local",
         follow: Annotated[
             bool,
             typer.Option("--follow", help="Show what a running job writes, as it does; Ctrl-C ends it."),
@@ -58,23 +67,21 @@ def add(app: typer.Typer) -> None:
         """
         from breakscope.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
         from breakscope.latest import FOLDER, LATEST, save
-        from breakscope.traces.importing import import_traces
 
         place = output.absolute() if output else Path.cwd() / FOLDER / LATEST
         if place.is_dir():
             raise OutputError(f"cannot write the report to {output}: it is a directory")
         if follow and artifacts:
             raise UsageError("--artifacts does not go with --follow: import again when the job is over")
+        if follow and executor != "local":
+            raise UsageError("--executor does not go with --follow: import again when the job is over")
         if follow:
             from breakscope.cli.follow import follow as run
 
             report = run(paths, quiet=quiet)
         else:
             keep = place.parent / FOLDER_OF_ARTIFACTS if artifacts else None
-            with Line(wanted=not quiet) as line:
-                report, problems = import_traces(
-                    paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep
-                )
+            report, problems = read(paths, jobs=jobs, executor=executor, keep=keep, quiet=quiet)
             for problem in problems[:MOST_PROBLEMS]:
                 print(f"breakscope: {problem}", file=sys.stderr)
             if len(problems) > MOST_PROBLEMS:
@@ -87,6 +94,24 @@ def add(app: typer.Typer) -> None:
         if not quiet:
             show(report, place, limit=limit, everything=all_)
         return 0
+
+
+def read(
+    paths: list[Path], *, jobs: int | None, executor: str, keep: Path | None, quiet: bool
+) -> tuple[Report, list[str]]:
+    """One report of all traces, and why some could not be used. Arguments as those of the command."""
+    from breakscope.traces.importing import import_traces
+
+    with ExitStack() as stack:
+        where = None
+        if executor != "local":
+            from breakscope.fleet import executors
+
+            where = stack.enter_context(executors.executor(executor, jobs, len(paths)))
+        line = stack.enter_context(Line(wanted=not quiet))
+        return import_traces(
+            paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep, executor=where
+        )
 
 
 class Line:

@@ -153,7 +153,7 @@ def _elsewhere(
 ) -> Iterator[Imported]:
     sizes = [_size(file) for file in files]
     began = time.monotonic()
-    futures = [executor.submit(import_file, str(file), None, keep) for file in files]
+    futures = [executor.submit(import_file, str(file), None, keep, os.getcwd()) for file in files]
     for number, (file, future) in enumerate(zip(files, futures, strict=True), 1):
         yield _result(future, file)
         if watch is not None:
