@@ -10,10 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from breakscope.cli.scan import ScanCommand
+from breakscope.cli.script_words import MODULE_OPTION, ScriptCommand
 from breakscope.errors import UsageError
 
-_MODULE_OPTION = "-m"
 _DEFAULT = Path(".breakscope") / "bench.json"
 
 
@@ -39,7 +38,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command(
         "bench",
-        cls=ScanCommand,
+        cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )
@@ -104,7 +103,7 @@ def add(app: typer.Typer) -> None:
         from breakscope.child.program import program
 
         words: list[str] = ctx.meta["breakscope.program"]
-        module = words[:1] == [_MODULE_OPTION]
+        module = words[:1] == [MODULE_OPTION]
         words = words[1:] if module else words
         if not words:
             raise UsageError("name a module after -m" if module else "name a script to measure")

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from breakscope.cli.scan import ScanCommand, fixes_folder
+from breakscope.cli.scan import fixes_folder
+from breakscope.cli.script_words import ScriptCommand
 from breakscope.errors import UsageError
 
 
@@ -17,7 +18,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        cls=ScanCommand,
+        cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )

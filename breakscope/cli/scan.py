@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import typer.core
 
 from breakscope.cli import torchrun
+from breakscope.cli.script_words import MODULE_OPTION, ScriptCommand
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
     from breakscope.capture.scan import Scan
-
-_MODULE_OPTION = "-m"
 
 
 class Backend(StrEnum):
@@ -37,41 +35,12 @@ class Dynamic(StrEnum):
     FALSE = "false"
 
 
-class ScanCommand(typer.core.TyperCommand):
-    """Options of ours stand before the script; all after it is the script's, untouched."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Split the line where the script's part begins, then let click read ours."""
-        ours, theirs = self._split(ctx, args)
-        ctx.meta["breakscope.program"] = theirs
-        return super().parse_args(ctx, ours)
-
-    def _split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
-        takes_value = {
-            name
-            for option in self.get_params(ctx)
-            if not getattr(option, "is_flag", False)
-            for name in option.opts
-        }
-        index = 0
-        while index < len(args):
-            arg = args[index]
-            if arg == _MODULE_OPTION:
-                return args[:index], args[index:]
-            if arg == "--":
-                return args[:index], args[index + 1 :]
-            if not arg.startswith("-") or arg == "-":
-                return args[:index], args[index:]
-            index += 2 if arg in takes_value else 1
-        return args, []
-
-
 def add(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
         "scan",
-        cls=ScanCommand,
+        cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )
@@ -215,7 +184,7 @@ def run(
     from breakscope.child.program import program
     from breakscope.latest import place_of
 
-    module = words[:1] == [_MODULE_OPTION]
+    module = words[:1] == [MODULE_OPTION]
     words = words[1:] if module else words
     if not words:
         raise UsageError("name a module after -m" if module else "name a script to scan")
