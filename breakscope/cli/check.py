@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from breakscope.cli import arguments
 from breakscope.cli.script_words import tell_of_ours
 from breakscope.errors import UsageError
 from breakscope.render import FORMATS
@@ -93,10 +94,7 @@ def add(app: typer.Typer) -> None:
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
         ] = "terminal",
-        output: Annotated[
-            Path | None,
-            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
-        ] = None,
+        output: arguments.Output = None,
         write: Annotated[
             list[str] | None,
             typer.Option(

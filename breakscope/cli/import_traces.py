@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -30,36 +31,19 @@ def add(app: typer.Typer) -> None:
                 help="Files of TORCH_TRACE or TORCH_LOGS, or folders of them; plain, .gz or .zst.",
             ),
         ],
-        output: Annotated[
-            Path | None,
-            typer.Option(
-                "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
-            ),
-        ] = None,
+        output: arguments.NewReport = None,
         jobs: Annotated[
             int | None, typer.Option(min=1, help="Processes to read with (default: one for each core).")
         ] = None,
-        executor: Annotated[
-            str,
-            typer.Option(
-                metavar="local|dask://HOST:PORT",
-                help="Where to read: local processes, or the workers of a Dask cluster, which must see the "
-                "files under the same names.",
-            ),
-        ] = "local",
+        executor: arguments.Executor = "local",
         follow: Annotated[
             bool,
             typer.Option("--follow", help="Show what a running job writes, as it does; Ctrl-C ends it."),
         ] = False,
-        artifacts: Annotated[
-            bool,
-            typer.Option(
-                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
-            ),
-        ] = False,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        artifacts: arguments.Artifacts = False,
+        limit: arguments.Limit = 20,
+        all_: arguments.Everything = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Report on a job that was not scanned, from the traces or logs that it left.
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
+from breakscope.cli.script_words import program_of_report
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,10 +22,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command("remedy")
     def remedy(
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         select: Annotated[
             list[str] | None,
             typer.Option(metavar="CODE", help="Only these codes or fingerprints; may be repeated."),
@@ -38,7 +37,7 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option("--output", "-o", help="Report file to write (default: the report itself)."),
         ] = None,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Try what would keep recompiles from happening, on the script itself, and say what was proved.
 
@@ -47,18 +46,14 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.capture.settings import Settings
         from breakscope.child import launch
-        from breakscope.child.program import check_torch, program
         from breakscope.latest import FOLDER, LATEST
         from breakscope.remedy import engine
 
         place = (path or Path(FOLDER) / LATEST).absolute()
         target = output.absolute() if output else place
         report = schema.load(place)
-        check_torch()
-        words = report.run.script.split(maxsplit=1)
-        module = words[:1] == ["-m"]
         _go_to(report)
-        what = program(words[1] if module else report.run.script, report.run.argv, module=module)
+        what = program_of_report(report)
         settings = Settings(compile=compile_, backend=report.run.backend, mode=report.run.mode)
         with launch.workspace(target.parent) as folder:
             found = engine.remedies(

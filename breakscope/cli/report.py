@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.errors import OutputError, UsageError
 from breakscope.render import FORMATS, Options
 
@@ -22,17 +23,11 @@ def add(app: typer.Typer) -> None:
 
     @app.command("report")
     def report(
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
         ] = "terminal",
-        output: Annotated[
-            Path | None,
-            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
-        ] = None,
+        output: arguments.Output = None,
         known: Annotated[
             Path | None,
             typer.Option(metavar="REPORT", help="Earlier report: what it does not have is marked as new."),
@@ -40,9 +35,7 @@ def add(app: typer.Typer) -> None:
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show on a terminal.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")] = False,
         html: Annotated[bool, typer.Option("--html", help="Write a page (default breakscope.html).")] = False,
-        open_: Annotated[
-            bool, typer.Option("--open", help="Write the page and show it in a browser.")
-        ] = False,
+        open_: arguments.OpenPage = False,
     ) -> int:
         """Show a report again, or write it in another format."""
         from breakscope import schema

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from breakscope.cli import torchrun
-from breakscope.cli.script_words import MODULE_OPTION, ScriptCommand
+from breakscope.cli import arguments, torchrun
+from breakscope.cli.script_words import ScriptCommand, program_of
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,18 +81,8 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
         ] = None,
-        output: Annotated[
-            Path | None,
-            typer.Option(
-                "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
-            ),
-        ] = None,
-        artifacts: Annotated[
-            bool,
-            typer.Option(
-                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
-            ),
-        ] = False,
+        output: arguments.NewReport = None,
+        artifacts: arguments.Artifacts = False,
         nproc_per_node: torchrun.NprocPerNode = None,
         nnodes: torchrun.Nnodes = None,
         node_rank: torchrun.NodeRank = None,
@@ -101,9 +91,9 @@ def add(app: typer.Typer) -> None:
         rdzv_endpoint: torchrun.RdzvEndpoint = None,
         max_restarts: torchrun.MaxRestarts = None,
         torchrun_options: torchrun.Others = None,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        limit: arguments.Limit = 20,
+        all_: arguments.Everything = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Run a script under torch.compile and report where it breaks.
 
@@ -181,13 +171,9 @@ def run(
     from breakscope.capture import scan as engine
     from breakscope.capture.artifacts import FOLDER
     from breakscope.capture.settings import Settings
-    from breakscope.child.program import program
     from breakscope.latest import place_of
 
-    module = words[:1] == [MODULE_OPTION]
-    words = words[1:] if module else words
-    if not words:
-        raise UsageError("name a module after -m" if module else "name a script to scan")
+    what = program_of(words, "scan")
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")
     settings = Settings(
@@ -202,7 +188,6 @@ def run(
     )
     if artifacts:
         settings = replace(settings, artifacts=str(place_of(output).parent / FOLDER))
-    what = program(words[0], words[1:], module=module)
     return engine.scan(what, settings, output=output, timeout_s=timeout, live=live, torchrun=launcher)
 
 

@@ -1,15 +1,54 @@
-"""Where our part of a command line ends and that of the user's script begins."""
+"""Where our part of a command line ends and that of the user's script begins, and what is to be run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer.core
 
+from breakscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from breakscope.child.launch import Program
+    from breakscope.model import Report
+
 MODULE_OPTION = "-m"
+
+
+def program_of(words: Sequence[str], purpose: str) -> Program:
+    """What to run, as the command line names it.
+
+    Args:
+        words: the script or ``-m`` and a module, and its arguments.
+        purpose: what a script is wanted for, where none is named: "scan".
+
+    Raises:
+        UsageError, ScriptNotFoundError: nothing is named, or there is no such thing.
+    """
+    from breakscope.child.program import program
+
+    module = words[:1] == [MODULE_OPTION]
+    words = words[1:] if module else words
+    if not words:
+        raise UsageError("name a module after -m" if module else f"name a script to {purpose}")
+    return program(words[0], words[1:], module=module)
+
+
+def program_of_report(report: Report) -> Program:
+    """What a report is of, to run it again.
+
+    Raises:
+        TorchMissingError, ScriptNotFoundError: it cannot be run here.
+    """
+    from breakscope.child.program import check_torch, program
+
+    check_torch()
+    option, _, name = report.run.script.partition(" ")
+    module = option == MODULE_OPTION and bool(name)
+    return program(name if module else report.run.script, report.run.argv, module=module)
 
 
 class ScriptCommand(typer.core.TyperCommand):

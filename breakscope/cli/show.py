@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -43,10 +43,7 @@ def add(app: typer.Typer) -> None:
         region: Annotated[
             str, typer.Argument(metavar="REGION", help="A compile id (0/0), or the name of a function.")
         ],
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         graph: Annotated[bool, typer.Option("--graph", help="Dynamo's graph.")] = False,
         aot: Annotated[bool, typer.Option("--aot", help="The graphs of AOTAutograd.")] = False,
         code: Annotated[bool, typer.Option("--code", help="Inductor's generated code.")] = False,
