@@ -1,7 +1,7 @@
 """Words of the command line made into values, where that is plain, without the library typer uses for it.
 
-From 0.27 on typer builds a pydantic model for each option that is read, given or not. Importing pydantic
-takes longer than a whole run of lint. What is anything but plain, and every error, is left to typer.
+Newer versions of typer build a pydantic model for each option that is read, given or not. Importing pydantic
+takes as long as lint does on a file. What is anything but plain, and every error, is left to typer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def lighten(command: Any) -> Any:
 
 def _lighten(parameter: Any) -> Any:
     described = getattr(parameter, "type_descriptor", None)
-    if described is None or described.parameter_info.parser or isinstance(parameter.process_value, partial):
+    info = getattr(described, "parameter_info", None)
+    if info is None or getattr(info, "parser", None) or isinstance(parameter.process_value, partial):
         return parameter
     parameter.process_value = partial(_process, parameter, parameter.process_value)
     return parameter
@@ -36,7 +37,10 @@ def _lighten(parameter: Any) -> Any:
 
 def _process(parameter: Any, thorough: Any, ctx: Any, value: Any) -> Any:
     """As ``process_value`` of click's parameters, which typer's own conversion is a part of."""
-    plain = _plain(parameter, value)
+    try:
+        plain = _plain(parameter, value)
+    except AttributeError:  # a version that describes its parameters in another way
+        plain = _LEFT
     if plain is _LEFT or (parameter.required and plain in (None, (), [])):
         return thorough(ctx, value)
     return plain if parameter.callback is None else parameter.callback(ctx, parameter, plain)
