@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from breakscope.place import Location, Owner, Tool
+
 if TYPE_CHECKING:
     import pandas as pd
 
 FindingKind = Literal["graph_break", "recompile", "skip"]
-Owner = Literal["project", "library", "torch"]
 # "unknown": an imported trace does not tell how its job ended.
 Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
@@ -43,29 +44,6 @@ GuardCause = Literal[
     "aliasing",
     "other",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A place in source.
-
-    Attributes:
-        file: path as Python knew it (absolute when the script's was).
-        function: qualified name where the source could be read, else the bare code name.
-        source: the text of ``line`` without its indentation; None where the source is not on disk.
-        indent: how many characters of indentation ``source`` lacks; columns count them in.
-        owner: whose code it is: the user's project, an installed library, or torch itself.
-    """
-
-    file: str
-    line: int
-    column: int | None = None
-    end_line: int | None = None
-    end_column: int | None = None
-    function: str | None = None
-    source: str | None = None
-    owner: Owner = "project"
-    indent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,14 +446,6 @@ class Reconciliation:
     dynamo: dict[str, int]
     unattributed: tuple[Unattributed, ...]
     vacuous: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """Which breakscope wrote the report."""
-
-    name: str
-    version: str
 
 
 @dataclass(frozen=True, slots=True)

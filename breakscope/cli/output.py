@@ -7,8 +7,10 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from breakscope.model import Report
+if TYPE_CHECKING:
+    from breakscope.model import Report
 
 
 def relative(path: Path) -> str:

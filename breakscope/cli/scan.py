@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import typer.core
 
-from breakscope.cli import torchrun
+from breakscope.cli import arguments, torchrun
+from breakscope.cli.script_words import ScriptCommand, program_of
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
     from breakscope.capture.scan import Scan
-
-_MODULE_OPTION = "-m"
 
 
 class Backend(StrEnum):
@@ -37,41 +35,12 @@ class Dynamic(StrEnum):
     FALSE = "false"
 
 
-class ScanCommand(typer.core.TyperCommand):
-    """Options of ours stand before the script; all after it is the script's, untouched."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Split the line where the script's part begins, then let click read ours."""
-        ours, theirs = self._split(ctx, args)
-        ctx.meta["breakscope.program"] = theirs
-        return super().parse_args(ctx, ours)
-
-    def _split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
-        takes_value = {
-            name
-            for option in self.get_params(ctx)
-            if not getattr(option, "is_flag", False)
-            for name in option.opts
-        }
-        index = 0
-        while index < len(args):
-            arg = args[index]
-            if arg == _MODULE_OPTION:
-                return args[:index], args[index:]
-            if arg == "--":
-                return args[:index], args[index + 1 :]
-            if not arg.startswith("-") or arg == "-":
-                return args[:index], args[index:]
-            index += 2 if arg in takes_value else 1
-        return args, []
-
-
 def add(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
         "scan",
-        cls=ScanCommand,
+        cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )
@@ -112,18 +81,8 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
         ] = None,
-        output: Annotated[
-            Path | None,
-            typer.Option(
-                "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
-            ),
-        ] = None,
-        artifacts: Annotated[
-            bool,
-            typer.Option(
-                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
-            ),
-        ] = False,
+        output: arguments.NewReport = None,
+        artifacts: arguments.Artifacts = False,
         nproc_per_node: torchrun.NprocPerNode = None,
         nnodes: torchrun.Nnodes = None,
         node_rank: torchrun.NodeRank = None,
@@ -132,9 +91,9 @@ def add(app: typer.Typer) -> None:
         rdzv_endpoint: torchrun.RdzvEndpoint = None,
         max_restarts: torchrun.MaxRestarts = None,
         torchrun_options: torchrun.Others = None,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        limit: arguments.Limit = 20,
+        all_: arguments.Everything = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Run a script under torch.compile and report where it breaks.
 
@@ -212,12 +171,9 @@ def run(
     from breakscope.capture import scan as engine
     from breakscope.capture.artifacts import FOLDER
     from breakscope.capture.settings import Settings
-    from breakscope.child.program import program
+    from breakscope.latest import place_of
 
-    module = words[:1] == [_MODULE_OPTION]
-    words = words[1:] if module else words
-    if not words:
-        raise UsageError("name a module after -m" if module else "name a script to scan")
+    what = program_of(words, "scan")
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")
     settings = Settings(
@@ -231,8 +187,7 @@ def run(
         fixes=fixes_folder(fixes),
     )
     if artifacts:
-        settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))
-    what = program(words[0], words[1:], module=module)
+        settings = replace(settings, artifacts=str(place_of(output).parent / FOLDER))
     return engine.scan(what, settings, output=output, timeout_s=timeout, live=live, torchrun=launcher)
 
 

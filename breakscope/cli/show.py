@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.errors import ArtifactError
-from breakscope.model import Artifact, Report
+
+if TYPE_CHECKING:
+    from breakscope.model import Artifact, Report
 
 # Which kinds an option asks for, in the order in which they are printed.
 _OPTIONS = {
@@ -41,10 +43,7 @@ def add(app: typer.Typer) -> None:
         region: Annotated[
             str, typer.Argument(metavar="REGION", help="A compile id (0/0), or the name of a function.")
         ],
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         graph: Annotated[bool, typer.Option("--graph", help="Dynamo's graph.")] = False,
         aot: Annotated[bool, typer.Option("--aot", help="The graphs of AOTAutograd.")] = False,
         code: Annotated[bool, typer.Option("--code", help="Inductor's generated code.")] = False,
@@ -59,7 +58,7 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.capture.artifacts import FOLDER as ARTIFACTS
         from breakscope.capture.artifacts import Store
-        from breakscope.capture.scan import place_of
+        from breakscope.latest import place_of
 
         place = place_of(path)
         report = schema.load(path or place)
