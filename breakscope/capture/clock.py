@@ -50,6 +50,7 @@ class Clock:
         counters: the slots that hooks increment.
         marks: where the marks of the step under way go; None while it is not sampled.
         device: gives what records device events, once a region ran on a GPU; None on a CPU.
+        window: torch's profiler, if it is to look at some steps and has not yet.
     """
 
     def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
@@ -72,8 +73,11 @@ class Clock:
         self._anchor: Any = None
         self._thread = 0
         self._called = False
+        self._under_profiler = False
+        self._profiled: list[dict[str, Any]] = []
         self.marks: list[Mark] | None = None
         self.device: Any = None
+        self.window: Any = None
 
     # ---- what hooks tell it ----
 
@@ -107,6 +111,9 @@ class Clock:
             return run(*args, **kwargs)
         self._mark(ENTER, slot)
         try:
+            if self._under_profiler:
+                with self.window.region():
+                    return run(*args, **kwargs)
             return run(*args, **kwargs)
         finally:
             self._mark(LEAVE, slot)
@@ -124,14 +131,17 @@ class Clock:
         now = perf_counter_ns()
         end = self.device.event() if self.device is not None and self.marks is not None else None
         self._note(now)
-        if self.marks is not None:
+        if self._under_profiler:
+            self._profile(now)
+        elif self.marks is not None:
             self._take(now, end)
         self._quiet = 0 if self._compiled else self._quiet + 1
         if self._compiled:
             self._burst = self._pause = self._resting = 0
         self._compiled = False
         self._step += 1
-        self._prepare()
+        if not self._under_profiler:
+            self._prepare()
         if self._pending and self.marks is None:
             self._resolve(wait=False)
         self._step_began = perf_counter_ns() if self._lead_in else now
@@ -187,6 +197,9 @@ class Clock:
         if self._burst >= BURST:
             self._pause = self._resting = 2 * self._pause or BURST
             self._burst = 0
+            if self.window is not None:
+                self._look_closer()
+                return
         if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
             self._resting = max(0, self._resting - 1)
             self._anchor = None
@@ -195,6 +208,30 @@ class Clock:
             self._anchor = self.device.anchor()
             self._lead_in = True
         self.marks = []
+
+    def _look_closer(self) -> None:
+        """Let the profiler run over the coming steps."""
+        try:
+            self.window.start()
+        except RuntimeError as error:
+            self._emit(events.PROFILE, why=f"torch's profiler did not start: {error}")
+            self.window = None
+            return
+        self._under_profiler, self._anchor, self.marks = True, None, []
+
+    def _profile(self, now: int) -> None:
+        """Keep a step that ran under the profiler; after the last one, what the profiler saw."""
+        marks, self.marks = self.marks or [], []
+        rows = [[kind, slot, at - self._step_began, took] for kind, slot, at, took, _ in marks]
+        began, took = self._step_began - self._began, now - self._step_began
+        self._profiled.append({"of": self._step, "at": began, "ns": took, "marks": rows})
+        if self._compiled or len(self._profiled) > self.window.steps:
+            self._stop_looking()
+
+    def _stop_looking(self) -> None:
+        seen = self.window.stop()
+        self._emit(events.PROFILE, steps=self._profiled, compiled=self._compiled, **seen)
+        self._under_profiler, self.window, self.marks = False, None, None
 
     def _resolve(self, *, wait: bool) -> None:
         """Write the samples whose device events have happened."""
@@ -218,6 +255,11 @@ class Clock:
 
     def finish(self) -> None:
         """The script is over: write what is left."""
+        if self._under_profiler:
+            self._stop_looking()
+        elif self.window is not None:
+            few = "the script ended before the first samples were taken"
+            self._emit(events.PROFILE, why=few)
         self.marks = None
         self._sample = False
         self.flush()

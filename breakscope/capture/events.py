@@ -38,6 +38,7 @@ ARTIFACT = "artifact"  # a text that a compile produced was kept: what, digest, 
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
 STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
 SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
+PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why there are none
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-STEPS = 5  # that count; one more goes before them
+STEPS = 5
 REGION = "breakscope region"
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _RUNTIME = ("cuda_runtime", "cuda_driver")
@@ -29,7 +29,12 @@ class Window:
 
     Args:
         file: where the profiler may write for a moment.
+
+    Attributes:
+        steps: how many it is for; one more goes before them, in which things settle.
     """
+
+    steps = STEPS
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -70,8 +75,8 @@ def compact(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     Returns:
         regions: beginnings of the marked regions; ops: (beginning, duration, name) of operations outside of
         regions that no other one called; waits: (beginning, duration) of calls that wait for the device;
-        launches: beginnings of calls that give the device work; busy: (beginning, end) of stretches in which the
-        device worked. All of the thread that the regions ran in, and in order.
+        launches: beginnings of calls that give the device work; busy: (beginning, end) of stretches in which
+        the device worked. All of the thread that the regions ran in, and in order.
     """
     timed = [one for one in events if one.get("ph") == "X"]
     # A mark on the host throws a shadow on the device, under the same name.

@@ -4,8 +4,8 @@ A gap (:mod:`breakscope.diagnose.gaps`) costs what host and device *together* lo
 ended the region before, since a host that is far ahead of its device may pause for free; it ends when the
 device, or without one the host, begins the next region. Without the break that region would not have been
 entered at all, so its entry (the runtime wrappers around a graph, and on a GPU the way to the first kernel)
-is lost too. How long an entry takes is read off the regions of the same run: what is left of the shortest one's
-time on the host without its launches.
+is lost too. How long an entry takes is read off the regions of the same run: what is left of the shortest
+one's time on the host without its launches.
 """
 
 from __future__ import annotations

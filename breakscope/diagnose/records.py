@@ -33,7 +33,9 @@ _PREFIXES = (
     re.compile(r"^Graph Break Reason: "),
     re.compile(r"^Unsupported: "),
 )
-_FUSED_BY_HAND = re.compile(r"attention|rnn|lstm|gru_cell|\b_?fused_|grouped_mm|^(mkl|mkldnn|onednn|quantized)\.")
+_FUSED_BY_HAND = re.compile(
+    r"attention|rnn|lstm|gru_cell|\b_?fused_|grouped_mm|^(mkl|mkldnn|onednn|quantized)\."
+)
 _OPS = "torch.ops."
 _FALLBACK = re.compile(r"\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(")
 GRACELESS = "Failed to handle graph break gracefully"
