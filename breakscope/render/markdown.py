@@ -181,7 +181,7 @@ def _fold(number: int, finding: Finding, words: Said) -> str:
 
 def _text(label: str, text: str) -> str:
     """Advice and reasons are sentences; guards and call paths are code."""
-    return code(text) if label in ("guard", "via") else plain(text)
+    return code(text) if label in ("guard", "via", "used at") else plain(text)
 
 
 def _suggested(suggestion: Suggestion) -> list[str]:

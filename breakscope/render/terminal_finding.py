@@ -130,7 +130,8 @@ class Maker:
             ("reason", (self._reason(finding),)),
             ("guard", tuple(self._guards(finding))),
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
-            ("via", (self._callers(finding),)),
+            # What is on the stack of a guard is where the value is used, not how one got to the function.
+            ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
             ("meant", (harmless(finding.intended or ""),)),
             ("do this", (self._advice(finding) if finding.intended is None else "",)),
         ]

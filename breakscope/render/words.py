@@ -25,7 +25,7 @@ class Said:
     Attributes:
         amount: what it costs, else how often it happened.
         counts: how often and when, beyond ``amount``.
-        details: (label, lines) pairs: reason, guard, also, via, do this.
+        details: (label, lines) pairs: reason, guard, also, via or used at, meant, do this.
     """
 
     title: str

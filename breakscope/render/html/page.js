@@ -142,7 +142,7 @@ function callPath(finding) {
   const rows = finding.callers.map((index) => data.frames[index]).map((one) => el("li", { class: "owner-" + one.owner },
     el("span", { class: "mono" }, one.where), " ", el("b", {}, one.function), one.owner === "project" ? "" : el("span", { class: "chip" }, one.owner),
     one.source ? el("code", {}, ...codeText(one.source)) : ""));
-  return part("Call path", el("ol", { class: "callers" }, ...rows));
+  return part(finding.kind === "recompile" ? "Where the value is used" : "Call path", el("ol", { class: "callers" }, ...rows));
 }
 
 function bodyOf(finding) {
