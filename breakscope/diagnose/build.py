@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from breakscope import __version__, catalog
 from breakscope.diagnose import cost, intended, recompiles, records, refusals, sites, timeline
 from breakscope.diagnose.collect import Collected, Event, collect, is_limit
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
+from breakscope.diagnose.ranking import is_site, worst_first
 from breakscope.diagnose.signatures import signatures
 from breakscope.model import (
     Artifact,
@@ -107,33 +107,6 @@ def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
 def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
     each = [sites.crossings(found, site) for site in folded]
     return None if None in each else sum(count for count in each if count is not None)
-
-
-def worst_first(finding: Finding) -> tuple[Any, ...]:
-    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles.
-
-    What is meant to be so, and what is only for information, comes last.
-    """
-    cost = finding.cost.ms_per_step if finding.cost else None
-    rank = {"skip": 0, "graph_break": 1, "recompile": 2}[finding.kind]
-    return (
-        finding.intended is not None or finding.code == "BS308",
-        cost is None,
-        -(cost or 0.0),
-        rank,
-        -(finding.counts.crossings or 0),
-        -finding.counts.occurrences,
-        finding.location.file,
-        finding.location.line,
-    )
-
-
-def is_site(finding: Finding) -> bool:
-    """Whether a finding counts among the sites: a place where execution leaves compiled code."""
-    if finding.kind == "graph_break" or finding.code == "BS301":
-        return True
-    gave_up = finding.code in ("BS302", "BS306")
-    return gave_up and (finding.counts.crossings is not None or bool(finding.skipped))
 
 
 def _regions(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from breakscope import catalog
-from breakscope.diagnose.build import worst_first
 from breakscope.diagnose.owners import display_path
+from breakscope.diagnose.ranking import worst_first
 from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Guard, Report
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from breakscope import benchmark
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report, Suggestion
 from breakscope.render import bench_markdown
 from breakscope.render.markup import block, code, plain

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from breakscope.catalog_entry import Severity
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report
 from breakscope.render import sarif_places
 from breakscope.render.sarif_places import MAX_TEXT, Places, message

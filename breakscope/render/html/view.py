@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Report, Run
 from breakscope.render.html import benchmark as bench
