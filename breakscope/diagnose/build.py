@@ -258,7 +258,9 @@ def _run(found: Collected, outcome: Outcome, regions: Sequence[Region]) -> Run:
     notes = [*outcome.notes, *_lifted(found), *found.notes, *_splits(regions)]
     if outcome.backend in ("eager", "aot_eager") and found.regions:
         notes.append(_BLIND.format(backend=outcome.backend))
-    device = found.devices[-1] if found.devices else None
+    # What a graph of a few tensors on the host is beside: the last of the others.
+    elsewhere = [one for one in found.devices if one["type"] not in ("cpu", "meta")]
+    device = next(reversed(elsewhere or found.devices), None)
     targets = tuple(Compiled(e["name"], e["by"], e.get("file"), e.get("line")) for e in found.compiled)
     return Run(
         script=outcome.script,

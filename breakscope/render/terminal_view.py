@@ -5,11 +5,11 @@ Every text in a view is harmless and without a line break; every number has its 
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from breakscope.diagnose.outcome import killer
 from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report, Run
 from breakscope.render import ranks
@@ -149,7 +149,7 @@ def _ended_badly(run: Run) -> str | None:
         case "script_error":
             return f"FAILED with {_exit(run.exit_code)}"
         case "killed":
-            return f"KILLED with {_exit(run.exit_code)}"
+            return f"KILLED with {killer(run.exit_code) or _exit(run.exit_code)}"
         case "timeout":
             return f"TIMED OUT after {seconds(run.duration_s)}"
         case "interrupted":
@@ -157,12 +157,7 @@ def _ended_badly(run: Run) -> str | None:
 
 
 def _exit(code: int | None) -> str:
-    if code is None:
-        return "an unknown exit status"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"exit status {code}"
+    return "an unknown exit status" if code is None else f"exit status {code}"
 
 
 def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:

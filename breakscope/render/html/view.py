@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope import catalog
+from breakscope.diagnose.outcome import killer
 from breakscope.diagnose.ranking import worst_first
 from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Report, Run
@@ -243,10 +243,8 @@ def _ended(run: Run) -> str:
     }[run.status]
     if run.exit_code is None or (run.status == "ok" and run.exit_code == 0):
         return words
-    try:
-        return f"{words}, {signal.Signals(-run.exit_code).name}"
-    except ValueError:
-        return f"{words}, exit status {run.exit_code}"
+    signal = killer(run.exit_code) if run.status == "killed" else None
+    return f"{words}, {signal or f'exit status {run.exit_code}'}"
 
 
 def _compiled(run: Run, maker: Maker) -> str:
