@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from breakscope import catalog
 from breakscope.diagnose.owners import display_path
 from breakscope.diagnose.ranking import worst_first
-from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Guard, Report
 
 if TYPE_CHECKING:
@@ -188,10 +187,8 @@ def _guard(guard: Guard) -> tuple[Any, ...]:
 
 
 def _severity(code: str) -> str | None:
-    try:
-        return catalog.entry(code).severity
-    except UnknownCodeError:  # of a newer breakscope
-        return None
+    entry = catalog.find(code)
+    return entry.severity if entry else None
 
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:

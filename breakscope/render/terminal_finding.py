@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.catalog_entry import Entry
 from breakscope.diagnose import guards
-from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
 from breakscope.render.text import count, first_line, harmless, milliseconds, per_step, short_path
 
@@ -210,7 +208,7 @@ class Maker:
             advice = harmless(guards.remedy(finding.guard))
         else:
             # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.
-            entry = _entry(finding.code)
+            entry = catalog.find(finding.code)
             advice = first_line(entry.fix if entry else next(iter(finding.hints), ""))
         if suggestion is None:
             return advice
@@ -221,16 +219,9 @@ def _folded(frames: int) -> list[str]:
     return [f"… {count(frames, 'library frame')}"] if frames else []
 
 
-def _entry(code: str) -> Entry | None:
-    try:
-        return catalog.entry(code)
-    except UnknownCodeError:
-        return None
-
-
 def _title(finding: Finding) -> str:
     """What all findings of a group have in common."""
-    entry = _entry(finding.code)
+    entry = catalog.find(finding.code)
     return first_line(entry.title if entry else finding.title)
 
 

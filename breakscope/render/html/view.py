@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from breakscope import catalog
 from breakscope.diagnose.outcome import killer
 from breakscope.diagnose.ranking import worst_first
-from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Report, Run
 from breakscope.render.html import benchmark as bench
 from breakscope.render.html.findings import FindingView, Maker, heats
@@ -202,9 +201,8 @@ def _file(
 def _codes(findings: Sequence[Finding]) -> dict[str, Code]:
     known = {}
     for code in sorted({finding.code for finding in findings}):
-        try:
-            entry = catalog.entry(code)
-        except UnknownCodeError:  # a newer breakscope wrote the report; its own texts stand in the finding
+        entry = catalog.find(code)
+        if entry is None:  # a newer breakscope wrote the report; its own texts stand in the finding
             continue
         known[code] = Code(entry.title, entry.why, entry.fix, entry.more)
     return known
