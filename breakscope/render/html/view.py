@@ -12,6 +12,7 @@ from breakscope.model import Finding, Report, Run
 from breakscope.render.html import benchmark as bench
 from breakscope.render.html.findings import FindingView, Maker, heats
 from breakscope.render.html.pictures import Bar, Label, Path, path, step_time
+from breakscope.render.html.produced import Produced, ReadArtifact, produced
 from breakscope.render.html.ranks import RanksSection, ranks_section
 from breakscope.render.html.sources import Chunk, Excerpt, File, Shelf, SourceReader
 from breakscope.render.html.steps import CompileView, StepsView, compile_view, steps_view
@@ -64,6 +65,7 @@ class View:
         findings: worst first.
         compared: whether the findings are told apart into new and known ones.
         ranks: in what the ranks of a job differ; None for one process.
+        produced: what compiles produced; None where nothing was kept.
     """
 
     title: str
@@ -87,10 +89,16 @@ class View:
     codes: dict[str, Code]
     compared: bool
     ranks: RanksSection | None = None
+    produced: Produced | None = None
 
 
-def build(report: Report, reader: SourceReader | None, known: frozenset[str] | None = None) -> View:
-    """The view of a report, with the sources that a reader can give; new is what is not in ``known``."""
+def build(
+    report: Report,
+    reader: SourceReader | None,
+    known: frozenset[str] | None = None,
+    read_artifact: ReadArtifact | None = None,
+) -> View:
+    """The view of a report, with what the readers can give; new is what is not in ``known``."""
     ordered = sorted(report.findings, key=worst_first)
     maker = Maker(report, (report.run.cwd,), known)
     heat = heats(ordered)
@@ -137,6 +145,7 @@ def build(report: Report, reader: SourceReader | None, known: frozenset[str] | N
         codes=_codes(ordered),
         compared=known is not None,
         ranks=ranks_section(report, (report.run.cwd,), anchors={f: one.anchor for f, one in labels.items()}),
+        produced=produced(report, read_artifact, ordered, [file.file for file in files]),
     )
 
 
