@@ -22,7 +22,7 @@ from typing import Any
 Event = dict[str, Any]
 
 START = "start"  # agent alive: pid, python, wall (seconds since 1970)
-TORCH = "torch"  # torch was imported: version, triton, device, what could not be hooked
+TORCH = "torch"  # torch was imported: its version, and that of triton
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check

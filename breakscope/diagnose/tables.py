@@ -1,4 +1,4 @@
-"""The report as tables, for notebooks and spreadsheets. The only module that imports pandas."""
+"""The report as tables, for notebooks and spreadsheets. Imports pandas where it is asked for one."""
 
 from __future__ import annotations
 
