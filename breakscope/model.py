@@ -170,7 +170,8 @@ class Finding:
         fingerprint: stable name; survives moved lines, other torch versions and other counts.
         location: where it broke. ``called_from`` is the innermost frame of the user's own project
             when that is another place.
-        stack: how one got there, outermost first, ending at ``location``.
+        stack: how one got there, outermost first, ending at ``location``; of a recompile the way from its
+            function to where the guarded value is used, as far as torch says (2.13 and newer).
         skipped: functions that run eagerly as a whole because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
         intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a

@@ -10,6 +10,7 @@ import typer
 
 from breakscope.cli import arguments
 from breakscope.errors import ArtifactError
+from breakscope.render.artifacts import TITLES
 
 if TYPE_CHECKING:
     from breakscope.model import Artifact, Report
@@ -21,17 +22,6 @@ _OPTIONS = {
     "--code": ("code",),
     "--guards": ("guards",),
     "--bytecode": ("bytecode_before", "bytecode_after"),
-}
-_TITLES = {
-    "graph": "Dynamo's graph",
-    "aot_joint": "AOT graph, forward and backward together",
-    "aot_forward": "AOT graph, forward",
-    "aot_backward": "AOT graph, backward",
-    "aot_inference": "AOT graph, inference",
-    "code": "Inductor's code",
-    "guards": "guards",
-    "bytecode_before": "bytecode, as Python compiled it",
-    "bytecode_after": "bytecode, as Dynamo rewrote it",
 }
 
 
@@ -112,7 +102,7 @@ def table(artifacts: Sequence[Artifact]) -> None:
     for one in artifacts:
         option = next(option for option, kinds in _OPTIONS.items() if one.kind in kinds)
         rank = f"rank {one.rank}  " if any(other.rank for other in artifacts) else ""
-        output.write(f"{one.compile_id:8} {rank}{option:11} {_TITLES[one.kind]}, {one.size:,} bytes")
+        output.write(f"{one.compile_id:8} {rank}{option:11} {TITLES[one.kind]}, {one.size:,} bytes")
 
 
 def heading(same: Sequence[Artifact]) -> None:
@@ -120,7 +110,7 @@ def heading(same: Sequence[Artifact]) -> None:
     ids = ", ".join(dict.fromkeys(one.compile_id for one in same))
     ranks = sorted({one.rank for one in same})
     where = f", ranks {', '.join(map(str, ranks))}" if ranks != [0] else ""
-    print(f"{_TITLES[same[0].kind]} of {ids}{where}", file=sys.stderr)
+    print(f"{TITLES[same[0].kind]} of {ids}{where}", file=sys.stderr)
 
 
 def print_code(text: str) -> None:

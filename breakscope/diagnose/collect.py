@@ -151,7 +151,6 @@ class Collected:
     counters: dict[str, int] = field(default_factory=dict)
     start: Event | None = None
     torch: Event | None = None
-    ended: bool = False
     steps: int | None = None
     by_optimizer: bool = False
     slots: Sequence[int] | None = None
@@ -268,7 +267,5 @@ def _take(found: Collected, event: Event) -> None:
     elif kind in ("start", "torch"):
         setattr(found, kind, event)
         found.sampling = event.get("cost", found.sampling)
-    elif kind == "end":
-        found.ended = True
     elif kind in _KEPT:
         getattr(found, _KEPT[kind]).append({**event, "step": step})

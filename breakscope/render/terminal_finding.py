@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.catalog_entry import Entry
 from breakscope.diagnose import guards
-from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
 from breakscope.render.text import count, first_line, harmless, milliseconds, per_step, short_path
 
@@ -130,7 +128,8 @@ class Maker:
             ("reason", (self._reason(finding),)),
             ("guard", tuple(self._guards(finding))),
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
-            ("via", (self._callers(finding),)),
+            # What is on the stack of a guard is where the value is used, not how one got to the function.
+            ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
             ("meant", (harmless(finding.intended or ""),)),
             ("do this", (self._advice(finding) if finding.intended is None else "",)),
         ]
@@ -209,7 +208,7 @@ class Maker:
             advice = harmless(guards.remedy(finding.guard))
         else:
             # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.
-            entry = _entry(finding.code)
+            entry = catalog.find(finding.code)
             advice = first_line(entry.fix if entry else next(iter(finding.hints), ""))
         if suggestion is None:
             return advice
@@ -220,16 +219,9 @@ def _folded(frames: int) -> list[str]:
     return [f"… {count(frames, 'library frame')}"] if frames else []
 
 
-def _entry(code: str) -> Entry | None:
-    try:
-        return catalog.entry(code)
-    except UnknownCodeError:
-        return None
-
-
 def _title(finding: Finding) -> str:
     """What all findings of a group have in common."""
-    entry = _entry(finding.code)
+    entry = catalog.find(finding.code)
     return first_line(entry.title if entry else finding.title)
 
 

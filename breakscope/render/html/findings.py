@@ -9,7 +9,6 @@ from typing import Literal
 
 from breakscope import catalog
 from breakscope.diagnose import guards
-from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Frame, Guard, Report, Suggestion
 from breakscope.render.html.diff import Diff, side_by_side
 from breakscope.render.html.highlight import line_spans
@@ -256,11 +255,9 @@ def advice(finding: Finding) -> str:
         return _sentence(first_line(suggestion.summary))
     if finding.kind == "recompile" and finding.guard:
         return _sentence(guards.remedy(finding.guard))
-    try:
-        return catalog.entry(finding.code).fix
-    except UnknownCodeError:
-        # A code of a newer breakscope: Dynamo's own hints are better than nothing.
-        return name(first_line(next(iter(finding.hints), "")))
+    # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.
+    entry = catalog.find(finding.code)
+    return entry.fix if entry else name(first_line(next(iter(finding.hints), "")))
 
 
 def _sentence(text: str) -> str:
