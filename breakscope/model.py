@@ -100,6 +100,7 @@ class Cost:
         spread_ms: half of the distance between the quartiles over the sampled steps.
         parts: what ``ms_per_step`` is made of, in milliseconds: "gap" (from the end of a region to the
             beginning of the next) and "entry" (entering the next, which would not be there).
+        inside: what lies inside of the gap, if the profiler looked.
     """
 
     ms_per_step: float
@@ -107,6 +108,27 @@ class Cost:
     method: str
     spread_ms: float | None = None
     parts: dict[str, float] = field(default_factory=dict)
+    inside: Inside | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What the host does in a gap, per steady step (``scan --profile``).
+
+    Attributes:
+        method: how it was measured.
+        waiting_ms: in calls that wait for the device; eager_ms: in operations that run eagerly, without
+            their waits; python_ms: the rest: guards, resume functions, the break's own Python.
+        launches: calls that gave the device work.
+        ops: the most frequent eager operations, and how often they ran.
+    """
+
+    method: str
+    waiting_ms: float
+    eager_ms: float
+    python_ms: float
+    launches: float
+    ops: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,8 @@ class Clock:
 
     def restart(self) -> None:
         """Steps are counted in another way from now on; what was timed so far is all one step."""
+        if self._under_profiler:
+            self._stop_looking()  # what it saw is dropped with the rest
         self._emit(events.STEPS, restart=True, rows=[])
         self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
         self._step, self._quiet, self._kept = 0, 0, 0
@@ -213,7 +215,7 @@ class Clock:
         """Let the profiler run over the coming steps."""
         try:
             self.window.start()
-        except RuntimeError as error:
+        except Exception as error:  # noqa: BLE001 - the script's profiler runs, or torch was built without
             self._emit(events.PROFILE, why=f"torch's profiler did not start: {error}")
             self.window = None
             return
@@ -229,9 +231,14 @@ class Clock:
             self._stop_looking()
 
     def _stop_looking(self) -> None:
-        seen = self.window.stop()
+        window, self.window = self.window, None
+        self._under_profiler, self.marks = False, None
+        try:
+            seen = window.stop()
+        except Exception as error:  # noqa: BLE001 - the report says so
+            self._emit(events.PROFILE, why=f"torch's profiler could not be read: {error}")
+            return
         self._emit(events.PROFILE, steps=self._profiled, compiled=self._compiled, **seen)
-        self._under_profiler, self.window, self.marks = False, None, None
 
     def _resolve(self, *, wait: bool) -> None:
         """Write the samples whose device events have happened."""

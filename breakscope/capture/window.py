@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from breakscope.capture import compat
+
 STEPS = 5
 REGION = "breakscope region"
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -46,6 +48,8 @@ class Window:
         Raises:
             RuntimeError: if a profiler is running already.
         """
+        if not compat.available("profiler_enabled") or compat.get("profiler_enabled")():
+            raise RuntimeError("one is running already")
         # libkineto tells the script's stderr when it starts and stops.
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")
         on_gpu = torch.cuda.is_available() and torch.cuda.is_initialized()
@@ -53,9 +57,9 @@ class Window:
         self._profile = profile(activities=activities)
         self._profile.start()
 
-    def region(self) -> AbstractContextManager[Any]:
+    def region(self) -> AbstractContextManager[object]:
         """What a region runs in while the window is open."""
-        return record_function(REGION)
+        return record_function(REGION)  # type: ignore[no-any-return]  # torch's is not typed
 
     def stop(self) -> dict[str, Any]:
         """End, and say what was seen: see :func:`compact`."""

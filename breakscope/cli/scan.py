@@ -70,6 +70,13 @@ def add(app: typer.Typer) -> None:
                 help="Time the regions of up to 60 steady steps, to know what each site costs.",
             ),
         ] = True,
+        profile: Annotated[
+            bool,
+            typer.Option(
+                "--profile",
+                help="Also run 6 steady steps under torch's profiler, to see what lies inside of the gaps.",
+            ),
+        ] = False,
         steps: Annotated[
             int | None,
             typer.Option(
@@ -117,6 +124,7 @@ def add(app: typer.Typer) -> None:
             dynamic=dynamic,
             keep_fullgraph=keep_fullgraph,
             cost=cost,
+            profile=profile,
             steps=steps,
             timeout=timeout,
             output=output,
@@ -165,6 +173,7 @@ def run(
     live: bool,
     artifacts: bool = False,
     launcher: Any = None,
+    profile: bool = False,
     fixes: Path | None = None,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
@@ -176,6 +185,8 @@ def run(
     what = program_of(words, "scan")
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")
+    if profile and not cost:
+        raise UsageError("--profile divides what --cost measures; leave out --no-cost")
     settings = Settings(
         compile_,
         str(backend),
@@ -184,6 +195,7 @@ def run(
         keep_fullgraph,
         steps,
         cost=cost,
+        profile=profile,
         fixes=fixes_folder(fixes),
     )
     if artifacts:

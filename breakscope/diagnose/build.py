@@ -60,6 +60,8 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *refusals.findings(found, places),
         ]
     )
+    if priced.note is not None:
+        found.notes.append(priced.note)
     regions = _regions(found, places, made, by_slot, priced.region_ms)
     compiles = timeline.compiles(found, made)
     unattributed = (

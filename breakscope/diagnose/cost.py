@@ -13,12 +13,13 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.gaps import Sampled, take_apart
+from breakscope.diagnose.inside import look
 from breakscope.diagnose.sites import Site
 from breakscope.model import Cost, Timing
 
@@ -35,19 +36,21 @@ class Costs:
     Attributes:
         by_site: cost by the site's index; region_ms: host time of one run, by the region's slot.
         why_not: why there is none, as the end of a sentence.
+        note: what became of ``--profile``, if it was asked for.
     """
 
     timing: Timing
     by_site: Mapping[int, Cost]
     region_ms: Mapping[int, float]
     why_not: str | None = None
+    note: str | None = None
 
 
 def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     """The cost of every site."""
     why_not = _why_not(found)
     if why_not is not None:
-        return _nothing(why_not)
+        return _nothing(why_not, look(found.profile, {}, {}, {}).note)
     regions = {region.slot: region for region in found.regions if region.slot is not None}
     owners = _owners(found, sites)
     sampled = [take_apart(event, regions, owners) for event in found.samples]
@@ -68,6 +71,8 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
         for index in range(len(sites))
         if any(one.gaps.get(index) for one in sampled)
     }
+    seen = look(found.profile, regions, owners, {i: cost.parts["gap"] for i, cost in made.items()})
+    made = {index: replace(cost, inside=seen.by_site.get(index)) for index, cost in made.items()}
     runs: dict[int, list[int]] = defaultdict(list)
     for one in sampled:
         for slot, times in one.runs.items():
@@ -80,9 +85,11 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
         regions_ms=_ms(statistics.median(sum(map(sum, one.runs.values())) for one in sampled)),
         breaks_ms=round(sum(cost.ms_per_step for cost in made.values()), 6),
         bound=bound,
+        device_busy_ms=seen.busy_ms,
         guard_us=round(statistics.median(one.prologue for one in sampled) / 1e3, 3),
     )
-    return Costs(timing, made, {slot: statistics.fmean(times) / 1e6 for slot, times in runs.items()})
+    region_ms = {slot: statistics.fmean(times) / 1e6 for slot, times in runs.items()}
+    return Costs(timing, made, region_ms, note=seen.note)
 
 
 def _device_steps(events: Sequence[Event], sampled: Sequence[Sampled]) -> None:
@@ -93,8 +100,8 @@ def _device_steps(events: Sequence[Event], sampled: Sequence[Sampled]) -> None:
             one.ns = max(one.ns, end - begin)
 
 
-def _nothing(why: str) -> Costs:
-    return Costs(Timing(f"not measured: {why}", 0), {}, {}, why)
+def _nothing(why: str, note: str | None = None) -> Costs:
+    return Costs(Timing(f"not measured: {why}", 0), {}, {}, why, note)
 
 
 def _why_not(found: Collected) -> str | None:

@@ -32,6 +32,7 @@ class Sampled:
         ns: its length, by the slower of host and device, with our own work in it.
         own: host time that making the marks took.
         gaps: time lost at each site, by the site's index.
+        pieces: what the gaps are made of, on the host's clock: the site's index, beginning and end.
         entries: how many regions were entered from a site's gap with nobody else to wait for.
         runs: host time of each run of a region, by the region's slot.
         prologue: host time from the beginning of each outermost call to its first compiled code.
@@ -42,6 +43,7 @@ class Sampled:
     ns: int
     own: int = 0
     gaps: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    pieces: list[tuple[int, int, int]] = field(default_factory=list)
     entries: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     runs: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     prologue: int = 0
@@ -175,6 +177,8 @@ class _Walk:
         dry = done <= at.host + DRY_NS
         end = at.host if dry else max(at.host, at.device or 0)
         for owner, start, stop in outside.pieces:
+            if owner is not None:
+                one.pieces.append((owner, start, stop))
             lost = min(stop, end) - max(start, begin)
             if owner is not None and lost > 0:
                 one.gaps[owner] += lost

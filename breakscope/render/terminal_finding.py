@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from breakscope import catalog
 from breakscope.diagnose import guards
-from breakscope.model import Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
+from breakscope.model import Cost, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
 from breakscope.render.text import count, first_line, harmless, milliseconds, per_step, short_path
 
 _KIND_NOUNS: dict[FindingKind, str] = {"skip": "skip", "graph_break": "site", "recompile": "cause"}
@@ -130,6 +130,7 @@ class Maker:
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
             # What is on the stack of a guard is where the value is used, not how one got to the function.
             ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
+            ("inside", (harmless(inside(finding.cost)),)),
             ("meant", (harmless(finding.intended or ""),)),
             ("do this", (self._advice(finding) if finding.intended is None else "",)),
         ]
@@ -238,3 +239,20 @@ def guard_line(guard: Guard) -> str:
     elif guard.cause in _SUBJECTS:
         subject += f" {guard.cause}"
     return harmless(f"{subject}: {guard.expected} -> {', '.join(str(value) for value in seen)}")
+
+
+def inside(cost: Cost | None) -> str:
+    """What lies inside of a gap, the longest first; empty if the profiler did not look."""
+    if cost is None or cost.inside is None:
+        return ""
+    seen = cost.inside
+    ops = ", ".join(f"{name} x{times:g}" for name, times in seen.ops.items())
+    parts = [
+        (seen.waiting_ms, "waiting for the device"),
+        (seen.eager_ms, f"in eager operations ({ops})" if ops else "in eager operations"),
+        (seen.python_ms, "in Python"),
+    ]
+    text = ", ".join(
+        f"{milliseconds(ms)} ms {what}" for ms, what in sorted(parts, key=lambda part: -part[0]) if ms > 0
+    )
+    return text + (f"; {seen.launches:g} launches" if seen.launches else "")

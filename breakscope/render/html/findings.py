@@ -16,6 +16,7 @@ from breakscope.render.html.lines import Line, lay_out
 from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
 from breakscope.render.html.texts import block, name
+from breakscope.render.terminal_finding import inside
 from breakscope.render.text import count, first_line, milliseconds, per_step, short_path
 from breakscope.render.words import is_new
 
@@ -201,6 +202,8 @@ class Maker:
             facts.append(("crossings", crossings))
         if finding.cost:
             facts.append(("cost", " · ".join((self._amount(finding)[0], name(finding.cost.method)))))
+            if finding.cost.inside is not None:
+                facts.append(("inside the gap", name(inside(finding.cost))))
         else:
             why = f": {name(finding.not_measured)}" if finding.not_measured else ""
             facts.append(("cost", f"not measured{why}"))
