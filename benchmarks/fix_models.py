@@ -57,7 +57,7 @@ model = tf.WhisperModel(tf.WhisperConfig(vocab_size=128, d_model=64, encoder_lay
     max_source_positions=32, max_target_positions=32, pad_token_id=0, bos_token_id=1, eos_token_id=2,
     decoder_start_token_id=1, suppress_tokens=None, begin_suppress_tokens=None{more}))
 """
-_WHISPER_CALL = "input_features=torch.randn(2, 16, 64), decoder_input_ids=tokens(2, length), use_cache=False"
+_WHISPER_CALL = "input_features=torch.randn(2, 16, 64), decoder_input_ids=tokens(2, length)"
 _TEXT = "input_ids=tokens(2, length)"
 
 INFER = {
@@ -132,7 +132,7 @@ model = tf.ReformerModel(tf.ReformerConfig(vocab_size=128, hidden_size=64, atten
     feed_forward_size=128, attn_layers=["local", "lsh"], local_attn_chunk_length=4, lsh_attn_chunk_length=4,
     axial_pos_embds=False, max_position_embeddings=64, num_buckets=4, num_hashes=2, is_decoder=False))
 """,
-        _TEXT,
+        "input_ids=tokens(2, 4 * length)",
         "last_hidden_state",
     ),
     "ibert": (
