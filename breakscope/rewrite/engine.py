@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.capture.settings import Settings
-from breakscope.model import Finding, Report, Suggestion
+from breakscope.model import Finding, Report, Suggestion, SuggestionStatus
 from breakscope.rewrite import runs, store
 from breakscope.rewrite.candidates import FIXABLE, Candidate, Refused, propose, read_sources
 from breakscope.rewrite.judge import Judgement, judge
@@ -38,10 +38,14 @@ class Options:
     unsafe: bool = False
     inductor: bool = True
 
-    def wants(self, finding: Finding) -> bool:
-        """Whether a finding is to be looked at."""
+    def asked(self, finding: Finding) -> bool:
+        """Whether a finding's code was asked for."""
         chosen = not self.select or finding.code.startswith(self.select)
-        return finding.kind in FIXABLE and chosen and not finding.code.startswith(self.ignore or ("\0",))
+        return chosen and not finding.code.startswith(self.ignore or ("\0",))
+
+    def wants(self, finding: Finding) -> bool:
+        """Whether a finding is to be looked at: it was asked for, and it is not a recompile."""
+        return finding.kind in FIXABLE and self.asked(finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,15 +267,29 @@ def _outcomes(
                 finding, suggestion, patch, accepted, revealed
             )
     for one in work.refused:
-        suggestion = Suggestion(one.rule, "no rewrite", "", "refused", one.why)
+        suggestion, accepted = _without_rewrite(work, one, whole)
         revealed = one.finding.fingerprint in work.revealed
         found[(*_place(one.finding), one.finding.fingerprint)] = Outcome(
-            one.finding, suggestion, None, False, revealed
+            one.finding, suggestion, None, accepted, revealed
         )
     order = {(*_place(one), one.fingerprint): index for index, one in enumerate(report.findings)}
     yield from (
         found[key] for key in sorted(found, key=lambda key: (order.get(key, len(order)), key[1], key[2] or 0))
     )
+
+
+def _without_rewrite(work: _Work, one: Refused, whole: Whole | None) -> tuple[Suggestion, bool]:
+    """What is said of a finding that no rule rewrites; and whether it is gone all the same."""
+    if whole is not None and whole.after is not None and work.accepted():
+        # By function: lines and columns of code that was rewritten are not those of the report.
+        left = {(f.location.file, f.location.function) for f in whole.after.findings if f.kind in FIXABLE}
+        if (one.finding.location.file, one.finding.location.function) not in left:
+            consent = whole.consented
+            why = "in the whole script it is gone with the accepted rewrites of other places"
+            evidence = {"consent": consent, "accepted": True, "whole_script": _whole_evidence(whole)}
+            status: SuggestionStatus = "unproved" if consent else "proved"
+            return Suggestion(one.rule, "no rewrite of its own", "", status, why, evidence), True
+    return Suggestion(one.rule, "no rewrite", "", "refused", one.why), False
 
 
 def _whole_evidence(whole: Whole) -> dict[str, Any]:
