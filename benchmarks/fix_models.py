@@ -155,14 +155,14 @@ model = tf.FlaubertModel(tf.FlaubertConfig(vocab_size=128, n_words=128, emb_dim=
     "rt_detr": (
         """
 backbone = tf.RTDetrResNetConfig(embedding_size=8, hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1],
-    layer_type="basic", out_features=["stage2", "stage3", "stage4"])
+    out_features=["stage2", "stage3", "stage4"])
 model = tf.RTDetrModel(tf.RTDetrConfig(backbone_config=backbone, encoder_hidden_dim=32,
     encoder_in_channels=[16, 32, 32],
     feat_strides=[8, 16, 32], encoder_ffn_dim=64, encoder_attention_heads=2, d_model=32, num_queries=10,
     decoder_in_channels=[32, 32, 32], decoder_ffn_dim=64, decoder_layers=2, decoder_attention_heads=2,
     num_denoising=0, use_pretrained_backbone=False, num_labels=4)).float()
 """,
-        "pixel_values=torch.randn(2, 3, 64, 64 if length % 2 else 96)",
+        "pixel_values=torch.randn(2, 3, 64, 64)",
         "last_hidden_state",
     ),
 }  # fmt: skip

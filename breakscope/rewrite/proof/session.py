@@ -39,11 +39,13 @@ class Condition:
     """A condition of the old code that the new code does not have.
 
     Attributes:
+        operand_of: the whole condition, if it is an operand of ``and`` or ``or`` in one.
         taken: how many test calls took it, true and false.
         unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
     """
 
     text: str
+    operand_of: str | None = None
     taken: Counter[bool] = field(default_factory=Counter)
     unknown: bool = False
 
@@ -305,6 +307,7 @@ class Session:
             "conditions": [
                 {
                     "text": one.text,
+                    "operand_of": one.operand_of,
                     "unknown": one.unknown,
                     "true": one.taken[True],
                     "false": one.taken[False],
