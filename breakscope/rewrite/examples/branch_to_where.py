@@ -1406,10 +1406,32 @@ class f(nn.Module):
     def forward(self, x):
         low, high = x.detach().min(), x.detach().max()
         nested = low < -3
-        self.high = torch.where(high > 3, self.high + high, torch.where(nested, self.high - low, self.high))
+        self.high = torch.where(
+            high > 3,
+            self.high + high,
+            torch.where(nested, self.high - low, self.high),
+        )
         return x.clamp(self.low, self.high).detach()
 """,
         calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    ),
+    Example(
+        """
+def f(x, y):
+    h = x.view(-1)
+    h += y.view(-1)
+    if h.isinf().any():
+        h = h.clamp(-10, 10)
+    return h * 2
+""",
+        """
+def f(x, y):
+    h = x.view(-1)
+    h += y.view(-1)
+    h = torch.where(h.isinf().any(), h.clamp(-10, 10), h)
+    return h * 2
+""",
+        calls=("torch.randn(3), torch.randn(3)",),
     ),
 )
 
@@ -2362,5 +2384,33 @@ class f(nn.Module):
 """,
         why="depends on `self.low`, which is stored before it",
         calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    ),
+    Example(
+        """
+def f(x, y):
+    h = x
+    for _ in range(2):
+        h += y
+        if h.isinf().any():
+            h = h.clamp(-10, 10)
+    return h
+""",
+        why="`h` is changed in place elsewhere",
+        calls=("torch.randn(3), torch.randn(3)",),
+    ),
+    Example(
+        """
+def f(x, y):
+    def later():
+        x.add_(y)
+
+    h = x
+    if h.isinf().any():
+        h = h.clamp(-10, 10)
+    later()
+    return h
+""",
+        why="`x` is changed in place elsewhere",
+        calls=("torch.randn(3), torch.randn(3)",),
     ),
 )
