@@ -299,6 +299,7 @@ def _whole_evidence(whole: Whole) -> dict[str, Any]:
         "outermost_calls": whole.comparison.calls,
         "tensors": whole.comparison.tensors,
         "bitwise": whole.comparison.bitwise,
+        "consented": whole.consented,
         "max_difference": whole.comparison.max_abs,
         "sites": [whole.before.totals.sites, whole.after.totals.sites],
         "crossings": [whole.before.totals.crossings, whole.after.totals.crossings],

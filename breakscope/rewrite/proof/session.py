@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from breakscope.rewrite.proof import inputs, reach
-from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, attempt, compare
+from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, UnreadableError, attempt, compare
 from breakscope.rewrite.proof.copies import NotCopiedError
 from breakscope.rewrite.proof.picture import Comparer, largest
 from breakscope.rewrite.proof.world import TooLargeError, World
@@ -243,11 +243,13 @@ class Session:
         if time.monotonic() > self._deadline:
             self.notes["the time for the proof was up before every test input had been compared"] = None
             return False
-        before = [dict(condition.taken) for condition in self.conditions]
-        old = bench.run("watched", conditions)
+        before = [Counter(condition.taken) for condition in self.conditions]
+        try:
+            old = bench.run("watched", conditions)
+        except UnreadableError:
+            return self._rejected(before)
         if old.raised and skip_raising:
-            self.rejected += 1
-            return True
+            return self._rejected(before)
         new = bench.run("new", conditions)
         comparer = self.claims.comparer()
         found = compare(old, new, comparer)
@@ -268,8 +270,15 @@ class Session:
             self.kinds["calls with gradients"] += 1
         for index, condition in enumerate(self.conditions):
             for way in (True, False):
-                if condition.taken[way] > before[index].get(way, 0):
+                if condition.taken[way] > before[index][way]:
                     self._driving.setdefault((index, way), conditions)
+        return True
+
+    def _rejected(self, before: Sequence[Counter[bool]]) -> bool:
+        """Leave an input out: the ways that it took count for nothing."""
+        self.rejected += 1
+        for condition, taken in zip(self.conditions, before, strict=True):
+            condition.taken = taken
         return True
 
     def _compiled(self, bench: _Bench, plain: Conditions) -> None:
