@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from breakscope.capture.settings import Settings
     from breakscope.child.launch import Program
     from breakscope.rewrite.candidates import Candidate
-    from breakscope.rewrite.engine import Fixed, Options
     from breakscope.rewrite.judge import Judgement
+    from breakscope.rewrite.outcomes import Fixed
+    from breakscope.rewrite.work import Options
 
 
 def add(app: typer.Typer) -> None:
@@ -75,7 +76,8 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.capture.scan import FOLDER, LATEST
         from breakscope.child import launch
-        from breakscope.rewrite import apply, engine, runs, store
+        from breakscope.rewrite import apply, engine, outcomes, runs, store
+        from breakscope.rewrite.work import Options
 
         # Before going where the script ran: paths are the user's.
         place = (path or Path(FOLDER) / LATEST).absolute()
@@ -86,7 +88,7 @@ def add(app: typer.Typer) -> None:
         folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal to ask on")
-        options = engine.Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
+        options = Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
         with launch.workspace(folder.parent) as work:
             script = runs.Script(_program(report), work, timeout, budget)
             choose = _ask if interactive else None
@@ -96,7 +98,7 @@ def add(app: typer.Typer) -> None:
         accepted = fixed.accepted
         groups = _groups(fixed, accepted)
         store.write_folder(folder, groups, fixed.sources, script.what.path, root)
-        schema.save(engine.suggested(report, fixed), place)
+        schema.save(outcomes.suggested(report, fixed), place)
         if exported is not None:
             manifest = store.manifest(accepted, fixed.sources, script.what.path)
             text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
