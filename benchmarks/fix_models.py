@@ -67,7 +67,8 @@ INFER = {
     ),
     "t5": (
         """
-model = tf.T5Model(tf.T5Config(vocab_size=128, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4))
+model = tf.T5Model(tf.T5Config(vocab_size=128, d_model=64, d_kv=16, d_ff=128, num_layers=2,
+    num_heads=4))
 """,
         "input_ids=(ids := tokens(2, length)), decoder_input_ids=ids[:, :3]",
     ),
