@@ -76,7 +76,8 @@ model = tf.T5Model(tf.T5Config(vocab_size=128, d_model=64, d_kv=16, d_ff=128, nu
     "longformer": (
         """
 model = tf.LongformerModel(tf.LongformerConfig(vocab_size=128, hidden_size=64, num_hidden_layers=2,
-    num_attention_heads=4, intermediate_size=128, attention_window=[4, 4], max_position_embeddings=64, pad_token_id=1))
+    num_attention_heads=4, intermediate_size=128, attention_window=[4, 4], max_position_embeddings=64,
+    pad_token_id=1))
 """,
         _TEXT,
     ),

@@ -31,6 +31,7 @@ def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
     evidence = _evidence(functions, exact)
     for one in functions:
         if one["mismatch"]:
+            evidence["works"] = not one["breaks"]  # no consent makes a new exception right
             return Judgement("refused", f"the rewrite computes something else: {one['mismatch']}", evidence)
     for one in functions:
         if one["trouble"]:

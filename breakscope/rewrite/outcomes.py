@@ -73,7 +73,7 @@ def outcomes(
             if inductor is not None:
                 evidence["inductor"] = inductor
         status, why = judgement.status, judgement.why
-        if patch.rewrite.consent:
+        if patch.rewrite.consent and judgement.evidence.get("works", True):
             status, why = "unproved", f"it needs your consent: {'; '.join(patch.rewrite.notes)} ({why})"
         suggestion = Suggestion(
             patch.rule, patch.rewrite.summary, diff(work, patch, root), status, why, evidence

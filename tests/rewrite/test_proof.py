@@ -205,3 +205,14 @@ def test_what_nobody_can_look_at_is_left_out(tmp_path: Path) -> None:
     )
     assert found.status == "proved", found
     assert found.evidence["rejected"] > 0
+
+
+def test_no_consent_makes_a_new_exception_right(tmp_path: Path) -> None:
+    before = "def f(x):\n    if x.sum() > 0:\n        x = x + 1\n    return x"
+    raises = "def f(x):\n    x = torch.where(x.sum() > 0, x + missing, x)\n    return x"
+    found = judged(before, raises, ("torch.randn(3)",), tmp_path)
+    assert found.status == "refused"
+    assert found.evidence["works"] is False
+    found = judged(before, "def f(x):\n    return x + 1", ("torch.randn(3)",), tmp_path)
+    assert found.status == "refused"
+    assert found.evidence["works"] is True

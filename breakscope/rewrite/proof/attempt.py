@@ -165,7 +165,8 @@ def _gradients(
 def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None:
     """Where two outcomes part; None where they agree."""
     if old.raised != new.raised:
-        return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}")
+        aspect = "raised" if old.raised is None else ""
+        return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}", aspect=aspect)
     found = comparer.difference(old.picture.entries, new.picture.entries)
     if found is not None:
         return found

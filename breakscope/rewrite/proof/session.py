@@ -83,7 +83,8 @@ class Session:
         rejected: test inputs that the old code itself does not take.
         apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
         limits: where an assumption that the rewrite states does not hold, and the forms differ.
-        mismatch: the first difference: the rewrite is wrong. trouble: why it could not be compared.
+        mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises.
+        trouble: why it could not be compared.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Session:
     rejected: int = 0
     raising: int = 0
     mismatch: str | None = None
+    breaks: bool = False
     trouble: str | None = None
     apart: dict[str, None] = field(default_factory=dict)
     limits: dict[str, str] = field(default_factory=dict)
@@ -259,7 +261,7 @@ class Session:
             self.limits.setdefault(found.text, conditions.name)
             return True
         if found is not None:
-            self.mismatch = f"on {conditions.name}: {found.text}"
+            self.mismatch, self.breaks = f"on {conditions.name}: {found.text}", found.aspect == "raised"
             return False
         self.apart.update(dict.fromkeys(comparer.apart))
         self.compared += 1
@@ -324,6 +326,7 @@ class Session:
                 for one in self.conditions
             ],
             "mismatch": self.mismatch,
+            "breaks": self.breaks,
             "trouble": self.trouble,
             "limits": [f"in other dtypes ({where}): {what}" for what, where in self.limits.items()],
             "apart": list(self.apart)[:20],
