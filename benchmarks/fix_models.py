@@ -1,6 +1,6 @@
 """What ``breakscope fix`` does with models of transformers as installed: scan and fix, one row a model.
 
-    python benchmarks/fix_models.py --unsafe --out results.json   # all, about 2 minutes a model
+    python benchmarks/fix_models.py --unsafe --out results.json   # all, some minutes a model
     python benchmarks/fix_models.py --unsafe --set train bart whisper      # some
 
 Models are small and random; nothing is downloaded. Uses transformers and torch of the Python that runs it.
@@ -195,6 +195,7 @@ def main() -> None:
     parser.add_argument("--set", choices=("infer", "train", "all"), default="all")
     parser.add_argument("--unsafe", action="store_true", help="accept what needs consent")
     parser.add_argument("--inductor", action="store_true", help="compare under Inductor as well")
+    parser.add_argument("--budget", type=float, default=60, help="seconds of comparisons for each rewrite")
     parser.add_argument("--keep", type=Path, help="folder for scripts, reports and fixes")
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
     asked = parser.parse_args()
@@ -204,7 +205,8 @@ def main() -> None:
             Path(tempfile.mkdtemp(prefix="fix_models_")) if asked.keep is None else asked.keep / _slug(label)
         )
         folder.mkdir(parents=True, exist_ok=True)
-        rows.append(_one(label, script, folder, unsafe=asked.unsafe, inductor=asked.inductor))
+        options = ["--budget", str(asked.budget)] + ["--unsafe"] * asked.unsafe
+        rows.append(_one(label, script, folder, [*options, *["--no-inductor"] * (not asked.inductor)]))
         if asked.keep is None:
             shutil.rmtree(folder)
         print(_table(rows[-1:]).splitlines()[-1], flush=True)
@@ -248,7 +250,7 @@ def _breakscope(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _one(label: str, script: str, folder: Path, *, unsafe: bool, inductor: bool) -> Row:
+def _one(label: str, script: str, folder: Path, options: list[str]) -> Row:
     (folder / "model.py").write_text(script)
     scan = _breakscope(folder, "scan", "model.py")
     report = folder / ".breakscope" / "latest.json"
@@ -256,7 +258,6 @@ def _one(label: str, script: str, folder: Path, *, unsafe: bool, inductor: bool)
         errors = [line for line in scan.stderr.splitlines() if "Error" in line]
         return Row(label, 0, 0, trouble=errors[-1] if errors else "the script did not run")
     started = time.monotonic()
-    options = [*(["--unsafe"] if unsafe else []), *([] if inductor else ["--no-inductor"])]
     done = _breakscope(folder, "fix", "--all", *options)
     seconds = time.monotonic() - started
     (folder / "fix.txt").write_text(done.stdout + done.stderr)
