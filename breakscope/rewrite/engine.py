@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from breakscope.model import Finding, Report
@@ -17,6 +18,8 @@ from breakscope.rewrite.under_inductor import under_inductor
 from breakscope.rewrite.work import Choose, Options, Work, acceptable, diff, place
 
 MAX_ROUNDS = 4
+# How many times the budget a proof gets that ran out of time before it had driven every branch.
+PATIENCE = 4
 
 
 def fix(
@@ -115,7 +118,16 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
         "conditional": any(one.assumes for one in rewrites),
         "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
     }
-    return judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)
+    judgement = judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)
+    if (
+        judgement.status == "unproved"
+        and judgement.evidence.get("ran_out")
+        and judgement.evidence["not_driven"]
+    ):
+        # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
+        longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
+        judgement = judge(runs.prove(longer, candidate.file, edits, claims), exact=exact)
+    return judgement
 
 
 def _drop(work: Work, tried: Sequence[Candidate], whole: Whole) -> None:

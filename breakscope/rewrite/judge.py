@@ -111,6 +111,7 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
             {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
         ],
         "not_driven": not_driven,
+        "ran_out": any(one["ran_out"] for one in functions),
         "limits": [limit for one in functions for limit in one["limits"]],
         "own_memory": [path for one in functions for path in one["apart"]],
         "notes": [*(note for one in functions for note in one["notes"]), *operands],

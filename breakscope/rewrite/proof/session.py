@@ -28,6 +28,7 @@ ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 REASSOCIATED = 1e-5
+TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
@@ -243,7 +244,7 @@ class Session:
         if self.mismatch:
             return False
         if time.monotonic() > self._deadline:
-            self.notes["the time for the proof was up before every test input had been compared"] = None
+            self.notes[TIME_IS_UP] = None
             return False
         before = [Counter(condition.taken) for condition in self.conditions]
         try:
@@ -327,6 +328,7 @@ class Session:
             ],
             "mismatch": self.mismatch,
             "breaks": self.breaks,
+            "ran_out": TIME_IS_UP in self.notes,
             "trouble": self.trouble,
             "limits": [f"in other dtypes ({where}): {what}" for what, where in self.limits.items()],
             "apart": list(self.apart)[:20],
