@@ -78,10 +78,10 @@ def add(app: typer.Typer) -> None:
         from breakscope.rewrite.work import Options
 
         # Before going where the script ran: paths are the user's.
-        place = (path or Path(FOLDER) / LATEST).absolute()
+        given = path or Path(FOLDER) / LATEST
+        report, place = schema.load(given), given.absolute()
         chosen = output.absolute() if output else None
         exported = export_overlay.absolute() if export_overlay else None
-        report = schema.load(place)
         root = _enter(report)
         folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():
