@@ -143,6 +143,8 @@ class Guard:
         cause: which kind of thing differed.
         dimension: index of the tensor's dimension, where the cause is a size or a stride.
         values: every value seen over all recompiles of this finding, in order of first sight.
+        resumed: it failed only in what goes on after a break, where a local variable is guarded like an
+            argument.
     """
 
     expression: str
@@ -152,6 +154,7 @@ class Guard:
     cause: GuardCause
     dimension: int | None = None
     values: tuple[str, ...] = ()
+    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

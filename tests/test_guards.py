@@ -509,3 +509,11 @@ def test_installed_torch(payloads: list[Any]) -> None:
         ("constant_value", "flag", "True"),
         ("global_state", "grad_mode", None),
     ]
+
+
+def test_a_local_that_a_resumed_half_guards_on_cannot_be_marked_by_its_name() -> None:
+    size = replace(guard_of("tensor 'h' size mismatch at index 0. expected 3, actual 4"), resumed=True)
+    assert remedy(size) == (
+        "call torch._dynamo.mark_dynamic before the call on the argument that dimension 0 of h comes from, "
+        "or remove the break before it"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from breakscope import catalog
 from breakscope.diagnose import guards
@@ -49,9 +49,10 @@ def causes(found: Collected) -> tuple[list[Cause], list[Recompile]]:
         key = (item.frame.file, *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
         if cause is None:
-            cause = grouped[key] = Cause(item.frame, guard, failure)
+            cause = grouped[key] = Cause(item.frame, replace(guard, resumed=item.frame.resumed), failure)
         else:
-            cause.guard = guards.merge_values(cause.guard, guard)
+            resumed = cause.guard.resumed and item.frame.resumed
+            cause.guard = replace(guards.merge_values(cause.guard, guard), resumed=resumed)
         cause.recompiles.append(item)
     return list(grouped.values()), lost
 
