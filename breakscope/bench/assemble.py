@@ -8,7 +8,7 @@ from typing import Any
 
 from breakscope.bench import gpu_state, stats
 from breakscope.bench.choose import break_even, recommend
-from breakscope.bench.conduct import Conducted
+from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, Options
 from breakscope.bench.players import Player
 from breakscope.benchmark import LAYOUT, ArmResult, Benchmark, Estimate, Outputs, Process, Spent, Verdict
@@ -203,6 +203,8 @@ def _arm_notes(found: Conducted, arm: Arm, players: Sequence[Player]) -> list[st
     for player in players:
         if player.failed is not None:
             notes.append(f"process {player.number + 1} failed: {player.failed}")
+        elif player.lost is not None:
+            notes.append(f"process {player.number + 1} was lost after its steps were measured: {player.lost}")
         elif not player.steady:
             notes.append(f"process {player.number + 1}: its steps were not steady when the warm-up ended")
     if arm.cuda_graphs:

@@ -17,8 +17,8 @@ torch.manual_seed(0)
 
 def tensor(dtype, shape, stride, device, values=None):
     """A tensor by shape and stride: random, or with the values that it had where those may be indices."""
-    if values is not None:
-        return VALUES[values].to(device)
+    if values is not None:  # flat, with the gaps that the strides leave
+        return VALUES[values].to(device).clone().as_strided(shape, stride)
     reach = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, stride))
     base = torch.empty(reach, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:

@@ -6,12 +6,12 @@ Pure, but for the ceilings, which are measured once per device.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from breakscope.bench import ceilings
 from breakscope.bench.advice import advise
-from breakscope.bench.conduct import Conducted
+from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, Options
 from breakscope.benchmark import Benchmark, Bound, Ceiling, Kernel, KernelTable
 
@@ -27,7 +27,7 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
     on_gpu = any(player.last.get("on_gpu") for player in found.players)
     measured, note = ceilings.ceilings("cuda" if on_gpu else "cpu", options.device, options.threads)
     # On a CPU a name is an op, and says nothing of its sizes.
-    known = _details_by_name(found) if on_gpu else {}
+    known = _known(found) if on_gpu else _Known({}, {})
     tables = tuple(_table(found, arm, measured, known, on_gpu) for arm in options.arms())
     exported = tuple(
         script
@@ -50,26 +50,40 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
     )
 
 
-def _details_by_name(found: Conducted) -> dict[str, dict[str, Any]]:
-    """What any arm without CUDA graphs knows of a kernel, by its name."""
-    known: dict[str, dict[str, Any]] = {}
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What any arm knows of a kernel: an arm that does not know it itself may be told.
+
+    Attributes:
+        details: by name, grid and block; a kernel of Inductor's of the same name in another configuration is
+            another kernel. ops: the op that launched it, by name.
+    """
+
+    details: dict[Any, dict[str, Any]]
+    ops: dict[str, str]
+
+
+def _known(found: Conducted) -> _Known:
+    details: dict[Any, dict[str, Any]] = {}
+    ops: dict[str, str] = {}
     for player in found.players:
         for record in (player.profile.get("details") or {}).get("kernels", ()):
-            known.setdefault(record["name"], record)
-    return known
+            key = _key(record)
+            if key not in details or details[key].get("alone_us") is None:
+                details[key] = record
+        for record in player.profile.get("kernels", ()):
+            if record.get("op") and record["category"] == "kernel":
+                ops.setdefault(record["name"], record["op"])
+    return _Known(details, ops)
 
 
 def _table(
-    found: Conducted,
-    arm: Arm,
-    measured: Sequence[Ceiling],
-    known: dict[str, dict[str, Any]],
-    on_gpu: bool,
+    found: Conducted, arm: Arm, measured: Sequence[Ceiling], known: _Known, on_gpu: bool
 ) -> KernelTable:
     player = next((one for one in found.of(arm) if one.number == 0), None)
-    if player is None or player.failed is not None or not player.profile.get("kernels"):
-        why = "no step could be profiled" if player is None or player.failed is None else player.failed
-        return KernelTable(arm.name, None, None, None, (), why)
+    if player is None or not player.profile.get("kernels"):
+        why = (player.failed or player.lost) if player is not None else None
+        return KernelTable(arm.name, None, None, None, (), why or "no step could be profiled")
     profile = player.profile
     details = profile.get("details") or {}
     total = sum(record["us"] for record in profile["kernels"])
@@ -78,19 +92,20 @@ def _table(
     own = {_key(record): record for record in details.get("kernels", ())}
     rows = []
     for record in profile["kernels"]:
-        detail = own.get(_key(record))
-        if detail is None and record["name"] in known:
-            detail = {**known[record["name"]], "elsewhere": True}
-        rows.append(_kernel(record, detail, whole, measured, arm))
+        detail, others = own.get(_key(record)), known.details.get(_key(record))
+        if others is not None and (detail is None or detail.get("alone_us") is None):
+            detail = {**others, "elsewhere": others is not detail}
+        rows.append(_kernel(record, detail, whole, measured, arm, known.ops))
     accounted = sum(row.step_us for row in rows if row.kind != "other" or row.op is not None)
     busy, span = profile.get("busy_ms"), profile["span_ms"]
+    problem = details.get("error") or player.lost
     return KernelTable(
         arm=arm.name,
         device_ms=busy if on_gpu else total / 1e3,
         accounted=accounted / whole if whole else None,
         gaps_ms=max(0.0, span - busy) if busy is not None else None,
         kernels=tuple(rows),
-        not_measured=f"details: {details['error']}" if details.get("error") else None,
+        not_measured=f"details: {problem}" if problem else None,
     )
 
 
@@ -104,10 +119,12 @@ def _kernel(
     whole_us: float,
     measured: Sequence[Ceiling],
     arm: Arm,
+    ops: dict[str, str],
 ) -> Kernel:
+    op = record.get("op") or ops.get(record["name"])
     base = Kernel(
         name=record["name"],
-        kind=_kind(record),
+        kind=_kind(record, op),
         calls=record["calls"],
         step_us=record["us"],
         share=record["us"] / whole_us if whole_us else 0.0,
@@ -115,8 +132,10 @@ def _kernel(
         shared_bytes=record["shared"],
         grid=tuple(record["grid"]),
         block=tuple(record["block"]),
-        op=record.get("op"),
+        op=op,
     )
+    if base.kind == "copy":
+        return replace(base, alone_why="a copy or a fill")
     if detail is None:
         return replace(base, alone_why=_unknown(arm))
     elsewhere = detail.get("elsewhere", False)
@@ -141,26 +160,26 @@ def _kernel(
         exported=None if elsewhere else detail.get("exported"),
     )
     if elsewhere:
-        how = "from the same kernel in an arm without CUDA graphs"
+        how = "from the same kernel in another arm"
         full = replace(full, bytes_how=f"{full.bytes_how}, {how}" if full.bytes_how else how)
     return judged(full, measured)
 
 
-def _kind(record: dict[str, Any]) -> Any:
+def _kind(record: dict[str, Any], op: str | None) -> Any:
     if record["category"] in ("gpu_memcpy", "gpu_memset"):
         return "copy"
     if record["name"].startswith("triton_"):
         return "triton"
     if "cpp_fused" in record["name"]:
         return "cpp"
-    return "vendor" if record.get("op") else "other"
+    return "vendor" if op else "other"
 
 
 def _unknown(arm: Arm) -> str:
-    if arm.cuda_graphs:
-        return "CUDA graphs hide which op launched it; add --modes default"
     if arm.variant == "eager":
         return "details are taken of compiled arms only"
+    if arm.cuda_graphs:
+        return "in the step without CUDA graphs that was looked into, it did not run"
     return "it was not seen in the step that was looked into"
 
 

@@ -26,7 +26,18 @@ from breakscope.bench.ambient import Ambient
 from breakscope.bench.meter import Mark, Meter
 from breakscope.bench.outputs import compare_folders, fresh, on_gpu, save
 from breakscope.bench.plan import CUDA_GRAPH_MODES, ArmSettings
-from breakscope.bench.wire import COMPARE, DONE, END, FAILED, READY, RUN, Channel, ClosedError, Message
+from breakscope.bench.wire import (
+    COMPARE,
+    DONE,
+    END,
+    FAILED,
+    KERNELS,
+    READY,
+    RUN,
+    Channel,
+    ClosedError,
+    Message,
+)
 
 KEPT_STEPS = 2  # steps whose outputs are kept for the comparison
 
@@ -49,6 +60,7 @@ class Turns:
         self._last: tuple[Any, Any, Any, Ambient] | None = None
         self.meter = Meter()
         self.compiles = arm_compat.CompileWatch()
+        self.cuda_graphs = arm_compat.CudaGraphSwitch()
         self._grant: Message = {}
         self._samples: list[dict[str, Any]] = []
         self._done_steps = 0
@@ -63,6 +75,7 @@ class Turns:
         self._random = False
         self._outputs = 0
         self._session: Any = None  # a profile under way
+        self._again: Any = None  # what it leaves behind, to run kernels again
         self._optimizers: dict[int, int] = {}
         self._optimizer_steps = 0
         os.register_at_fork(after_in_child=self._forked)
@@ -257,6 +270,8 @@ class Turns:
                 return
             if message["t"] == COMPARE:
                 self._send(DONE, results=compare_folders(message["base"], message["others"]))
+            elif message["t"] == KERNELS:
+                self._send(DONE, **self._again.next_group())
             elif message["t"] == END:
                 self._over = True
                 raise SystemExit(0)
@@ -271,6 +286,8 @@ class Turns:
         if purpose is not None:
             from breakscope.bench import probe
 
+            # Not timed any more: from here on graphs may run in pieces, so that one sees what launches what.
+            self.cuda_graphs.off = purpose == "kernels"
             self._session = probe.begin(purpose, message, Path(self._settings.outputs), self.meter.on_gpu)
 
     def _end_session(self) -> dict[str, Any]:
@@ -278,6 +295,7 @@ class Turns:
             return {}
         session, self._session = self._session, None
         found: dict[str, Any] = session.end()
+        self._again = session.again
         return found
 
     def _send(self, kind: str, **fields: Any) -> None:
