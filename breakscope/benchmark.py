@@ -286,13 +286,22 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Where the benchmark's own time went, in seconds."""
+    """Where the benchmark's own time went, in seconds.
+
+    Attributes:
+        warmup_s: compiles included; compile_s: of it in compiles, those of processes that failed included.
+        timed_s: the rounds, with the steps in them that are not counted.
+        kernels_s: outputs compared, profiles, kernels run alone; ceilings_s: the device's ceilings, 0 where
+            they were kept from an earlier run.
+    """
 
     total_s: float
     startup_s: float
     warmup_s: float
     timed_s: float
     kernels_s: float
+    compile_s: float | None = None
+    ceilings_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,10 @@ _WARM_CHUNK = 4
 _MOST_WARM_STEPS = 60
 _MOST_WARM_S = 20.0
 _LONG_STEP_MS = 200.0
-# A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed.
+# A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed. All
+# make the same number of steps, to stay together; where these are short, the rest of the time is spun away.
 _SETTLE_MS = 60.0
+_LEAST_SETTLE_STEPS = 3
 _MOST_SETTLE_STEPS = 100
 _GRACE_S = 4.0
 
@@ -171,12 +173,12 @@ class Conductor:
             total = min(total, 5 * ROUNDS)  # the script's own steps are all there is
         # The script's own steps are scarce where a step cannot be repeated.
         most = 2 if any(player.unit == "optimizer" for player in players) else _MOST_SETTLE_STEPS
-        fastest = min(_typical_ms(player) for player in players)
-        settle = max(1, min(most, math.ceil(_SETTLE_MS / max(fastest, 1e-3))))
-        return math.ceil(total / ROUNDS), settle
+        wanted = max(_LEAST_SETTLE_STEPS, math.ceil(_SETTLE_MS / max(slowest, 1e-3)))
+        return math.ceil(total / ROUNDS), min(most, wanted)
 
     def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
-        reply = player.ask(RUN, steps=steps, settle=settle, timed=True)
+        spin_ms = max(0.0, _SETTLE_MS - settle * _typical_ms(player))
+        reply = player.ask(RUN, steps=steps, settle=settle, timed=True, spin_ms=spin_ms)
         kept = []
         for sample in reply["samples"]:
             if sample["settle"]:

@@ -5,6 +5,7 @@ Pure, but for the ceilings, which are measured once per device.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,10 @@ _DTYPES = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "
 def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
     """The benchmark with its kernels, the ceilings and what to try."""
     on_gpu = any(player.last.get("on_gpu") for player in found.players)
+    began = time.monotonic()
     measured, note = ceilings.ceilings("cuda" if on_gpu else "cpu", options.device, options.threads)
+    took_s = time.monotonic() - began
+    spent = benchmark.spent
     # On a CPU a name is an op, and says nothing of its sizes.
     known = _known(found) if on_gpu else _Known({}, {})
     tables = tuple(_table(found, arm, measured, known, on_gpu) for arm in options.arms())
@@ -42,6 +46,7 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
         )
     return replace(
         benchmark,
+        spent=replace(spent, total_s=round(spent.total_s + took_s, 3), ceilings_s=round(took_s, 3)),
         ceilings=measured,
         kernels=tables,
         advice=tuple(advise(tables)),

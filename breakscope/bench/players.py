@@ -210,6 +210,11 @@ def wait_until_ready(player: Player, deadline: float) -> None:
     player.unit = str(message["unit"])
 
 
+def samples(player: Player, what: str) -> list[list[float]]:
+    """One figure of every timed step, by round."""
+    return [[sample[what] for sample in made] for made in player.rounds]
+
+
 def attempt(action: Callable[..., object], *arguments: object) -> None:
     """An arm's failure is kept by its player and stops nobody else."""
     try:
