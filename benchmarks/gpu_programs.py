@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 # One arm, in a process of its own. For each line that it reads it makes one block of calls and says what one
-# of them took: nothing is recorded or waited for between the calls of a block. After the last line it says how
-# long the device worked in a call: two compiles of a model may choose other kernels, and it shows there.
+# of them took: nothing is recorded or waited for between the calls of a block. After the last line it says
+# how long the device worked in a call: two compiles of a model may choose other kernels, and it shows there.
 EVENTS = """
 import json, sys, tempfile, torch
 SETTLE, BLOCK = 10, 20

@@ -262,7 +262,7 @@ class KernelTable:
 
     Attributes:
         device_ms: device time of a profiled step; accounted: share of it in kernels that are identified;
-            gaps_ms: time in the step in which the device did nothing.
+            gaps_ms: time of a timed step in which the device did nothing.
         not_measured: why there are no kernels; None where there are.
     """
 

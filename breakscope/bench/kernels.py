@@ -32,7 +32,10 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
     spent = benchmark.spent
     # On a CPU a name is an op, and says nothing of its sizes.
     known = _known(found) if on_gpu else _Known({}, {})
-    tables = tuple(_table(found, arm, measured, known, on_gpu) for arm in options.arms())
+    steps_ms = {arm.name: arm.step.median for arm in benchmark.arms if arm.step is not None}
+    tables = tuple(
+        _table(found, arm, steps_ms.get(arm.name), measured, known, on_gpu) for arm in options.arms()
+    )
     exported = tuple(
         script
         for player in found.players
@@ -83,7 +86,12 @@ def _known(found: Conducted) -> _Known:
 
 
 def _table(
-    found: Conducted, arm: Arm, measured: Sequence[Ceiling], known: _Known, on_gpu: bool
+    found: Conducted,
+    arm: Arm,
+    step_ms: float | None,
+    measured: Sequence[Ceiling],
+    known: _Known,
+    on_gpu: bool,
 ) -> KernelTable:
     player = next((one for one in found.of(arm) if one.number == 0), None)
     if player is None or not player.profile.get("kernels"):
@@ -102,13 +110,14 @@ def _table(
             detail = {**others, "elsewhere": others is not detail}
         rows.append(_kernel(record, detail, whole, measured, arm, known.ops))
     accounted = sum(row.step_us for row in rows if row.kind != "other" or row.op is not None)
-    busy, span = profile.get("busy_ms"), profile["span_ms"]
+    busy = profile.get("busy_ms")
     problem = details.get("error") or player.lost
     return KernelTable(
         arm=arm.name,
         device_ms=busy if on_gpu else total / 1e3,
         accounted=accounted / whole if whole else None,
-        gaps_ms=max(0.0, span - busy) if busy is not None else None,
+        # Of the timed step: under the profiler the host is slower, and the device waits for it longer.
+        gaps_ms=max(0.0, step_ms - busy) if busy is not None and step_ms is not None else None,
         kernels=tuple(rows),
         not_measured=f"details: {problem}" if problem else None,
     )

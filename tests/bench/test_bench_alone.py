@@ -197,6 +197,7 @@ def test_a_kernel_is_known_in_every_arm_by_name_and_configuration(
     whole = sum(one.step_us for one in table.kernels)
     assert table.accounted == pytest.approx(1 - rows["custom"].step_us / whole)
     assert rows["Memset"].bandwidth_share is None
+    assert table.gaps_ms == pytest.approx(1.0 - 0.3)  # of the timed step, not of the profiled one
 
 
 def test_kernels_survive_the_loss_of_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
