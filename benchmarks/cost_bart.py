@@ -1,11 +1,10 @@
 """bart-base in fp16: what a scan says its breaks cost, and what removing all of them by hand gains.
 
-    python benchmarks/cost_bart.py [--mode default|reduce-overhead] [--json FILE]
+    python benchmarks/cost_bart.py [--mode default|reduce-overhead] [--rounds N] [--json FILE.gz]
 
-It needs a GPU and transformers 4.52.4.
-
-``--step N`` makes it the script that is scanned. By hand means: the fp16 overflow check clamps always (which
-changes nothing in the range of the check), and ``logger.warning_once`` does nothing.
+It needs a GPU and transformers 4.52.4. Scan and measurement take turns (``turns.py``); ``--turns`` makes it
+the script that is scanned. By hand means: ``torch.where`` chooses what the branch on the fp16 overflow check
+chose, and ``logger.warning_once`` does nothing.
 """
 
 from __future__ import annotations
@@ -13,20 +12,18 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import json
 import re
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
+from turns import Scan, blocks, keep, scanned
 
 MODULE = "transformers.models.bart.modeling_bart"
-ROUNDS, STEPS, WARM = 20, 6, 6
+STEPS, WARM, PER_TURN = 8, 6, 4
 
 
 def repaired() -> Any:
@@ -36,12 +33,16 @@ def repaired() -> Any:
     assert spec.origin is not None
     text = Path(spec.origin).read_text()
     text, checks = re.subn(
-        r"if hidden_states\.dtype == torch\.float16 and \(\s*torch\.isinf\(hidden_states\)\.any\(\) or "
-        r"torch\.isnan\(hidden_states\)\.any\(\)\s*\):",
-        "if hidden_states.dtype == torch.float16:",
+        r"if hidden_states\.dtype == torch\.float16 and \(\s*(torch\.isinf\(hidden_states\)\.any\(\)) or "
+        r"(torch\.isnan\(hidden_states\)\.any\(\))\s*\):",
+        r"if hidden_states.dtype == torch.float16:\n            overflow = \1 | \2",
         text,
     )
-    assert checks, "the overflow check is not where it was"
+    clamp = "torch.clamp(hidden_states, min=-clamp_value, max=clamp_value)"
+    assert checks == text.count(f"hidden_states = {clamp}") > 0, "the overflow check is not where it was"
+    text = text.replace(
+        f"hidden_states = {clamp}", f"hidden_states = torch.where(overflow, {clamp}, hidden_states)"
+    )
     text = text.replace("logger.warning_once(", "(lambda *words: None)(")
     made = importlib.util.module_from_spec(spec)
     made.__name__ = MODULE + "_repaired"
@@ -81,8 +82,19 @@ def compiled(model: Any, mode: str) -> Any:
     return torch.compile(model, mode=None if mode == "default" else mode)
 
 
-def measured(mode: str, device: str) -> dict[str, float]:
-    """Median step in milliseconds as it is and repaired, taking turns."""
+def window(model: Any, ids: torch.Tensor, mode: str) -> float:
+    """Milliseconds a step of some steps in a row."""
+    wait = torch.cuda.synchronize if ids.is_cuda else int
+    wait()
+    begin = time.perf_counter()
+    for _ in range(STEPS):
+        step(model, ids, mode)
+    wait()
+    return (time.perf_counter() - begin) / STEPS * 1e3
+
+
+def measured(mode: str, device: str, rounds: int, scan: Scan) -> dict[str, list[float]]:
+    """Steps in milliseconds as it is and repaired, taking turns with each other and with the scan."""
     arms = {}
     for name, module in (("as it is", importlib.import_module(MODULE)), ("repaired", repaired())):
         model, ids = make(module, device)
@@ -92,30 +104,22 @@ def measured(mode: str, device: str) -> dict[str, float]:
         for model, ids in arms.values():
             for _ in range(WARM):
                 step(model, ids, mode)
-        for _ in range(ROUNDS):
+        for index in range(rounds):
+            if index % PER_TURN == 0:
+                scan.turn()
+                window(*arms["as it is"], mode)  # threads and caches were the scan's: thrown away
             for name, (model, ids) in arms.items():
                 step(model, ids, mode)
-                torch.cuda.synchronize()
-                begin = time.perf_counter()
-                for _ in range(STEPS):
-                    step(model, ids, mode)
-                torch.cuda.synchronize()
-                times[name].append((time.perf_counter() - begin) / STEPS * 1e3)
-    return {name: statistics.median(values) for name, values in times.items()}
+                times[name].append(window(model, ids, mode))
+    return times
 
 
-def scanned(mode: str, device: str) -> Any:
-    """The report of a scan of this file."""
-    import breakscope
-
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        script = [__file__, "--step", "60", "--mode", mode, "--device", device]
-        how = ["--backend", "as-script" if device == "cuda" else "eager"]
-        subprocess.run(
-            [sys.executable, "-m", "breakscope", "scan", "-q", *how, "-o", str(report), *script], check=True
-        )
-        return breakscope.load(report)
+def scanned_script(turns: list[str], mode: str, device: str) -> None:
+    """What the scan runs: blocks of steps."""
+    model, ids = make(importlib.import_module(MODULE), device)
+    model = compiled(model, mode)
+    with torch.no_grad():
+        blocks(turns, lambda: [window(model, ids, mode) for _ in range(PER_TURN)])
 
 
 def main() -> None:
@@ -123,31 +127,31 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--mode", default="default")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--step", type=int)
+    parser.add_argument("--rounds", type=int, default=80)
+    parser.add_argument("--turns", nargs=2, metavar=("GO", "DONE"))
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    if args.step:
-        model, ids = make(importlib.import_module(MODULE), args.device)
-        model = compiled(model, args.mode)
-        with torch.no_grad():
-            for _ in range(args.step):
-                step(model, ids, args.mode)
+    if args.turns:
+        scanned_script(args.turns, args.mode, args.device)
         return
-    found = scanned(args.mode, args.device)
+    how = ["--mode", args.mode, "--device", args.device]
+    with scanned(Path(__file__).resolve(), how, "as-script") as scan:
+        times = measured(args.mode, args.device, args.rounds, scan)
+    found = scan.report
     print(f"mode {args.mode}: {found.timing}")
     for finding in found.findings:
         at = f"{finding.location.function}:{finding.location.line}"
         cost = f"{finding.cost.ms_per_step:.4f} ms" if finding.cost else finding.not_measured
         print(f"  {finding.code} {at:<45} {finding.counts.crossings} crossings, {cost}")
-    real = measured(args.mode, args.device) if args.device == "cuda" else {"as it is": 0, "repaired": 0}
-    gain = real["as it is"] - real["repaired"]
+    gains = [one - other for one, other in zip(times["as it is"], times["repaired"], strict=True)]
+    gain = statistics.median(gains)
     total = sum(finding.cost.ms_per_step for finding in found.findings if finding.cost)
     ratio = f"{total / gain:.2f}" if gain > 0 else "none"
-    print(f"  alone {real['as it is']:.3f} ms, repaired {real['repaired']:.3f} ms: gained {gain:.3f} ms")
+    alone, repaired_ms = (statistics.median(values) for values in times.values())
+    print(f"  alone {alone:.3f} ms, repaired {repaired_ms:.3f} ms: gained {gain:.3f} ms")
     print(f"  predicted {total:.3f} ms, ratio {ratio}")
     if args.json:
-        regions = [[r.function, r.ops, r.calls, r.ms] for r in found.regions]
-        args.json.write_text(json.dumps({"measured": real, "predicted": total, "regions": regions}, indent=1))
+        keep(args.json, scan, {"rounds": times, "predicted": total})
 
 
 if __name__ == "__main__":

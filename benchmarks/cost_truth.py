@@ -1,39 +1,30 @@
 """Whether predicted costs are true: what a scan says of five breaks, and what the step gains without each.
 
-    python benchmarks/cost_truth.py [--device cuda] [--mode MODE] [--backend inductor] [--json FILE]
+    python benchmarks/cost_truth.py [--device cuda] [--mode MODE] [--backend NAME] [--rounds N] [--json FILE]
 
-The scan runs ``cost_model.py`` as it is. Then, without breakscope and in one process, the script as it is and
-the script without each break take turns for many rounds on the same inputs, and medians are compared.
+A scan of ``cost_model.py`` as it is takes turns (``turns.py``) with a process without breakscope, in which
+the script as it is and the script without each break take turns on the same inputs. Medians are compared.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from turns import Scan, keep, scanned
 
 HERE = Path(__file__).resolve().parent
-ROUNDS, STEPS, WARM = 40, 8, 6
+STEPS, WARM, PER_TURN = 8, 6, 4
 
 
-def predicted(device: str, mode: str, backend: str) -> tuple[dict[str, float], float, str]:
-    """Cost of each break in milliseconds a step, the step, and how it was measured."""
-    import breakscope
-
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        how = ["--backend", "as-script" if backend == "inductor" else backend]
-        script = [str(HERE / "cost_model.py"), "--device", device, "--mode", mode]
-        command = [sys.executable, "-m", "breakscope", "scan", "-q", *how, "-o", str(report), *script]
-        subprocess.run(command, check=True)
-        found = breakscope.load(report)
+def predicted(found: Any) -> dict[str, float]:
+    """Cost of each break in milliseconds a step."""
     lines = (HERE / "cost_model.py").read_text().splitlines()
     costs: dict[str, float] = dict.fromkeys(breaks(), 0.0)
     for finding in found.findings:
@@ -42,7 +33,7 @@ def predicted(device: str, mode: str, backend: str) -> tuple[dict[str, float], f
             costs[name] += finding.cost.ms_per_step
     if found.timing is None or found.timing.step_ms is None:
         raise SystemExit(f"the scan measured no steps: {found.timing}")
-    return costs, found.timing.step_ms, f"{found.timing.method}, {found.timing.bound}-bound"
+    return costs
 
 
 def _named(lines: list[str]) -> str | None:
@@ -58,8 +49,10 @@ def breaks() -> tuple[str, ...]:
     return importlib.import_module("cost_model").BREAKS  # type: ignore[no-any-return]
 
 
-def measured(device: str, mode: str, backend: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Median step in milliseconds ("" as it is), and what each arm gains over it.
+def measured(
+    device: str, mode: str, backend: str, rounds: int, scan: Scan
+) -> tuple[dict[str, float], dict[str, float], dict[str, list[float]]]:
+    """Median step in milliseconds ("" as it is), what each arm gains over it, and the times of all rounds.
 
     A gain is the median over the rounds of the difference within a round, which what slows the whole
     machine for a while does not change.
@@ -80,7 +73,10 @@ def measured(device: str, mode: str, backend: str) -> tuple[dict[str, float], di
         for run in arms.values():
             for _ in range(WARM):
                 run()
-        for _ in range(ROUNDS):
+        for index in range(rounds):
+            if index % PER_TURN == 0:
+                scan.turn()
+                _one_window(arms[""], device)  # threads and caches were the scan's: thrown away
             for name, run in arms.items():
                 run()
                 times[name].append(_one_window(run, device))
@@ -89,7 +85,7 @@ def measured(device: str, mode: str, backend: str) -> tuple[dict[str, float], di
         name: statistics.median(whole - without for whole, without in zip(times[""], values, strict=True))
         for name, values in times.items()
     }
-    return steps, gains
+    return steps, gains, times
 
 
 def _one_window(run: Callable[[], object], device: str) -> float:
@@ -114,14 +110,18 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--mode", default="default")
     parser.add_argument("--backend", default="inductor")
+    parser.add_argument("--rounds", type=int, default=120)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     sys.path.insert(0, str(HERE))
-    costs, step, method = predicted(args.device, args.mode, args.backend)
-    real, gained = measured(args.device, args.mode, args.backend)
+    how = ["--device", args.device, "--mode", args.mode]
+    backend = "as-script" if args.backend == "inductor" else args.backend
+    with scanned(HERE / "cost_model.py", how, backend) as scan:
+        real, gained, times = measured(args.device, args.mode, args.backend, args.rounds, scan)
+    costs, timing = predicted(scan.report), scan.report.timing
     gains = {name: gained[name] for name in costs}
-    print(f"{args.device}, mode {args.mode}, backend {args.backend}; {method}")
-    print(f"step: {step:.3f} ms scanned, {real['']:.3f} ms alone, {real['all']:.3f} ms without any break")
+    print(f"{args.device}, mode {args.mode}, backend {args.backend}; {timing.method}, {timing.bound}-bound")
+    print(f"step: {timing.step_ms:.3f} ms scanned, {real['']:.3f} alone, {real['all']:.3f} without breaks")
     print(f"{'break':<12}{'predicted ms':>14}{'gained ms':>12}{'ratio':>8}")
     off = []
     for name in sorted(costs, key=lambda name: -gains[name]):
@@ -133,8 +133,7 @@ def main() -> int:
     ordered = sorted(costs, key=lambda name: -costs[name]) == sorted(gains, key=lambda name: -gains[name])
     print(f"order {'right' if ordered else 'WRONG'}; off by more than 25%: {', '.join(off) or 'none'}")
     if args.json:
-        data = {"predicted": costs, "step": step, "method": method, "measured": real, "gained": gained}
-        args.json.write_text(json.dumps(data, indent=1))
+        keep(args.json, scan, {"predicted": costs, "measured": real, "gained": gained, "rounds": times})
     return 1 if off or not ordered else 0
 
 

@@ -2,7 +2,8 @@
 
 A real trace is made by compiling a small network with Inductor, and repeated with other frame ids until it
 has the size asked for. Both programs read that file in the same run, each in a process of its own: wall
-time, and the peak memory of the largest process. Then the same file stands for several ranks.
+time, and the peak memory of the largest process. Then the same file stands for several ranks. As installed
+by pip, modules have their bytecode: the first of several runs leaves it in a folder that goes in the end.
 
     python benchmarks/trace_import.py [--megabytes 250] [--ranks 16] [--tlparse PATH] [--json FILE]
 
@@ -99,8 +100,12 @@ def write(stream: BinaryIO, parsed: list[tuple[bytes, bytes]], by: int) -> None:
 
 def run(command: list[str], cwd: Path) -> dict[str, Any]:
     """Wall seconds, processor seconds and the peak memory of the largest process of a command."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(cwd / "bytecode")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     began = time.perf_counter()
-    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as child:
         assert child.stderr is not None
         errors = child.stderr.read().decode(errors="replace")
         _, status, usage = os.wait4(child.pid, 0)

@@ -61,10 +61,15 @@ def entry(code: str) -> Entry:
     Raises:
         UnknownCodeError: there is no such code; names the nearest one.
     """
-    found = _entries().get(code.strip().upper())
+    found = find(code)
     if found is None:
         raise _unknown(code)
     return found
+
+
+def find(code: str) -> Entry | None:
+    """The same; None for a code that only another breakscope knows, as a report may hold one."""
+    return _entries().get(code.strip().upper())
 
 
 def codes() -> tuple[Entry, ...]:

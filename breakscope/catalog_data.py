@@ -435,9 +435,9 @@ dist.all_reduce(x)""",
     ),
     Entry(
         "BS126",
-        "reading of the clock",
-        "A time that is read while tracing would be the same for ever, so the graph ends for it. The time"
-        " would also be wrong on a GPU, which works asynchronously.",
+        "use of the clock",
+        "A time that is read while tracing would be the same for ever, and a graph cannot wait, so it ends"
+        " here. The time would also be wrong on a GPU, which works asynchronously.",
         "Take the time around the call of the compiled function.",
         """\
 # before, inside the compiled function

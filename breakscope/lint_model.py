@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from breakscope.model import Location, Tool
+from breakscope.place import Location, Tool
 
 Level = Literal["likely", "possible"]
 

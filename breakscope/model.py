@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from breakscope.place import Location, Owner, Tool
+
 if TYPE_CHECKING:
     import pandas as pd
 
 FindingKind = Literal["graph_break", "recompile", "skip"]
-Owner = Literal["project", "library", "torch"]
 # "unknown": an imported trace does not tell how its job ended.
 Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
@@ -43,29 +44,6 @@ GuardCause = Literal[
     "aliasing",
     "other",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A place in source.
-
-    Attributes:
-        file: path as Python knew it (absolute when the script's was).
-        function: qualified name where the source could be read, else the bare code name.
-        source: the text of ``line`` without its indentation; None where the source is not on disk.
-        indent: how many characters of indentation ``source`` lacks; columns count them in.
-        owner: whose code it is: the user's project, an installed library, or torch itself.
-    """
-
-    file: str
-    line: int
-    column: int | None = None
-    end_line: int | None = None
-    end_column: int | None = None
-    function: str | None = None
-    source: str | None = None
-    owner: Owner = "project"
-    indent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +100,7 @@ class Cost:
         spread_ms: half of the distance between the quartiles over the sampled steps.
         parts: what ``ms_per_step`` is made of, in milliseconds: "gap" (from the end of a region to the
             beginning of the next) and "entry" (entering the next, which would not be there).
+        inside: what lies inside of the gap, if the profiler looked.
     """
 
     ms_per_step: float
@@ -129,6 +108,27 @@ class Cost:
     method: str
     spread_ms: float | None = None
     parts: dict[str, float] = field(default_factory=dict)
+    inside: Inside | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What the host does in a gap, per steady step (``scan --profile``).
+
+    Attributes:
+        method: how it was measured.
+        waiting_ms: in calls that wait for the device; eager_ms: in operations that run eagerly, without
+            their waits; python_ms: the rest: guards, resume functions, the break's own Python.
+        launches: calls that gave the device work.
+        ops: the most frequent eager operations, and how often they ran.
+    """
+
+    method: str
+    waiting_ms: float
+    eager_ms: float
+    python_ms: float
+    launches: float
+    ops: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,8 @@ class Finding:
         fingerprint: stable name; survives moved lines, other torch versions and other counts.
         location: where it broke. ``called_from`` is the innermost frame of the user's own project
             when that is another place.
-        stack: how one got there, outermost first, ending at ``location``.
+        stack: how one got there, outermost first, ending at ``location``; of a recompile the way from its
+            function to where the guarded value is used, as far as torch says (2.13 and newer).
         skipped: functions that run eagerly as a whole because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
         intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
@@ -468,14 +469,6 @@ class Reconciliation:
     dynamo: dict[str, int]
     unattributed: tuple[Unattributed, ...]
     vacuous: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """Which breakscope wrote the report."""
-
-    name: str
-    version: str
 
 
 @dataclass(frozen=True, slots=True)

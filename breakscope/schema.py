@@ -7,17 +7,16 @@ may be missing. Everything else is checked, and an error names the field.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
-import secrets
 import stat
 import typing
 from typing import Any
 
-from breakscope.codec import MismatchError, decode, describe, encode
-from breakscope.errors import OutputError, ReportError
+from breakscope import json_text
+from breakscope.atomic import write
+from breakscope.codec import MismatchError, decode, describe, encode, encode_fields
+from breakscope.errors import ReportError
 from breakscope.model import Report
 
 # 1: the first layout. Keys added since, without a new number because additions are free: cost.spread_ms,
@@ -29,7 +28,6 @@ SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024
 _TRUNCATED = "it is truncated: the JSON ends too early; run the scan again"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 # ---- Report <-> plain data ----
@@ -65,9 +63,16 @@ def from_dict(data: Any) -> Report:
 
 def dumps(report: Report) -> str:
     """The report as JSON text that is always valid UTF-8. Raises as :func:`to_dict` does."""
-    text = json.dumps(to_dict(report), indent=1, ensure_ascii=False, allow_nan=False)
-    # A path that is not UTF-8 holds lone surrogates. Nothing can write them as characters, only as escapes.
-    return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+    return _encoded(report).decode("utf-8")
+
+
+def _encoded(report: Report) -> bytes:
+    parts = [f'{{\n "schema_version": {SCHEMA_VERSION}'.encode()]
+    for name, value in encode_fields(report, Report):
+        text = json_text.text(value, newline="\n ")
+        # A path that is not UTF-8 holds lone surrogates. No file can hold them but as escapes.
+        parts.append(f',\n "{name}": {text}'.encode("utf-8", errors="backslashreplace"))
+    return b"".join([*parts, b"\n}\n"])
 
 
 # ---- files ----
@@ -89,17 +94,7 @@ def save(report: Report, path: str | os.PathLike[str]) -> None:
 
     The folder must exist. Raises OutputError.
     """
-    write(dumps(report).encode("utf-8"), path)
-
-
-def write(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a report in any format whole or not at all, as :func:`save` does. Raises OutputError."""
-    name = os.fspath(path)
-    try:
-        _write(name, data)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OutputError(f"cannot write the report to {name}: {reason}") from None
+    write(_encoded(report), path)
 
 
 def _read(name: str) -> bytes:
@@ -149,30 +144,6 @@ def _ends_too_early(error: json.JSONDecodeError) -> bool:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
-
-
-def _write(name: str, data: bytes) -> None:
-    try:
-        mode = os.stat(name).st_mode
-    except FileNotFoundError:
-        mode = stat.S_IFREG
-    if not stat.S_ISREG(mode):
-        # /dev/stdout, a pipe: to be written to, not replaced. A directory fails here, as it should.
-        with open(name, "wb") as device:
-            device.write(data)
-        return
-    target = os.path.realpath(name)  # a link to the report stays a link
-    temporary = os.path.join(os.path.dirname(target), f".breakscope-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 # ---- JSON Schema ----

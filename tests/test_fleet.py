@@ -1,4 +1,4 @@
-"""``breakscope merge``: files to one report, through local processes and a real Dask cluster; tables."""
+"""``breakscope merge``, and ``import``, through local processes and a real Dask cluster; tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from report_samples import BRANCH, CLEAN, COSTS, KILLED, RECOMPILES, RUN
 from scanning import clean_environment, command
+from trace_writer import Writer
 
 import breakscope
 from breakscope import schema
@@ -130,56 +131,57 @@ def test_duckdb_or_arrow_finds_the_partitions_without_being_told(tmp_path):
     assert table.column("job").to_pylist() == ["night"]
 
 
-@pytest.mark.slow
-def test_a_dask_cluster_of_two_workers_gives_the_same_report(tmp_path):
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """The address of a Dask scheduler on loopback with two workers, each with a folder of its own."""
     distributed = pytest.importorskip("distributed")
-    paths = fleet(tmp_path, jobs=6, ranks=4)
-    scheduler = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"),
-            *("--no-dashboard", "--no-show", "--scheduler-file", str(tmp_path / "scheduler.cluster")),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=clean_environment(),
-    )
-    started = [scheduler]
+    folder = tmp_path_factory.mktemp("cluster")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": clean_environment()}
+    dask = [sys.executable, "-m"]
+    listen = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"]
+    file = folder / "scheduler.cluster"
+    begin = [*dask, "distributed.cli.dask_scheduler", *listen, "--scheduler-file", str(file)]
+    started = [subprocess.Popen(begin, cwd=folder, **quiet)]
     try:
-        address = _address(tmp_path / "scheduler.cluster")
-        started += [
-            subprocess.Popen(
-                [
-                    *(
-                        sys.executable,
-                        "-m",
-                        "distributed.cli.dask_worker",
-                        f"tcp://{address}",
-                        "--no-dashboard",
-                    ),
-                    *(
-                        "--nthreads",
-                        "1",
-                        "--no-nanny",
-                        "--local-directory",
-                        str(tmp_path / f"worker{number}"),
-                    ),
-                ],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=clean_environment(),
-            )
-            for number in range(2)
-        ]
+        address = _address(file)
+        join = [*dask, "distributed.cli.dask_worker", f"tcp://{address}", "--no-dashboard", "--no-nanny"]
+        for number in range(2):
+            (folder / str(number)).mkdir()
+            words = [*join, "--nthreads", "1", "--local-directory", str(folder / str(number))]
+            started.append(subprocess.Popen(words, cwd=folder / str(number), **quiet))
         with distributed.Client(f"tcp://{address}", set_as_default=False) as client:
             client.wait_for_workers(2, timeout=60)
-        done = run(tmp_path, *map(str, paths), "-o", "all.json", "-q", "--executor", f"dask://{address}")
+        yield f"dask://{address}"
     finally:
         for process in started:  # a worker that has lost its scheduler takes its time to end by itself
             process.kill()
             process.wait()
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_of_two_workers_gives_the_same_report(tmp_path, cluster):
+    paths = fleet(tmp_path, jobs=6, ranks=4)
+    done = run(tmp_path, *map(str, paths), "-o", "all.json", "-q", "--executor", cluster)
     assert done.returncode == 0, done.stderr
     expected = merge([schema.load(path) for path in paths])
     assert (tmp_path / "all.json").read_text() == schema.dumps(expected)
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_imports_as_this_machine_does(tmp_path, cluster):
+    """Paths are relative to where the user stands, and so are the places in fingerprints."""
+    (tmp_path / "traces").mkdir()
+    for rank in range(4):
+        made = Writer(pid=rank)
+        made.compiled("0/0", str(tmp_path / "package" / "train.py"), "step", 10, broke_at=12)
+        made.save(tmp_path / "traces" / f"dedicated_log_torch_trace_rank_{rank}_abc.log")
+    for name, words in (("here", ["--jobs", "1"]), ("there", ["--executor", cluster])):
+        line = command("import", "traces", "-q", "-o", f"{name}.json", *words)
+        subprocess.run(line, cwd=tmp_path, env=clean_environment(), check=True)
+    here = breakscope.load(tmp_path / "here.json")
+    assert [rank.rank for rank in here.ranks] == [0, 1, 2, 3]
+    assert here.findings
+    assert (tmp_path / "there.json").read_text() == (tmp_path / "here.json").read_text()
 
 
 def _address(file: Path) -> str:

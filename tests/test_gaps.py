@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from breakscope.capture.clock import BURST, MOST_SAMPLES, Clock
 from breakscope.diagnose.collect import RegionEvent
+from breakscope.diagnose.cost import _entry_ns
 from breakscope.diagnose.gaps import CALL, ENTER, LEAVE, RETURN, TICK, Sampled, take_apart
 
 A, B, C = 10, 11, 12  # slots of regions; A ends at site 0, B at site 1, C with its function
@@ -22,10 +24,10 @@ OWNERS = {SITE_0: 0, SITE_1: 1, SKIP_1: 1}
 def step(*marks: tuple[Any, ...], length: int = 1000) -> Sampled:
     """Marks as (kind, slot, host us[, device us[, stream]])."""
     rows = [
-        [kind, slot, host * 1000, *([device[0] * 1000, *(device[1:] or [7])] if device else [])]
+        [kind, slot, host * 1000, 0, *([device[0] * 1000, *(device[1:] or [7])] if device else [])]
         for kind, slot, host, *device in marks
     ]
-    on_device = any(len(row) > 3 for row in rows)
+    on_device = any(len(row) > 4 for row in rows)
     event = {"ns": length * 1000, "marks": rows, "of": 5}
     return take_apart(
         event | ({"anchor": 0, "device_end": length * 1000} if on_device else {}), REGIONS, OWNERS
@@ -104,7 +106,7 @@ def test_a_pause_of_a_host_that_is_ahead_of_its_device_costs_nothing() -> None:
     )  # fmt: skip
     assert gaps(one) == {0: 5}
     assert not any(one.entries.values())
-    assert one.late == 2
+    assert one.late == (900 - 120) * 1000
 
 
 def test_after_a_synchronisation_the_gap_begins_when_the_device_is_done() -> None:
@@ -135,3 +137,83 @@ def test_a_tick_of_an_unknown_slot_changes_nothing(unknown: int) -> None:
 def test_streams_are_told_apart() -> None:
     one = step((CALL, 0, 0, 1, 7), (ENTER, C, 10, 11, 7), (LEAVE, C, 20, 21, 9), (RETURN, 0, 30, 31, 7))
     assert one.streams == {7, 9}
+
+
+def test_the_time_that_marks_take_is_nobodys() -> None:
+    # Each mark took 7 us of the host after the time that stands in it.
+    marks = [
+        (CALL, 0, 0),
+        (TICK, SITE_0, 10),
+        (ENTER, A, 20),
+        (LEAVE, A, 50),
+        (ENTER, C, 90),
+        (LEAVE, C, 120),
+    ]
+    rows = [[kind, slot, host * 1000, 7000] for kind, slot, host in marks]
+    one = take_apart({"ns": 200_000, "marks": rows, "of": 5}, REGIONS, OWNERS)
+    assert gaps(one) == {0: 40 - 7}
+    assert {slot: sum(runs) for slot, runs in one.runs.items()} == {A: 23_000, C: 23_000}
+    assert (one.own, one.prologue) == (6 * 7000, 3000)
+
+
+@pytest.mark.parametrize(
+    ("regions", "backend", "entry"),
+    [
+        # One more operation takes 9 us at least, so the shortest region's two take 18 of its 32.
+        ({2: 32, 3: 45, 7: 154, 9: 95}, "eager", 14),
+        # A compiler may have made one kernel of them.
+        ({2: 32, 3: 45, 7: 154, 9: 95}, "inductor", 23),
+        # A CUDA graph: 282 operations more take no longer than two.
+        ({4: 37, 2: 39, 286: 37}, "as-script", 37),
+        ({5: 20}, "eager", 20),
+        ({13: 20, 400: 800}, "eager", 0),
+        ({1: 10, 2: 20}, "eager", 0),
+    ],
+)
+def test_an_entry_is_the_shortest_region_without_its_launches(
+    regions: dict[int, int], backend: str, entry: int
+) -> None:
+    one = Sampled(1000)
+    for size, us in regions.items():
+        one.runs[size] = [us * 1000]
+    found = _entry_ns([one], {size: size for size in regions}, backend)
+    assert found == pytest.approx(entry * 1000)
+
+
+class Slots:
+    """Counters that count nothing."""
+
+    def used(self) -> list[int]:
+        return []
+
+
+def sampled_steps(number: int, compiles: frozenset[int] = frozenset()) -> list[int]:
+    """Which of so many steps a clock samples."""
+    found: list[int] = []
+
+    def emit(kind: str, **event: Any) -> None:
+        if kind == "sample":
+            found.append(event["of"])
+
+    clock = Clock(emit, Slots(), 0, sample=True)  # type: ignore[arg-type]
+    for step in range(number):
+        if step in compiles:
+            clock.compiling()
+        clock.call()
+        clock.region(0, int, (), {}) if clock.marks is not None else None
+        clock.returned()
+        clock.step_ended()
+    clock.finish()
+    return found
+
+
+def test_steps_are_sampled_in_bursts_with_ever_longer_pauses() -> None:
+    found = sampled_steps(70, frozenset({0}))
+    first = [*range(3, 9), *range(15, 21), *range(33, 39), *range(63, 69)]
+    assert found == first
+    assert len(sampled_steps(100_000)) == MOST_SAMPLES
+
+
+def test_a_compile_begins_the_bursts_again() -> None:
+    found = sampled_steps(60, frozenset({0, 40}))
+    assert [step for step in found if step > 38] == [*range(43, 43 + BURST), *range(43 + 2 * BURST, 60)]

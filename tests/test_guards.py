@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 import pytest
 
+from breakscope.diagnose.guard_paths import placeless
 from breakscope.diagnose.guards import (
     MAX_VALUES,
     GuardFailure,
@@ -215,7 +216,7 @@ class TestParseReasons:
         ('0/0: h.__closure__[0].cell_contents.scale == 3  # n (HINT: guard on "cfg".scale)', "f", "cfg.scale"),
         ("0/0: h.__closure__[0].cell_contents == 3", "f", "h.__closure__[0]"),
         ("1/0: ___stack0 == 3", "torch_dynamo_resume_in_forward_at_12", "value from line 12"),
-        ("1/0: L['___stack2'][1] == 3", "torch_dynamo_resume_in_<lambda>_at_7", "value[1] from line 7 (stack 2)"),
+        ("1/0: L['___stack2'][1] == 3", "torch_dynamo_resume_in_<lambda>_at_7", "third value[1] from line 7"),
         ("0/0: fn._modules['1'].training == True", "inner", "self[1].training"),
         ("0/0: fn.k == 2", "f", "fn.k"),
         ("0/0: ___check_obj_id(g.__code__, 12), type=<class 'code'>", "f", "g"),
@@ -307,6 +308,26 @@ class TestResumedFunctions:
 
     def test_named_local(self) -> None:
         assert guard_of("n == 3", self.RESUMED).cause == "int_value"
+
+    @pytest.mark.parametrize("name", ["value", "values", "value_states"])
+    def test_a_variable_called_value_is_no_temporary(self, name: str) -> None:
+        size = guard_of(f"tensor '{name}' size mismatch at index 0. expected 3, actual 4")
+        assert remedy(size).startswith(f"call torch._dynamo.mark_dynamic({name}, 0) before the call")
+        dtype = guard_of(f"tensor '{name}' dtype mismatch. expected Half, actual BFloat16")
+        assert describe(dtype) == f"dtype of {name}: compiled for float16, got bfloat16"
+
+    def test_what_names_a_finding_holds_no_line_and_no_number(self) -> None:
+        words = [
+            "value from line 12",
+            "second value.shape from line 12",
+            "x and 11th value['a b'] on the stack",
+        ]
+        assert [placeless(one) for one in words] == [
+            "value from line",
+            "value.shape from line (stack)",
+            "x and value['a b'] on the stack (stack)",
+        ]
+        assert placeless("value_states") == "value_states"
 
 
 class TestActuals:

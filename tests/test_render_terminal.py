@@ -169,6 +169,8 @@ def test_a_vacuous_run_says_so_first_and_never_looks_clean() -> None:
     ("status", "code", "first"),
     [
         ("killed", -9, "KILLED with SIGKILL"),
+        ("killed", 137, "KILLED with SIGKILL"),
+        ("killed", 999, "KILLED with exit status 999"),
         ("killed", None, "KILLED with an unknown exit status"),
         ("script_error", 1, "FAILED with exit status 1"),
         ("script_error", -9999, "FAILED with exit status -9999"),

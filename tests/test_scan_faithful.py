@@ -204,6 +204,22 @@ def test_a_script_that_closes_every_descriptor_keeps_its_report(scan: Scan) -> N
     assert scanned.report.totals.regions == 1
 
 
+def test_a_file_that_gets_our_descriptor_stays_as_the_script_wrote_it(scan: Scan, tmp_path: Path) -> None:
+    scanned = scan(
+        """
+        import os, torch
+        os.closerange(3, 256)
+        files = [open(f"{number}.txt", "w") for number in range(8)]
+        torch.nn.Linear(2, 2)(torch.ones(1, 2))
+        for file in files:
+            file.write("mine")
+        """
+    )
+    assert scanned.exit_code == 0, scanned.stderr
+    assert {(tmp_path / f"{number}.txt").read_text() for number in range(8)} == {"mine"}
+    assert scanned.report.totals.regions == 1
+
+
 def test_a_script_that_changes_directory_leaves_its_report_where_it_began(scan: Scan, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     scanned = scan("import os, torch; os.chdir('sub'); torch.nn.Linear(2, 2)(torch.ones(1, 2))")

@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 import traceback
-import types
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +27,6 @@ from breakscope.capture.events import Counters, Event, EventList, EventWriter
 from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
 from breakscope.child import imports, tracebacks
-from breakscope.child.tracebacks import PACKAGE
 from breakscope.diagnose.owners import owner_of
 
 
@@ -208,7 +206,7 @@ class Agent:
 
     def compiled(self, name: str, is_module: bool, **fields: Any) -> None:
         """Note what was given to torch.compile, and by whom."""
-        caller = _calling_frame()
+        caller = tracebacks.innermost_of_user(sys._getframe(1))
         owner = owner_of(caller.f_code.co_filename, self.settings.roots) if caller else "library"
         by = "breakscope" if self.by_us else "script" if owner == "project" else "library"
         # A library's decorated helper is not the script's choice; its compiling a whole model is
@@ -236,14 +234,3 @@ class Agent:
             where = traceback.extract_tb(error.__traceback__)[-1]
             self.note(f"{what}: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})")
             return None
-
-
-def _calling_frame() -> types.FrameType | None:
-    """The frame that asked for a compile: the innermost that is neither torch's nor ours."""
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(PACKAGE) and owner_of(file, ()) != "torch" and "<frozen" not in file:
-            return frame
-        frame = frame.f_back
-    return None

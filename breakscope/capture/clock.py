@@ -1,12 +1,15 @@
 """When steps end, and what a steady one is made of.
 
-Every step leaves its wall time and what its counting slots gained: the timeline. Steps after warm-up are
+Every step leaves its wall time and what its counting slots gained: the timeline. Some steps after warm-up are
 sampled: each region's entry and exit, each run into a site and each outermost call leave a *mark* with the
-host's time and, where regions run on a GPU, a CUDA event in the region's own stream. Between steps without
-marks a region costs one comparison more than without a clock.
+host's time and, where regions run on a GPU, a CUDA event in the region's own stream. A mark has the time
+before it and the time that making it took (an event takes the host ten microseconds or more), so that what
+the clock itself costs can be left out. Between steps without marks a region costs one comparison more than
+without a clock.
 
-Nothing here waits for the device inside a sampled step. One synchronisation stands before a window of
-samples, to tie the device's clock to the host's, and the step after it is thrown away.
+Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
+one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
+before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
 """
 
 from __future__ import annotations
@@ -23,14 +26,15 @@ from breakscope.capture.events import Counters
 CALL, RETURN, ENTER, LEAVE, TICK = range(5)
 
 QUIET = 2  # steps without a compile before sampling: CUDA graphs warm up and record in these
-WINDOW = 20  # sampled steps after each compile
+BURST = 6  # sampled steps in a row; the first pause is as long, and each later one twice the one before
 MOST_SAMPLES = 60
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
 MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
 _FLUSH_STEPS = 100
 _FLUSH_NS = 1_000_000_000
 
-Mark = tuple[int, int, int, Any]
+# Kind, slot, host's time before the mark, time that making it took, device event.
+Mark = tuple[int, int, int, int, Any]
 
 
 class Clock:
@@ -46,6 +50,7 @@ class Clock:
         counters: the slots that hooks increment.
         marks: where the marks of the step under way go; None while it is not sampled.
         device: gives what records device events, once a region ran on a GPU; None on a CPU.
+        window: torch's profiler, if it is to look at some steps and has not yet.
     """
 
     def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
@@ -59,8 +64,8 @@ class Clock:
         self._gains: dict[int, int] | None = None
         self._compiled = False
         self._quiet = 0
+        self._burst = self._pause = self._resting = 0
         self._kept = 0
-        self._kept_in_all = 0
         self._lead_in = False
         self._pending: list[tuple[int, int, int, list[Mark], Any, Any]] = []
         self._buffer: list[list[Any]] = []
@@ -68,8 +73,11 @@ class Clock:
         self._anchor: Any = None
         self._thread = 0
         self._called = False
+        self._under_profiler = False
+        self._profiled: list[dict[str, Any]] = []
         self.marks: list[Mark] | None = None
         self.device: Any = None
+        self.window: Any = None
 
     # ---- what hooks tell it ----
 
@@ -95,7 +103,7 @@ class Clock:
     def tick(self, slot: int) -> None:
         """Execution runs into a site. Only to be called while there are marks."""
         if threading.get_ident() == self._thread and self.marks is not None:
-            self.marks.append((TICK, slot, perf_counter_ns(), None))
+            self.marks.append((TICK, slot, perf_counter_ns(), 0, None))
 
     def region(self, slot: int, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run a region with marks around it. Only to be called while there are marks."""
@@ -103,18 +111,18 @@ class Clock:
             return run(*args, **kwargs)
         self._mark(ENTER, slot)
         try:
+            if self._under_profiler:
+                with self.window.region():
+                    return run(*args, **kwargs)
             return run(*args, **kwargs)
         finally:
-            # The event first, so that recording it does not count to the gap that follows.
-            event = self.device.event() if self.device is not None else None
-            if self.marks is not None:
-                self.marks.append((LEAVE, slot, perf_counter_ns(), event))
+            self._mark(LEAVE, slot)
 
     def _mark(self, kind: int, slot: int) -> None:
         now = perf_counter_ns()
         event = self.device.event() if self.device is not None else None
         if self.marks is not None:
-            self.marks.append((kind, slot, now, event))
+            self.marks.append((kind, slot, now, perf_counter_ns() - now, event))
 
     # ---- steps ----
 
@@ -123,23 +131,29 @@ class Clock:
         now = perf_counter_ns()
         end = self.device.event() if self.device is not None and self.marks is not None else None
         self._note(now)
-        if self.marks is not None:
+        if self._under_profiler:
+            self._profile(now)
+        elif self.marks is not None:
             self._take(now, end)
         self._quiet = 0 if self._compiled else self._quiet + 1
         if self._compiled:
-            self._kept = 0
+            self._burst = self._pause = self._resting = 0
         self._compiled = False
         self._step += 1
-        self._prepare()
+        if not self._under_profiler:
+            self._prepare()
         if self._pending and self.marks is None:
             self._resolve(wait=False)
         self._step_began = perf_counter_ns() if self._lead_in else now
 
     def restart(self) -> None:
         """Steps are counted in another way from now on; what was timed so far is all one step."""
+        if self._under_profiler:
+            self._stop_looking()  # what it saw is dropped with the rest
         self._emit(events.STEPS, restart=True, rows=[])
         self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
-        self._step, self._quiet, self._kept, self._kept_in_all = 0, 0, 0, 0
+        self._step, self._quiet, self._kept = 0, 0, 0
+        self._burst = self._pause = self._resting = 0
         self._slots, self._gains, self._lead_in = [], None, False
         self._step_began = self._first_began
 
@@ -177,13 +191,19 @@ class Clock:
         if usable:
             self._pending.append((self._step, self._step_began, now, marks, end, self._anchor))
             self._kept += 1
-            self._kept_in_all += 1
+            self._burst += 1
         self._lead_in = False
 
     def _prepare(self) -> None:
         """Decide whether the coming step is sampled."""
-        full = self._kept >= WINDOW or self._kept_in_all >= MOST_SAMPLES
-        if not self._sample or full or self._quiet < QUIET:
+        if self._burst >= BURST:
+            self._pause = self._resting = 2 * self._pause or BURST
+            self._burst = 0
+            if self.window is not None:
+                self._look_closer()
+                return
+        if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
+            self._resting = max(0, self._resting - 1)
             self._anchor = None
             return
         if self.device is not None and self._anchor is None:
@@ -191,15 +211,44 @@ class Clock:
             self._lead_in = True
         self.marks = []
 
+    def _look_closer(self) -> None:
+        """Let the profiler run over the coming steps."""
+        try:
+            self.window.start()
+        except Exception as error:  # noqa: BLE001 - the script's profiler runs, or torch was built without
+            self._emit(events.PROFILE, why=f"torch's profiler did not start: {error}")
+            self.window = None
+            return
+        self._under_profiler, self._anchor, self.marks = True, None, []
+
+    def _profile(self, now: int) -> None:
+        """Keep a step that ran under the profiler; after the last one, what the profiler saw."""
+        marks, self.marks = self.marks or [], []
+        rows = [[kind, slot, at - self._step_began, took] for kind, slot, at, took, _ in marks]
+        began, took = self._step_began - self._began, now - self._step_began
+        self._profiled.append({"of": self._step, "at": began, "ns": took, "marks": rows})
+        if self._compiled or len(self._profiled) > self.window.steps:
+            self._stop_looking()
+
+    def _stop_looking(self) -> None:
+        window, self.window = self.window, None
+        self._under_profiler, self.marks = False, None
+        try:
+            seen = window.stop()
+        except Exception as error:  # noqa: BLE001 - the report says so
+            self._emit(events.PROFILE, why=f"torch's profiler could not be read: {error}")
+            return
+        self._emit(events.PROFILE, steps=self._profiled, compiled=self._compiled, **seen)
+
     def _resolve(self, *, wait: bool) -> None:
         """Write the samples whose device events have happened."""
         if self.device is not None and not self.device.done(self._pending[-1][4], wait=wait):
             return
         for step, start, end, marks, event, anchor in self._pending:
             rows = []
-            for kind, slot, at, mark in marks:
+            for kind, slot, at, took, mark in marks:
                 on_device = self.device.since(anchor, mark) if mark is not None and anchor else None
-                rows.append([kind, slot, at - start, *([] if on_device is None else on_device)])
+                rows.append([kind, slot, at - start, took, *([] if on_device is None else on_device)])
             device_end = self.device.since(anchor, event) if event is not None and anchor else None
             self._emit(
                 events.SAMPLE,
@@ -213,6 +262,11 @@ class Clock:
 
     def finish(self) -> None:
         """The script is over: write what is left."""
+        if self._under_profiler:
+            self._stop_looking()
+        elif self.window is not None:
+            few = "the script ended before the first samples were taken"
+            self._emit(events.PROFILE, why=few)
         self.marks = None
         self._sample = False
         self.flush()

@@ -72,6 +72,12 @@ ACCESSES: dict[str, Access] = {
             "regions have no compile id",
         ),
         _since_29(
+            "profiler_enabled",
+            "torch.autograd:_profiler_enabled",
+            "a profiler of the script's own must not be ended by ours",
+            "scan --profile does not look inside of gaps",
+        ),
+        _since_29(
             "frame_callback",
             "torch._dynamo.convert_frame:CatchErrorsWrapper.__call__",
             "Dynamo's frame callback: tells which frames it gave up on, and counts their calls",

@@ -10,6 +10,7 @@ import logging
 import random
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -96,8 +97,16 @@ class TorchHooks:
             ("some skipped frames are not reported", self._open_break_log),
             ("regions without CUDA graphs are not reported", self._listen_to_cudagraphs),
             ("our own frames may be compiled", self._hide_our_frames),
+            ("no step runs under the profiler", self._open_window),
         ):
             self._agent.guarded(what, hook)
+
+    def _open_window(self) -> None:
+        settings = self._agent.settings
+        if settings.profile:
+            from breakscope.capture.window import Window
+
+            self._agent.clock.window = Window(Path(settings.events).with_suffix(".trace.json"))
 
     def _hide_our_frames(self) -> None:
         compat.never_compile(OutermostCall.__get__.__code__)

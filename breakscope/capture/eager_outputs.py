@@ -35,9 +35,11 @@ class EagerOutputs:
         before = _Generators()
         own = _copied(function) if isinstance(function, torch.nn.Module) else function
         self._outputs = []
-        for args, kwargs in given:
-            self._outputs.append(list(flatten(own(*_copied(args), **_copied(kwargs)))))
-        before.restore()
+        try:
+            for args, kwargs in given:
+                self._outputs.append(list(flatten(own(*_copied(args), **_copied(kwargs)))))
+        finally:
+            before.restore()
 
     def difference(self, number: int, got: Any, *, rtol: float | None, atol: float | None) -> str | None:
         """What differs in the output of one call, as one line; None if nothing does or if it was not made."""

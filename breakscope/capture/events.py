@@ -10,6 +10,7 @@ live in a shared memory map of 64-bit slots (:class:`Counters`) that survives an
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
@@ -21,7 +22,7 @@ from typing import Any
 Event = dict[str, Any]
 
 START = "start"  # agent alive: pid, python, wall (seconds since 1970)
-TORCH = "torch"  # torch was imported: version, triton, device, what could not be hooked
+TORCH = "torch"  # torch was imported: its version, and that of triton
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check
@@ -29,7 +30,6 @@ ERROR = "error"  # Dynamo's dynamo_error record
 METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
 REGION = "region"  # a graph was compiled: ops, slot of its run counter
 SKIP = "skip"  # Dynamo gave up on a frame: code, slot of its call counter
-SITE = "site"  # a slot was given to a site's crossings
 SIGNATURE = "signature"  # with what the outermost compiled call was called, of which a compile came
 DEVICE = "device"  # tensors of a region live here: type, name, count
 CUDAGRAPHS = "cudagraphs"  # Inductor did without a CUDA graph: its own words
@@ -38,6 +38,7 @@ ARTIFACT = "artifact"  # a text that a compile produced was kept: what, digest, 
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
 STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
 SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
+PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why there are none
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 END = "end"  # the script ended in an orderly way
@@ -85,8 +86,8 @@ class EventWriter:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._pid = os.getpid()
+        self._open()
         self.failed: str | None = None
 
     def write(self, event: Event) -> None:
@@ -96,21 +97,28 @@ class EventWriter:
             return
         data = (json.dumps(event, separators=(",", ":")) + "\n").encode("utf-8")
         try:
-            written = os.write(self._fd, data)
-            if written != len(data):
-                raise OSError("No space left on device")
+            if not self._is_open():
+                self._open()
+            if os.write(self._fd, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            if error.errno == 9 and self._reopen():  # EBADF: the script closed descriptors it did not open
-                self.write(event)
-                return
             self.failed = error.strerror or str(error)
 
-    def _reopen(self) -> bool:
+    def _open(self) -> None:
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._identity = _identity(self._fd)
+
+    def _is_open(self) -> bool:
+        # A script may close descriptors that it did not open, and a file of its own then gets our number.
         try:
-            self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            return _identity(self._fd) == self._identity
         except OSError:
             return False
-        return True
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 class EventList:

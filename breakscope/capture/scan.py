@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shutil
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from breakscope import schema
 from breakscope.capture import events, ranks, targets
 from breakscope.capture.observe import Observed, observe
 from breakscope.capture.settings import Settings
@@ -20,10 +18,8 @@ from breakscope.child.launch import Program
 from breakscope.child.program import check_torch
 from breakscope.diagnose.merge import Identity, as_rank
 from breakscope.errors import OutputError, TargetError
+from breakscope.latest import FOLDER, place_of, save
 from breakscope.model import Report
-
-FOLDER = ".breakscope"
-LATEST = "latest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +56,6 @@ def check_target(what: Program, settings: Settings) -> None:
     if target.qualname not in names:
         seen = ", ".join(names) or "none"
         raise TargetError(f"{os.path.relpath(path)} has no function {target.qualname}; it has: {seen}")
-
-
-def place_of(output: Path | None) -> Path:
-    """Where a report goes: ``output``, or the latest one of the current folder."""
-    return output.absolute() if output else Path.cwd() / FOLDER / LATEST
 
 
 def scan(
@@ -148,19 +139,3 @@ def _problem(settings: Settings, seen: Observed) -> str | None:
     if not any(event["t"] in worked for event in recorded):
         return f"{settings.function} was never called"
     return None
-
-
-def save(report: Report, place: Path, *, keep: bool) -> None:
-    """Write a report; where ``keep`` is set, a second time under its time, which the next one leaves alone.
-
-    Raises OutputError.
-    """
-    schema.save(report, place)
-    if keep:
-        # The same report under its time, so that the next scan does not take it away.
-        stamp = report.run.started_at.replace(":", "-").partition("+")[0]
-        copy = place.with_name(f"{stamp}-{os.getpid()}.json")
-        try:
-            shutil.copyfile(place, copy)
-        except OSError as error:
-            raise OutputError(f"cannot write {copy}: {error.strerror}") from error

@@ -21,20 +21,31 @@ HIDDEN = "<environment>"
 
 
 class Redactor:
-    """Takes secrets out of what is about to be written."""
+    """Takes secrets out of what is about to be written.
 
-    def __init__(self) -> None:
+    Args:
+        live: whether this process runs the script, which may set a variable at any time. Else the
+            environment is read once: a trace has thousands of events.
+    """
+
+    def __init__(self, *, live: bool = True) -> None:
         self._values: set[str] = set()
+        self._live = live
+        self._look()
 
     def clean(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of an event without secrets.
 
         Every value that a secret variable has had is remembered: guards quote those of earlier calls.
         """
+        if self._live:
+            self._look()
+        return {key: self._clean(value) for key, value in fields.items()}
+
+    def _look(self) -> None:
         for name, value in os.environ.items():
             if len(value) >= _SHORTEST and _SECRET_NAME.search(name):
                 self._values.add(value)
-        return {key: self._clean(value) for key, value in fields.items()}
 
     def _clean(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -26,6 +26,7 @@ class Settings:
         script: what runs as ``__main__``: its absolute path, or the module's name.
         roots: directories of the user's project.
         cost: mark steady steps, to know what each site costs.
+        profile: let torch's profiler look at some steady steps.
         seed: of torch's, Python's and numpy's generators, set once when torch is imported; None to leave
             them alone.
         artifacts: folder that gets what each compile produced; None to keep nothing.
@@ -48,6 +49,7 @@ class Settings:
     outputs: str | None = None
     fixes: str | None = None
     artifacts: str | None = None
+    profile: bool = False
 
     def dumps(self) -> str:
         """For the child's environment."""

@@ -5,22 +5,19 @@ Remedies are applied at that call, and a warm-up plan repeats it. Nothing of a t
 
 from __future__ import annotations
 
-import os
 import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from breakscope.capture import compat
 from breakscope.capture.live_values import describe
-from breakscope.diagnose.owners import owner_of
+from breakscope.child.tracebacks import innermost_of_user
 
 if TYPE_CHECKING:
     from breakscope.capture.frames import Compile
 
-_OURS = os.path.join(Path(__file__).resolve().parent.parent, "")
 _ITEMS = 64
 _DEPTH = 6
 _TEXT = 200
@@ -165,11 +162,7 @@ def _walk(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 def _caller(frame: types.FrameType | None) -> dict[str, Any] | None:
     """The expression that called, in the innermost frame that is neither torch's nor ours."""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_OURS) and owner_of(file, ()) != "torch" and "<frozen" not in file:
-            break
-        frame = frame.f_back
+    frame = innermost_of_user(frame)
     if frame is None:
         return None
     positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]

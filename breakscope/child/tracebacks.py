@@ -1,4 +1,4 @@
-"""The script's own tracebacks, as they would be without us."""
+"""The script's own frames, as they would be without us."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from breakscope.diagnose.owners import owner_of
 
 PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
 
@@ -26,6 +28,16 @@ def without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
         hook(kind, error, error.__traceback__)
 
     return excepthook
+
+
+def innermost_of_user(frame: types.FrameType | None) -> types.FrameType | None:
+    """The nearest frame from ``frame`` outward that is neither torch's nor ours; None if there is none."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(PACKAGE) and owner_of(file, ()) != "torch" and "<frozen" not in file:
+            return frame
+        frame = frame.f_back
+    return None
 
 
 def _strip(trace: types.TracebackType | None) -> types.TracebackType | None:

@@ -1,12 +1,46 @@
-"""The commands, put together."""
+"""The commands, put together. A command's module is imported when the command is called."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import typer
 
 import breakscope
+from breakscope.cli import values
+
+# In the order of the help.
+NAMES = (
+    *("scan", "import", "report", "check", "fix", "run", "remedy", "bench"),
+    *("diff", "merge", "explain", "lint", "show", "config", "schema"),
+)
+
+
+class Commands(Mapping[str, Any]):
+    """The click commands by name, where click's group looks them up; each is made then."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in NAMES:
+            raise KeyError(name)
+        if name not in self._made:
+            module = import_module("breakscope.cli." + ("import_traces" if name == "import" else name))
+            app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            module.add(app)
+            self._made[name] = values.lighten(typer.main.get_command(app))
+            if name == "check":
+                self._made[name].inherit(self["scan"])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
 
 
 def _version(wanted: bool) -> None:
@@ -17,24 +51,6 @@ def _version(wanted: bool) -> None:
 
 def command() -> Any:
     """The click command that holds every command of ours."""
-    from breakscope.cli import (
-        bench,
-        check,
-        config,
-        diff,
-        explain,
-        fix,
-        import_traces,
-        lint,
-        merge,
-        remedy,
-        report,
-        run,
-        scan,
-        schema,
-        show,
-    )
-
     app = typer.Typer(
         name="breakscope",
         help="Where torch.compile breaks in your script, how often that is paid for, and what to do.",
@@ -52,11 +68,6 @@ def command() -> Any:
     ) -> None:
         pass
 
-    for module in (
-        *(scan, import_traces, report, check, fix, run, remedy, bench),
-        *(diff, merge, explain, lint, show, config, schema),
-    ):  # fmt: skip
-        module.add(app)
-    group: Any = typer.main.get_command(app)
-    group.commands["check"].inherit(group.commands["scan"])
+    group = values.lighten(typer.main.get_command(app))
+    group.commands = Commands()
     return group

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from breakscope.cli.scan import ScanCommand
+from breakscope.cli import arguments
+from breakscope.cli.script_words import ScriptCommand, program_of
 from breakscope.errors import UsageError
 
-_MODULE_OPTION = "-m"
 _DEFAULT = Path(".breakscope") / "bench.json"
 
 
@@ -39,7 +39,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command(
         "bench",
-        cls=ScanCommand,
+        cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )
@@ -91,7 +91,7 @@ def add(app: typer.Typer) -> None:
             Path | None, typer.Option("--output", "-o", help="Report file (default .breakscope/bench.json).")
         ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print the report's benchmark as JSON.")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Measure a script eager, compiled, and compiled with fixes, and say what pays.
 
@@ -101,13 +101,8 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.bench import plan
         from breakscope.bench import run as engine
-        from breakscope.child.program import program
 
-        words: list[str] = ctx.meta["breakscope.program"]
-        module = words[:1] == [_MODULE_OPTION]
-        words = words[1:] if module else words
-        if not words:
-            raise UsageError("name a module after -m" if module else "name a script to measure")
+        what = program_of(ctx.meta["breakscope.program"], "measure")
         if export is not None and not kernels:
             raise UsageError("--export needs --kernels")
         if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
@@ -129,7 +124,6 @@ def add(app: typer.Typer) -> None:
             kernels=kernels,
             export=None if export is None else str(export.absolute()),
         )
-        what = program(words[0], words[1:], module=module)
         stored = None if budget is None else _stored(budget)
         place = (output or _DEFAULT).absolute()
         report, result = engine.bench(what, options, place.parent, _say(quiet))

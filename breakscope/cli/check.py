@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from breakscope.cli import arguments
+from breakscope.cli.script_words import tell_of_ours
 from breakscope.errors import UsageError
 from breakscope.render import FORMATS
 
@@ -36,6 +38,7 @@ class CheckCommand(typer.core.TyperCommand):
         at = args.index("--") if "--" in args else len(args)
         rest = super().parse_args(ctx, args[:at])
         ctx.meta["breakscope.program"] = args[at + 1 :] if at < len(args) else None
+        tell_of_ours(ctx, args[at + 1 :])
         given = tuple(name for name in self.inherited if _was_typed(ctx, name))
         ctx.meta["breakscope.scan"] = ({name: ctx.params.pop(name) for name in self.inherited}, given)
         return rest
@@ -91,10 +94,7 @@ def add(app: typer.Typer) -> None:
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
         ] = "terminal",
-        output: Annotated[
-            Path | None,
-            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
-        ] = None,
+        output: arguments.Output = None,
         write: Annotated[
             list[str] | None,
             typer.Option(

@@ -86,7 +86,7 @@ def _named(report: Report, path: Path, budgets: Budgets) -> Run:
 
 def _saved(config: Config, path: Path | None, budgets: Budgets) -> Run:
     from breakscope import gate, schema
-    from breakscope.capture.scan import FOLDER, LATEST
+    from breakscope.latest import FOLDER, LATEST
 
     place = path or Path(FOLDER) / LATEST
     if path is None and not place.exists():
@@ -132,7 +132,7 @@ def _check_target(target: Target, config: Config) -> None:
 
 def _report_file(target: Target, config: Config) -> Path:
     """Where the report of a target is kept. Two names that look alike as files get a number."""
-    from breakscope.capture.scan import FOLDER
+    from breakscope.latest import FOLDER
 
     slugs = [re.sub(r"[^\w.-]+", "-", one.name).strip("-.") or "target" for one in config.targets]
     index = [one.name for one in config.targets].index(target.name)

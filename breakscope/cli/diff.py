@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from breakscope.cli import arguments
+
 
 class Format(StrEnum):
     """Choices of ``--format``."""
@@ -26,19 +28,14 @@ def add(app: typer.Typer) -> None:
         old: Annotated[Path, typer.Argument(metavar="OLD", help="Earlier report file.")],
         new: Annotated[Path, typer.Argument(metavar="NEW", help="Later report file.")],
         format_: Annotated[Format, typer.Option("--format", "-f", help="How to show it.")] = Format.TERMINAL,
-        output: Annotated[
-            Path | None,
-            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
-        ] = None,
+        output: arguments.Output = None,
         all_: Annotated[
             bool, typer.Option("--all", help="List what only moved or did not change, too.")
         ] = False,
         html: Annotated[
             bool, typer.Option("--html", help="Write a page (default diff.html beside NEW).")
         ] = False,
-        open_: Annotated[
-            bool, typer.Option("--open", help="Write the page and show it in a browser.")
-        ] = False,
+        open_: arguments.OpenPage = False,
     ) -> int:
         """Say what is new, fixed, changed and moved between two reports. Exits with 0 whatever it finds."""
         from breakscope import schema

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
+from breakscope.cli.script_words import program_of_report
 from breakscope.errors import OutputError, ReportError, UsageError
-from breakscope.model import Report
 
 if TYPE_CHECKING:
     from breakscope.capture.settings import Settings
-    from breakscope.child.launch import Program
+    from breakscope.model import Report
     from breakscope.rewrite.candidates import Candidate
     from breakscope.rewrite.engine import Fixed
     from breakscope.rewrite.judge import Judgement
@@ -26,10 +27,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command("fix")
     def fix(
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         write: Annotated[
             bool, typer.Option("--write", help="Write the accepted rewrites into the project's own files.")
         ] = False,
@@ -73,8 +71,8 @@ def add(app: typer.Typer) -> None:
         if rules:
             return _list_rules()
         from breakscope import schema
-        from breakscope.capture.scan import FOLDER, LATEST
         from breakscope.child import launch
+        from breakscope.latest import FOLDER, LATEST
         from breakscope.rewrite import apply, engine, runs, store
 
         place = path or Path(FOLDER) / LATEST
@@ -85,7 +83,7 @@ def add(app: typer.Typer) -> None:
             raise UsageError("--interactive needs a terminal to ask on")
         options = engine.Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
         with launch.workspace(folder.parent) as work:
-            script = runs.Script(_program(report), work, timeout, budget)
+            script = runs.Script(program_of_report(report), work, timeout, budget)
             choose = _ask if interactive else None
             fixed = engine.fix(report, script, options, _progress, choose)
         _progress("")
@@ -119,15 +117,6 @@ def _enter(report: Report) -> Path:
     except OSError as error:
         raise OutputError(f"the script ran in {report.run.cwd}: {error.strerror}") from None
     return Path(repository(report))
-
-
-def _program(report: Report) -> Program:
-    from breakscope.child.program import check_torch, program
-
-    check_torch()
-    words = report.run.script.split(" ", 1)
-    module = words[0] == "-m" and len(words) == 2
-    return program(words[1] if module else report.run.script, report.run.argv, module=module)
 
 
 def _settings(report: Report) -> Settings:

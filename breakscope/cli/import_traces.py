@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.errors import OutputError, UsageError
-from breakscope.model import Report
+
+if TYPE_CHECKING:
+    from breakscope.model import Report
 
 MOST_PROBLEMS = 5
 
@@ -27,52 +31,41 @@ def add(app: typer.Typer) -> None:
                 help="Files of TORCH_TRACE or TORCH_LOGS, or folders of them; plain, .gz or .zst.",
             ),
         ],
-        output: Annotated[
-            Path | None,
-            typer.Option(
-                "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
-            ),
-        ] = None,
+        output: arguments.NewReport = None,
         jobs: Annotated[
             int | None, typer.Option(min=1, help="Processes to read with (default: one for each core).")
         ] = None,
+        executor: arguments.Executor = "local",
         follow: Annotated[
             bool,
             typer.Option("--follow", help="Show what a running job writes, as it does; Ctrl-C ends it."),
         ] = False,
-        artifacts: Annotated[
-            bool,
-            typer.Option(
-                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
-            ),
-        ] = False,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        artifacts: arguments.Artifacts = False,
+        limit: arguments.Limit = 20,
+        all_: arguments.Everything = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Report on a job that was not scanned, from the traces or logs that it left.
 
         What only a live scan knows (crossings, steps, cost) is not measured.
         """
         from breakscope.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
-        from breakscope.capture.scan import FOLDER, LATEST, save
-        from breakscope.traces.importing import import_traces
+        from breakscope.latest import FOLDER, LATEST, save
 
         place = output.absolute() if output else Path.cwd() / FOLDER / LATEST
         if place.is_dir():
             raise OutputError(f"cannot write the report to {output}: it is a directory")
         if follow and artifacts:
             raise UsageError("--artifacts does not go with --follow: import again when the job is over")
+        if follow and executor != "local":
+            raise UsageError("--executor does not go with --follow: import again when the job is over")
         if follow:
             from breakscope.cli.follow import follow as run
 
             report = run(paths, quiet=quiet)
         else:
             keep = place.parent / FOLDER_OF_ARTIFACTS if artifacts else None
-            with Line(wanted=not quiet) as line:
-                report, problems = import_traces(
-                    paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep
-                )
+            report, problems = read(paths, jobs=jobs, executor=executor, keep=keep, quiet=quiet)
             for problem in problems[:MOST_PROBLEMS]:
                 print(f"breakscope: {problem}", file=sys.stderr)
             if len(problems) > MOST_PROBLEMS:
@@ -85,6 +78,24 @@ def add(app: typer.Typer) -> None:
         if not quiet:
             show(report, place, limit=limit, everything=all_)
         return 0
+
+
+def read(
+    paths: list[Path], *, jobs: int | None, executor: str, keep: Path | None, quiet: bool
+) -> tuple[Report, list[str]]:
+    """One report of all traces, and why some could not be used. Arguments as those of the command."""
+    from breakscope.traces.importing import import_traces
+
+    with ExitStack() as stack:
+        where = None
+        if executor != "local":
+            from breakscope.fleet import executors
+
+            where = stack.enter_context(executors.executor(executor, jobs, len(paths)))
+        line = stack.enter_context(Line(wanted=not quiet))
+        return import_traces(
+            paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep, executor=where
+        )
 
 
 class Line:

@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from breakscope.cli import arguments
+
 FORMAT_NAMES = "full|concise|json|sarif|github"
 
 
@@ -49,10 +51,7 @@ def add(app: typer.Typer) -> None:
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="How to show it.")
         ] = "full",
-        output: Annotated[
-            Path | None,
-            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
-        ] = None,
+        output: arguments.Output = None,
         jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes at most.")] = None,
         no_cache: Annotated[bool, typer.Option("--no-cache", help="Read every file again.")] = False,
         no_suppress: Annotated[

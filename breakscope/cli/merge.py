@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from breakscope.cli import arguments
+
 
 def add(app: typer.Typer) -> None:
     """Add the command."""
@@ -17,14 +19,7 @@ def add(app: typer.Typer) -> None:
             list[Path], typer.Argument(metavar="REPORT...", help="Report files, or folders of them.")
         ],
         output: Annotated[Path, typer.Option("--output", "-o", help="File for the merged report.")],
-        executor: Annotated[
-            str,
-            typer.Option(
-                metavar="local|dask://HOST:PORT",
-                help="Where to merge: local processes, or the workers of a Dask cluster, which must see the "
-                "files under the same names.",
-            ),
-        ] = "local",
+        executor: arguments.Executor = "local",
         jobs: Annotated[
             int | None, typer.Option(min=1, help="Local processes at most (default: one a core).")
         ] = None,
@@ -32,8 +27,8 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option(metavar="DIR", help="Also write tables there, partitioned by job and rank."),
         ] = None,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        limit: arguments.Limit = 20,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Merge the reports of ranks, nodes or jobs into one. Order and repetition do not matter."""
         from breakscope import schema

@@ -7,8 +7,10 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from breakscope.model import Report
+if TYPE_CHECKING:
+    from breakscope.model import Report
 
 
 def relative(path: Path) -> str:
@@ -30,10 +32,13 @@ def wants_color() -> bool:
 
 def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
     """The commands that go on from a report, with what they do."""
+    from breakscope.render.next_steps import answers
+
     steps = []
     if report.findings:
         code = report.findings[0].code
         steps.append((f"breakscope explain {code}", "why it breaks there, with an example of what to do"))
+    steps += answers(report, report_argument)
     steps.append((f"breakscope report{report_argument} --html", "the same as a page, with the source"))
     steps.append((f"breakscope report{report_argument} --all", "this report again, every finding"))
     return steps

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
+from breakscope.cli.script_words import program_of_report
 from breakscope.errors import UsageError
-from breakscope.model import Report, Suggestion
+
+if TYPE_CHECKING:
+    from breakscope.model import Report, Suggestion
 
 
 def add(app: typer.Typer) -> None:
@@ -18,10 +22,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command("remedy")
     def remedy(
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         select: Annotated[
             list[str] | None,
             typer.Option(metavar="CODE", help="Only these codes or fingerprints; may be repeated."),
@@ -36,27 +37,23 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option("--output", "-o", help="Report file to write (default: the report itself)."),
         ] = None,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Try what would keep recompiles from happening, on the script itself, and say what was proved.
 
         The script runs again once as it is and once for each remedy. No file of yours is changed.
         """
         from breakscope import schema
-        from breakscope.capture.scan import FOLDER, LATEST
         from breakscope.capture.settings import Settings
         from breakscope.child import launch
-        from breakscope.child.program import check_torch, program
+        from breakscope.latest import FOLDER, LATEST
         from breakscope.remedy import engine
 
         place = (path or Path(FOLDER) / LATEST).absolute()
         target = output.absolute() if output else place
         report = schema.load(place)
-        check_torch()
-        words = report.run.script.split(maxsplit=1)
-        module = words[:1] == ["-m"]
         _go_to(report)
-        what = program(words[1] if module else report.run.script, report.run.argv, module=module)
+        what = program_of_report(report)
         settings = Settings(compile=compile_, backend=report.run.backend, mode=report.run.mode)
         with launch.workspace(target.parent) as folder:
             found = engine.remedies(

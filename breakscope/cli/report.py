@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.errors import OutputError, UsageError
-from breakscope.model import Report
 from breakscope.render import FORMATS, Options
+
+if TYPE_CHECKING:
+    from breakscope.model import Report
 
 
 def add(app: typer.Typer) -> None:
@@ -20,17 +23,11 @@ def add(app: typer.Typer) -> None:
 
     @app.command("report")
     def report(
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
         ] = "terminal",
-        output: Annotated[
-            Path | None,
-            typer.Option("--output", "-o", help="File to write it to (default: standard output)."),
-        ] = None,
+        output: arguments.Output = None,
         known: Annotated[
             Path | None,
             typer.Option(metavar="REPORT", help="Earlier report: what it does not have is marked as new."),
@@ -38,13 +35,11 @@ def add(app: typer.Typer) -> None:
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show on a terminal.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")] = False,
         html: Annotated[bool, typer.Option("--html", help="Write a page (default breakscope.html).")] = False,
-        open_: Annotated[
-            bool, typer.Option("--open", help="Write the page and show it in a browser.")
-        ] = False,
+        open_: arguments.OpenPage = False,
     ) -> int:
         """Show a report again, or write it in another format."""
         from breakscope import schema
-        from breakscope.capture.scan import FOLDER, LATEST
+        from breakscope.latest import FOLDER, LATEST
 
         render = FORMATS.get(format_)
         if render is None:
@@ -96,14 +91,12 @@ def show(report: Report, path: Path | None, options: Options) -> None:
 
 def publish(rendered: str | bytes, path: Path | None) -> None:
     """Write a rendered report to a file, whole or not at all, or to standard output."""
-    from breakscope import schema
+    from breakscope.atomic import write
     from breakscope.cli import output
 
     if path is not None:
         # What no file can hold is made visible before it comes here; a path may still be damaged.
-        schema.write(
-            rendered.encode(errors="backslashreplace") if isinstance(rendered, str) else rendered, path
-        )
+        write(rendered.encode(errors="backslashreplace") if isinstance(rendered, str) else rendered, path)
     elif isinstance(rendered, str):
         output.write(rendered)
     elif sys.stdout.isatty():

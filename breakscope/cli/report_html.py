@@ -29,11 +29,13 @@ def write(
     Raises:
         OutputError: the page cannot be written.
     """
+    from breakscope.capture.artifacts import FOLDER, Store
     from breakscope.render import html
 
     target = output if output is not None else report_path.parent / DEFAULT_NAME
     _spare((report_path,), target)
-    return _publish(html.render(report, sources=html.OnDisk(), known=known), target, open_)
+    kept = Store(report_path.parent / FOLDER).get
+    return _publish(html.render(report, sources=html.OnDisk(), known=known, artifacts=kept), target, open_)
 
 
 def write_diff(

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from breakscope.cli.scan import ScanCommand, fixes_folder
-from breakscope.errors import UsageError
+from breakscope.cli.scan import fixes_folder
+from breakscope.cli.script_words import ScriptCommand, program_of
 
 
 def add(app: typer.Typer) -> None:
@@ -17,7 +17,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command(
         "run",
-        cls=ScanCommand,
+        cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )
@@ -29,13 +29,7 @@ def add(app: typer.Typer) -> None:
     ) -> int:
         """Run a script with fixes applied to its source as it is loaded, and nothing else."""
         from breakscope.child import launch
-        from breakscope.child.program import program
 
-        words: list[str] = ctx.meta["breakscope.program"]
-        module = words[:1] == ["-m"]
-        words = words[1:] if module else words
-        if not words:
-            raise UsageError("name a module after -m" if module else "name a script to run")
-        what = program(words[0], words[1:], module=module)
+        what = program_of(ctx.meta["breakscope.program"], "run")
         settings = json.dumps({"fixes": fixes_folder(fixes), "script": what.path})
         return launch.run(what, launch.Agent("breakscope.child.patched_run", settings)).exit_code

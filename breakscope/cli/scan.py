@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import typer.core
 
-from breakscope.cli import torchrun
+from breakscope.cli import arguments, torchrun
+from breakscope.cli.script_words import ScriptCommand, program_of
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
     from breakscope.capture.scan import Scan
-
-_MODULE_OPTION = "-m"
 
 
 class Backend(StrEnum):
@@ -37,41 +35,12 @@ class Dynamic(StrEnum):
     FALSE = "false"
 
 
-class ScanCommand(typer.core.TyperCommand):
-    """Options of ours stand before the script; all after it is the script's, untouched."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Split the line where the script's part begins, then let click read ours."""
-        ours, theirs = self._split(ctx, args)
-        ctx.meta["breakscope.program"] = theirs
-        return super().parse_args(ctx, ours)
-
-    def _split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
-        takes_value = {
-            name
-            for option in self.get_params(ctx)
-            if not getattr(option, "is_flag", False)
-            for name in option.opts
-        }
-        index = 0
-        while index < len(args):
-            arg = args[index]
-            if arg == _MODULE_OPTION:
-                return args[:index], args[index:]
-            if arg == "--":
-                return args[:index], args[index + 1 :]
-            if not arg.startswith("-") or arg == "-":
-                return args[:index], args[index:]
-            index += 2 if arg in takes_value else 1
-        return args, []
-
-
 def add(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
         "scan",
-        cls=ScanCommand,
+        cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
         epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
     )
@@ -101,6 +70,13 @@ def add(app: typer.Typer) -> None:
                 help="Time the regions of up to 60 steady steps, to know what each site costs.",
             ),
         ] = True,
+        profile: Annotated[
+            bool,
+            typer.Option(
+                "--profile",
+                help="Also run 6 steady steps under torch's profiler, to see what lies inside of the gaps.",
+            ),
+        ] = False,
         steps: Annotated[
             int | None,
             typer.Option(
@@ -112,18 +88,8 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
         ] = None,
-        output: Annotated[
-            Path | None,
-            typer.Option(
-                "--output", "-o", help="Report file (default .breakscope/latest.json; earlier ones stay)."
-            ),
-        ] = None,
-        artifacts: Annotated[
-            bool,
-            typer.Option(
-                "--artifacts", help="Keep graphs, generated code, guards and bytecode, for breakscope show."
-            ),
-        ] = False,
+        output: arguments.NewReport = None,
+        artifacts: arguments.Artifacts = False,
         nproc_per_node: torchrun.NprocPerNode = None,
         nnodes: torchrun.Nnodes = None,
         node_rank: torchrun.NodeRank = None,
@@ -132,9 +98,9 @@ def add(app: typer.Typer) -> None:
         rdzv_endpoint: torchrun.RdzvEndpoint = None,
         max_restarts: torchrun.MaxRestarts = None,
         torchrun_options: torchrun.Others = None,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding.")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the report, show nothing.")] = False,
+        limit: arguments.Limit = 20,
+        all_: arguments.Everything = False,
+        quiet: arguments.Quiet = False,
     ) -> int:
         """Run a script under torch.compile and report where it breaks.
 
@@ -158,6 +124,7 @@ def add(app: typer.Typer) -> None:
             dynamic=dynamic,
             keep_fullgraph=keep_fullgraph,
             cost=cost,
+            profile=profile,
             steps=steps,
             timeout=timeout,
             output=output,
@@ -206,20 +173,20 @@ def run(
     live: bool,
     artifacts: bool = False,
     launcher: Any = None,
+    profile: bool = False,
     fixes: Path | None = None,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
     from breakscope.capture import scan as engine
     from breakscope.capture.artifacts import FOLDER
     from breakscope.capture.settings import Settings
-    from breakscope.child.program import program
+    from breakscope.latest import place_of
 
-    module = words[:1] == [_MODULE_OPTION]
-    words = words[1:] if module else words
-    if not words:
-        raise UsageError("name a module after -m" if module else "name a script to scan")
+    what = program_of(words, "scan")
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")
+    if profile and not cost:
+        raise UsageError("--profile divides what --cost measures; leave out --no-cost")
     settings = Settings(
         compile_,
         str(backend),
@@ -228,11 +195,11 @@ def run(
         keep_fullgraph,
         steps,
         cost=cost,
+        profile=profile,
         fixes=fixes_folder(fixes),
     )
     if artifacts:
-        settings = replace(settings, artifacts=str(engine.place_of(output).parent / FOLDER))
-    what = program(words[0], words[1:], module=module)
+        settings = replace(settings, artifacts=str(place_of(output).parent / FOLDER))
     return engine.scan(what, settings, output=output, timeout_s=timeout, live=live, torchrun=launcher)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.errors import ArtifactError
-from breakscope.model import Artifact, Report
+from breakscope.render.artifacts import TITLES
+
+if TYPE_CHECKING:
+    from breakscope.model import Artifact, Report
 
 # Which kinds an option asks for, in the order in which they are printed.
 _OPTIONS = {
@@ -19,17 +22,6 @@ _OPTIONS = {
     "--code": ("code",),
     "--guards": ("guards",),
     "--bytecode": ("bytecode_before", "bytecode_after"),
-}
-_TITLES = {
-    "graph": "Dynamo's graph",
-    "aot_joint": "AOT graph, forward and backward together",
-    "aot_forward": "AOT graph, forward",
-    "aot_backward": "AOT graph, backward",
-    "aot_inference": "AOT graph, inference",
-    "code": "Inductor's code",
-    "guards": "guards",
-    "bytecode_before": "bytecode, as Python compiled it",
-    "bytecode_after": "bytecode, as Dynamo rewrote it",
 }
 
 
@@ -41,10 +33,7 @@ def add(app: typer.Typer) -> None:
         region: Annotated[
             str, typer.Argument(metavar="REGION", help="A compile id (0/0), or the name of a function.")
         ],
-        path: Annotated[
-            Path | None,
-            typer.Argument(metavar="[REPORT]", help="Report file (default .breakscope/latest.json)."),
-        ] = None,
+        path: arguments.Saved = None,
         graph: Annotated[bool, typer.Option("--graph", help="Dynamo's graph.")] = False,
         aot: Annotated[bool, typer.Option("--aot", help="The graphs of AOTAutograd.")] = False,
         code: Annotated[bool, typer.Option("--code", help="Inductor's generated code.")] = False,
@@ -59,7 +48,7 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.capture.artifacts import FOLDER as ARTIFACTS
         from breakscope.capture.artifacts import Store
-        from breakscope.capture.scan import place_of
+        from breakscope.latest import place_of
 
         place = place_of(path)
         report = schema.load(path or place)
@@ -113,7 +102,7 @@ def table(artifacts: Sequence[Artifact]) -> None:
     for one in artifacts:
         option = next(option for option, kinds in _OPTIONS.items() if one.kind in kinds)
         rank = f"rank {one.rank}  " if any(other.rank for other in artifacts) else ""
-        output.write(f"{one.compile_id:8} {rank}{option:11} {_TITLES[one.kind]}, {one.size:,} bytes")
+        output.write(f"{one.compile_id:8} {rank}{option:11} {TITLES[one.kind]}, {one.size:,} bytes")
 
 
 def heading(same: Sequence[Artifact]) -> None:
@@ -121,7 +110,7 @@ def heading(same: Sequence[Artifact]) -> None:
     ids = ", ".join(dict.fromkeys(one.compile_id for one in same))
     ranks = sorted({one.rank for one in same})
     where = f", ranks {', '.join(map(str, ranks))}" if ranks != [0] else ""
-    print(f"{_TITLES[same[0].kind]} of {ids}{where}", file=sys.stderr)
+    print(f"{TITLES[same[0].kind]} of {ids}{where}", file=sys.stderr)
 
 
 def print_code(text: str) -> None:

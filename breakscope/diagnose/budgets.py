@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope.config import Budgets
-from breakscope.diagnose.build import is_site
+from breakscope.diagnose.ranking import is_site
 from breakscope.model import Finding, Report
 
 _STEPS = "the run has no steps: it neither stepped an optimizer nor called anything compiled"

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from breakscope import __version__, catalog
-from breakscope.diagnose import cost, intended, recompiles, records, refusals, sites, timeline
-from breakscope.diagnose.collect import Collected, Event, collect, is_limit
+from breakscope import __version__
+from breakscope.diagnose import cost, failures, intended, recompiles, refusals, sites, timeline
+from breakscope.diagnose.collect import Collected, Event, collect
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
+from breakscope.diagnose.ranking import is_site, worst_first
 from breakscope.diagnose.signatures import signatures
 from breakscope.model import (
     Artifact,
     Compiled,
-    Counts,
     Device,
     Finding,
     Reconciliation,
@@ -51,16 +50,18 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
     causes, lost_recompiles = recompiles.causes(found)
-    failures, unplaced_errors = _failures(found, places)
+    failed, unplaced_errors = failures.failures(found, places)
     made = distinct(
         [
             *site_findings,
             *recompiles.limits(found, causes, places),
             *recompiles.findings(causes, places),
-            *failures,
+            *failed,
             *refusals.findings(found, places),
         ]
     )
+    if priced.note is not None:
+        found.notes.append(priced.note)
     regions = _regions(found, places, made, by_slot, priced.region_ms)
     compiles = timeline.compiles(found, made)
     unattributed = (
@@ -109,33 +110,6 @@ def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
     return None if None in each else sum(count for count in each if count is not None)
 
 
-def worst_first(finding: Finding) -> tuple[Any, ...]:
-    """Sort key: by measured cost; without it skipped frames, then breaks by crossings, then recompiles.
-
-    What is meant to be so, and what is only for information, comes last.
-    """
-    cost = finding.cost.ms_per_step if finding.cost else None
-    rank = {"skip": 0, "graph_break": 1, "recompile": 2}[finding.kind]
-    return (
-        finding.intended is not None or finding.code == "BS308",
-        cost is None,
-        -(cost or 0.0),
-        rank,
-        -(finding.counts.crossings or 0),
-        -finding.counts.occurrences,
-        finding.location.file,
-        finding.location.line,
-    )
-
-
-def is_site(finding: Finding) -> bool:
-    """Whether a finding counts among the sites: a place where execution leaves compiled code."""
-    if finding.kind == "graph_break" or finding.code == "BS301":
-        return True
-    gave_up = finding.code in ("BS302", "BS306")
-    return gave_up and (finding.counts.crossings is not None or bool(finding.skipped))
-
-
 def _regions(
     found: Collected,
     places: Places,
@@ -180,76 +154,6 @@ def _regions(
     return tuple(regions)
 
 
-def _failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
-    """Compiles that failed with an error and no graph break of their own (fullgraph=True, a crash)."""
-    explained = {b.compile_id for b in found.breaks}
-    fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
-    paths = {event["cid"]: records.parse_error_frames(event["payload"]) for event in found.errors}
-    made: list[Finding] = []
-    lost: list[Unattributed] = []
-    for event in found.metrics:
-        metrics = event["metrics"]
-        if "fail_type" not in metrics or event["cid"] in explained:
-            continue
-        if is_limit(metrics):
-            continue
-        finding = _failure(event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
-        if finding is None:
-            text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
-            lost.append(Unattributed("compile", event["cid"], text))
-        else:
-            made.append(finding)
-    return made, lost
-
-
-def _failure(
-    event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
-) -> Finding | None:
-    """The finding of a compile that failed.
-
-    Args:
-        path: how one got there, from the error's text; empty where that does not say.
-    """
-    metrics = event["metrics"]
-    file = metrics.get("fail_user_frame_filename")
-    line = metrics.get("fail_user_frame_lineno")
-    if file is not None and records.is_polyfill(file):
-        file = None
-    if path and (file is None or (path[-1].file, path[-1].line) == (file, line)):
-        file, line = path[-1].file, path[-1].line
-    else:
-        path = ()  # where there is one, it leads to the call of what failed
-    if file is None or line is None:
-        file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
-    if file is None or line is None:
-        return None
-    said_no = metrics["fail_type"] in ("Unsupported", "UserError")
-    code = "BS306" if not said_no else "BS305" if fullgraph else "BS302"
-    reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
-    reason = reasons[0]
-    name = records.unresumed(metrics.get("co_name") or "<unknown>")
-    frame = path[-1] if path else records.RawFrame(file, line, name, None)
-    location = places.location(frame, None)
-    stack = places.stack(path)
-    step = event.get("step")
-    return Finding(
-        fingerprint=places.fingerprint(code, location),
-        code=code,
-        kind="skip",
-        gb_id=reason.gb_id,
-        title=catalog.entry(code).title,
-        reason=reason.gb_type,
-        explanation=reason.explanation or catalog.entry(code).why,
-        hints=reason.hints,
-        location=location,
-        stack=stack,
-        counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),
-        called_from=places.caller(location, stack),
-        first_step=step,
-        last_step=step,
-    )
-
-
 def _totals(found: Collected, made: Sequence[Finding], regions: Sequence[Region]) -> Totals:
     breaks = [f for f in made if is_site(f)]
     crossings = [f.counts.crossings for f in breaks]
@@ -285,7 +189,9 @@ def _run(found: Collected, outcome: Outcome, regions: Sequence[Region]) -> Run:
     notes = [*outcome.notes, *_lifted(found), *found.notes, *_splits(regions)]
     if outcome.backend in ("eager", "aot_eager") and found.regions:
         notes.append(_BLIND.format(backend=outcome.backend))
-    device = found.devices[-1] if found.devices else None
+    # What a graph of a few tensors on the host is beside: the last of the others.
+    elsewhere = [one for one in found.devices if one["type"] not in ("cpu", "meta")]
+    device = next(reversed(elsewhere or found.devices), None)
     targets = tuple(Compiled(e["name"], e["by"], e.get("file"), e.get("line")) for e in found.compiled)
     return Run(
         script=outcome.script,

@@ -151,12 +151,12 @@ class Collected:
     counters: dict[str, int] = field(default_factory=dict)
     start: Event | None = None
     torch: Event | None = None
-    ended: bool = False
     steps: int | None = None
     by_optimizer: bool = False
     slots: Sequence[int] | None = None
     step_rows: list[Any] = field(default_factory=list)
     samples: list[Event] = field(default_factory=list)
+    profile: Event | None = None
     sampling: bool = True
     cudagraphs: list[Event] = field(default_factory=list)
     fallbacks: list[Event] = field(default_factory=list)
@@ -178,7 +178,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
         found.by_optimizer = slots[SLOT_STEPS] > 0
         found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
     for event in events:
-        if event["t"] in ("steps", "sample"):
+        if event["t"] in ("steps", "sample", "profile"):
             _take_times(found, event)
         else:
             _take(found, event)
@@ -199,9 +199,11 @@ def is_limit(metrics: dict[str, Any]) -> bool:
 
 def _take_times(found: Collected, event: Event) -> None:
     if event.get("restart"):
-        found.step_rows, found.samples = [], []
+        found.step_rows, found.samples, found.profile = [], [], None
     if event["t"] == "steps":
         found.step_rows.extend(event["rows"])
+    elif event["t"] == "profile":
+        found.profile = event
     else:
         found.samples.append(event)
 
@@ -268,7 +270,5 @@ def _take(found: Collected, event: Event) -> None:
     elif kind in ("start", "torch"):
         setattr(found, kind, event)
         found.sampling = event.get("cost", found.sampling)
-    elif kind == "end":
-        found.ended = True
     elif kind in _KEPT:
         getattr(found, _KEPT[kind]).append({**event, "step": step})

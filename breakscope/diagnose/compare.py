@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from breakscope.diagnose.build import worst_first
 from breakscope.diagnose.owners import display_path
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report, Run
 
 # Two measurements of one thing differ: a cost has changed when it did so by both of these.

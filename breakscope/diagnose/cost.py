@@ -4,7 +4,8 @@ A gap (:mod:`breakscope.diagnose.gaps`) costs what host and device *together* lo
 ended the region before, since a host that is far ahead of its device may pause for free; it ends when the
 device, or without one the host, begins the next region. Without the break that region would not have been
 entered at all, so its entry (the runtime wrappers around a graph, and on a GPU the way to the first kernel)
-is lost too; how long an entry takes is read off the shortest small region of the same run.
+is lost too. How long an entry takes is read off the regions of the same run: what is left of the shortest
+one's time on the host without its launches.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.gaps import Sampled, take_apart
+from breakscope.diagnose.inside import look
 from breakscope.diagnose.sites import Site
 from breakscope.model import Cost, Timing
 
 FEWEST = 3  # sampled steps below which nothing is said
 # A region of more operations than this is no measure of an entry: it holds real work.
 _MOST_OPS = 12
+_ONE_BY_ONE = ("eager", "aot_eager")  # backends that launch every operation of a graph by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +36,21 @@ class Costs:
     Attributes:
         by_site: cost by the site's index; region_ms: host time of one run, by the region's slot.
         why_not: why there is none, as the end of a sentence.
+        note: what became of ``--profile``, if it was asked for.
     """
 
     timing: Timing
     by_site: Mapping[int, Cost]
     region_ms: Mapping[int, float]
     why_not: str | None = None
+    note: str | None = None
 
 
 def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     """The cost of every site."""
     why_not = _why_not(found)
     if why_not is not None:
-        return _nothing(why_not)
+        return _nothing(why_not, look(found.profile, {}, {}, {}).note)
     regions = {region.slot: region for region in found.regions if region.slot is not None}
     owners = _owners(found, sites)
     sampled = [take_apart(event, regions, owners) for event in found.samples]
@@ -56,13 +61,18 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     on_device = any(one.on_device for one in sampled)
     what = "device and host gaps" if on_device else "gaps"
     method = f"measured {what}, {len(sampled)} steps, backend {backend}"
-    entry = _entry_ns(sampled, {slot: region.ops for slot, region in regions.items()})
-    step = statistics.median(one.ns for one in sampled)
+    entry = _entry_ns(sampled, {slot: region.ops for slot, region in regions.items()}, backend)
+    bound = _bound(sampled)
+    # A host that has time to spare makes its marks in that time.
+    lengths = [one.ns - (one.own if bound == "host" else 0) for one in sampled]
+    step = statistics.median(lengths)
     made = {
         index: _cost(index, sampled, entry, step, method)
         for index in range(len(sites))
         if any(one.gaps.get(index) for one in sampled)
     }
+    seen = look(found.profile, regions, owners, {i: cost.parts["gap"] for i, cost in made.items()})
+    made = {index: replace(cost, inside=seen.by_site.get(index)) for index, cost in made.items()}
     runs: dict[int, list[int]] = defaultdict(list)
     for one in sampled:
         for slot, times in one.runs.items():
@@ -71,13 +81,15 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
         method=method,
         steps=len(sampled),
         step_ms=_ms(step),
-        spread_ms=_ms(_spread([one.ns for one in sampled])),
+        spread_ms=_ms(_spread(lengths)),
         regions_ms=_ms(statistics.median(sum(map(sum, one.runs.values())) for one in sampled)),
         breaks_ms=round(sum(cost.ms_per_step for cost in made.values()), 6),
-        bound=_bound(sampled) if on_device else "host",
+        bound=bound,
+        device_busy_ms=seen.busy_ms,
         guard_us=round(statistics.median(one.prologue for one in sampled) / 1e3, 3),
     )
-    return Costs(timing, made, {slot: statistics.fmean(times) / 1e6 for slot, times in runs.items()})
+    region_ms = {slot: statistics.fmean(times) / 1e6 for slot, times in runs.items()}
+    return Costs(timing, made, region_ms, note=seen.note)
 
 
 def _device_steps(events: Sequence[Event], sampled: Sequence[Sampled]) -> None:
@@ -88,8 +100,8 @@ def _device_steps(events: Sequence[Event], sampled: Sequence[Sampled]) -> None:
             one.ns = max(one.ns, end - begin)
 
 
-def _nothing(why: str) -> Costs:
-    return Costs(Timing(f"not measured: {why}", 0), {}, {}, why)
+def _nothing(why: str, note: str | None = None) -> Costs:
+    return Costs(Timing(f"not measured: {why}", 0), {}, {}, why, note)
 
 
 def _why_not(found: Collected) -> str | None:
@@ -125,18 +137,24 @@ def _owners(found: Collected, sites: Sequence[Site]) -> dict[int, int]:
     return owners
 
 
-def _entry_ns(sampled: Sequence[Sampled], ops: Mapping[int, int]) -> float:
-    """How long it takes to enter a region: the time of the run's shortest small one; 0 without one.
+def _entry_ns(sampled: Sequence[Sampled], ops: Mapping[int, int], backend: str) -> float:
+    """How long the host takes to enter a region and to leave it, without its operations; 0 if unknown.
 
-    On a GPU the device's time counts: what the host does in a region after it has launched the kernels
-    keeps nobody waiting.
+    It is the time of the shortest small region less what its launches take, which would be left without the
+    break: one for each operation, or at least one where a compiler has fused them. What a launch takes (on
+    a CPU: with its work) is the least by which a region with more operations is longer, for each of them.
     """
     times: dict[int, list[int]] = defaultdict(list)
     for one in sampled:
-        for slot, runs in (one.device_runs or one.runs).items():
-            if ops.get(slot, _MOST_OPS + 1) <= _MOST_OPS:
-                times[slot].extend(runs)
-    return min((statistics.median(runs) for runs in times.values()), default=0.0)
+        for slot, runs in one.runs.items():
+            times[slot].extend(runs)
+    regions = [(ops[slot], statistics.median(runs)) for slot, runs in times.items() if slot in ops]
+    few = [(time, size) for size, time in regions if size <= _MOST_OPS]
+    if not few:
+        return 0.0
+    shortest, least = min(few)
+    launch = max(0.0, min(((t - shortest) / (n - least) for n, t in regions if n > least), default=0.0))
+    return max(0.0, shortest - launch * (least if backend in _ONE_BY_ONE else 1))
 
 
 def _cost(index: int, sampled: Sequence[Sampled], entry: float, step: float, method: str) -> Cost:
@@ -153,9 +171,8 @@ def _cost(index: int, sampled: Sequence[Sampled], entry: float, step: float, met
 
 
 def _bound(sampled: Sequence[Sampled]) -> Literal["host", "device"]:
-    """What a step waits for: the device, if it ends most regions after the host has left them."""
-    late, regions = sum(one.late for one in sampled), sum(one.regions for one in sampled)
-    return "device" if late * 2 > regions else "host"
+    """What a step waits for: the device, if that is behind the host by more than half of the step."""
+    return "device" if statistics.median(one.late / one.ns for one in sampled) > 0.5 else "host"
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -6,10 +6,10 @@ of what those ranks measured: a rank that ended before the step of a finding doe
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 
 from breakscope.diagnose import divergent_compiles, divergent_findings
+from breakscope.diagnose.outcome import killer
 from breakscope.diagnose.rank_groups import Group, groups, stopped
 from breakscope.model import Divergence, Rank, Report
 
@@ -76,7 +76,7 @@ def how(rank: Rank) -> str:
         case "ok":
             return "ended well"
         case "killed":
-            return f"was killed by {_signal(code)}"
+            return f"was killed by {killer(code) or f'exit status {code}'}"
         case "timeout":
             return "was stopped at the time limit"
         case "interrupted":
@@ -85,14 +85,6 @@ def how(rank: Rank) -> str:
             return f"failed with exit status {code}"
         case _:
             return "ended in a way that is not known"
-
-
-def _signal(code: int | None) -> str:
-    number = 0 if code is None else -code if code < 0 else code - 128
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"exit status {code}"
 
 
 def _setups(group: Group) -> list[Divergence]:

@@ -29,33 +29,35 @@ class Sampled:
     """One step. Times in nanoseconds.
 
     Attributes:
-        ns: its length, by the slower of host and device.
+        ns: its length, by the slower of host and device, with our own work in it.
+        own: host time that making the marks took.
         gaps: time lost at each site, by the site's index.
+        pieces: what the gaps are made of, on the host's clock: the site's index, beginning and end.
         entries: how many regions were entered from a site's gap with nobody else to wait for.
         runs: host time of each run of a region, by the region's slot.
-        device_runs: the device's time in the same runs.
         prologue: host time from the beginning of each outermost call to its first compiled code.
-        late: regions that the device ended well after the host had left them; regions: all.
+        late: how far the device fell behind the host, at the most.
         streams: CUDA streams that regions ran in.
     """
 
     ns: int
+    own: int = 0
     gaps: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    pieces: list[tuple[int, int, int]] = field(default_factory=list)
     entries: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     runs: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    device_runs: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     prologue: int = 0
     late: int = 0
-    regions: int = 0
     streams: set[int] = field(default_factory=set)
     on_device: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """A moment: on the host and, where an event marks it, on the device; both from the step's start."""
+    """A mark: when the host came to it and went on, and when the device did; all from the step's start."""
 
     host: int
+    on: int
     device: int | None
 
 
@@ -94,18 +96,19 @@ class _Walk:
         self._before: tuple[int | None, int | None] = (None, None)
         self._ticked: int | None = None  # the site that compiled code just ran into
         self._last: int | None = None  # the site left last in this call
-        self._entered = _At(0, None)
+        self._entered = _At(0, 0, None)
         self._called: _At | None = None  # when the call began in which no compiled code has run yet
 
     def over(self, marks: list[list[Any]], anchor: int | None) -> None:
-        for kind, slot, host, *rest in marks:
+        for kind, slot, host, took, *rest in marks:
             device = anchor + rest[0] if rest and anchor is not None else None
             if len(rest) > 1:
                 self._one.streams.add(rest[1])
+            self._one.own += took
             if self._called is not None and kind in (TICK, ENTER):
-                self._one.prologue += host - self._called.host
+                self._one.prologue += host - self._called.on
                 self._called = None
-            at = _At(host, device)
+            at = _At(host, host + took, device)
             if kind == CALL:
                 self._open(at, None)
                 self._last, self._called = None, at
@@ -120,18 +123,18 @@ class _Walk:
 
     def _open(self, at: _At, owner: int | None) -> None:
         self._outside = _Outside(at)
-        self._since, self._owner, self._ticked = at.host, owner, None
+        self._since, self._owner, self._ticked = at.on, owner, None
 
-    def _piece(self, to: int) -> None:
-        if self._outside is not None and to > self._since:
-            self._outside.pieces.append((self._owner, self._since, to))
-        self._since = to
+    def _piece(self, at: _At) -> None:
+        if self._outside is not None and at.host > self._since:
+            self._outside.pieces.append((self._owner, self._since, at.host))
+        self._since = at.on
 
     def _tick(self, slot: int, at: _At) -> None:
         site = self._owners.get(slot)
         if self._outside is None or site is None:
             return
-        self._piece(at.host)
+        self._piece(at)
         self._before, self._owner = (self._owner, self._last), site
         self._ticked = self._last = site
 
@@ -144,17 +147,15 @@ class _Walk:
                 self._owner, self._last = self._before
             if self._owner is None:
                 self._owner = self._last
-            self._piece(at.host)
+            self._piece(at)
             self._close(outside, at, into_region=True)
         self._outside, self._entered = None, at
 
     def _leave(self, slot: int, at: _At) -> None:
         one = self._one
-        one.regions += 1
-        one.runs[slot].append(at.host - self._entered.host)
-        if at.device is not None and self._entered.device is not None:
-            one.device_runs[slot].append(at.device - self._entered.device)
-            one.late += at.device - at.host > DRY_NS
+        one.runs[slot].append(at.host - self._entered.on)
+        if at.device is not None:
+            one.late = max(one.late, at.device - at.on)
         site = _ends_at(self._regions.get(slot), self._owners)
         self._open(at, site)
         if site is not None:
@@ -162,7 +163,7 @@ class _Walk:
 
     def _return(self, at: _At) -> None:
         if self._outside is not None:
-            self._piece(at.host)
+            self._piece(at)
             self._close(self._outside, at, into_region=False)
         self._outside = None
 
@@ -170,12 +171,14 @@ class _Walk:
         """Book the time from the end of one region to the beginning of the next."""
         one = self._one
         done = outside.begin.device or outside.begin.host
-        begin = max(outside.begin.host, done)
+        begin = max(outside.begin.on, done)
         # A device that had ended the region before when the host asked for the next one has run dry: what it
         # then takes to record our event is no part of the gap, but the way to the next kernel is lost.
         dry = done <= at.host + DRY_NS
         end = at.host if dry else max(at.host, at.device or 0)
         for owner, start, stop in outside.pieces:
+            if owner is not None:
+                one.pieces.append((owner, start, stop))
             lost = min(stop, end) - max(start, begin)
             if owner is not None and lost > 0:
                 one.gaps[owner] += lost

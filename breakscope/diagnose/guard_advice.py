@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from breakscope.diagnose.guard_paths import is_unnamed
 from breakscope.model import Guard, GuardCause
 
 _MANY = 6
@@ -47,7 +48,7 @@ def describe(guard: Guard) -> str:
     if guard.dimension is not None:
         kind = "stride" if guard.cause == "stride" else "size"
         what = f"{kind} of {name}, dimension {guard.dimension}"
-    elif name.startswith(("value", "type of")):
+    elif is_unnamed(name) or name.startswith("type of "):
         what = name
     expected, actual = guard.expected or "another", guard.actual or "another"
     if expected.startswith("with"):
@@ -85,7 +86,7 @@ def _size(guard: Guard, name: str) -> str:
         return f"call mark_dynamic, mark_static and the like in one way for {name} before every call"
     if guard.dimension is None:
         return f"keep the sizes of {name} such that {guard.expected}, or take away the branch on them"
-    if name.startswith("value"):
+    if is_unnamed(name):
         return f"remove the graph break that the {name} crosses, so that its size is symbolic with the rest"
     if guard.cause == "symbolic_shape":
         return _symbolic_size(guard, name)

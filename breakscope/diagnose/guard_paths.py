@@ -15,6 +15,12 @@ from typing import Literal
 from breakscope.diagnose.guard_text import RESUMED
 
 _STACK_SLOT = re.compile(r"___stack(\d+)$")
+_ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+# What words() calls a temporary.
+_UNNAMED = re.compile(
+    rf"\b(?:(?P<ordinal>{'|'.join(_ORDINALS)}|\d+th) )?value(?P<steps>[.\[].*?)? "
+    r"(?P<place>from line|on the stack)(?: \d+)?"
+)
 _CLOSURE_HINT = re.compile(r'HINT: guard on "([^"]+)"')
 _IMPORTED = re.compile(r"__import_(.+)$")
 
@@ -154,7 +160,9 @@ def paths_in(node: ast.expr) -> tuple[Path, ...]:
 
 
 def words(path: Path, function: str, comment: str | None = None) -> str:
-    """What the user calls the value: ``self.fc.weight``, ``kwargs['n']``, ``value from line 12``.
+    """What the user calls the value: ``self.fc.weight``, ``kwargs['n']``, ``second value from line 12``.
+
+    The last is a temporary that the function held when it broke in line 12, told from others by number.
 
     Args:
         path: where the value is.
@@ -164,8 +172,7 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
     if slot := _STACK_SLOT.match(path.root) if path.scope == "L" else None:
         resumed = RESUMED.match(function)
         place = f"from line {resumed['line']}" if resumed else "on the stack"
-        number = "" if slot[1] == "0" else f" (stack {slot[1]})"
-        return f"value{_steps(path.steps)} {place}{number}"
+        return f"{_ordinal(int(slot[1]))}value{_steps(path.steps)} {place}"
     root, steps = path.root, path.steps
     if imported := _IMPORTED.match(root) if path.scope == "G" else None:
         root = imported[1].replace("_dot_", ".")
@@ -178,6 +185,27 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
     if (hint := _CLOSURE_HINT.search(comment or "")) and cell in steps:
         return hint[1] + _steps(steps[steps.index(cell) + 1 :])
     return root + _steps(steps)
+
+
+def _ordinal(slot: int) -> str:
+    if slot == 0:
+        return ""
+    return f"{_ORDINALS[slot - 1] if slot <= len(_ORDINALS) else f'{slot + 1}th'} "
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether words stand for a temporary, which has no name, and not for a variable called ``value``."""
+    return _UNNAMED.match(name) is not None
+
+
+def placeless(name: str) -> str:
+    """The words without what changes with the file and with Python: a temporary's line and number."""
+    return _UNNAMED.sub(_without_numbers, name)
+
+
+def _without_numbers(found: re.Match[str]) -> str:
+    # The names of findings hold these words, so they stay as they were when the number stood behind them.
+    return f"value{found['steps'] or ''} {found['place']}{' (stack)' if found['ordinal'] else ''}"
 
 
 def _steps(steps: tuple[Step, ...]) -> str:

@@ -12,8 +12,8 @@ from breakscope import globs
 from breakscope.baseline import Accepted, Baseline
 from breakscope.diagnose import recognise
 from breakscope.diagnose.budgets import Spent, spend
-from breakscope.diagnose.build import worst_first
 from breakscope.diagnose.owners import stable_path
+from breakscope.diagnose.ranking import worst_first
 from breakscope.diagnose.verdict import Judged, Outcome, Policy, Verdict
 from breakscope.model import Finding, Report
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from breakscope import __version__, codec
 from breakscope.diagnose import divergence, rank_findings, rank_runs
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Compile, Finding, Rank, RankCounts, Region, Report, Signature, Step, Tool
 from breakscope.schema import dumps
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 
 from breakscope.model import Status
@@ -29,3 +30,13 @@ class Outcome:
     mode: str | None
     roots: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+
+def killer(exit_code: int | None) -> str | None:
+    """The signal that ended a killed run: ``SIGKILL`` for 137 and for -9; None for what is no signal."""
+    if exit_code is None:
+        return None
+    try:
+        return signal.Signals(-exit_code if exit_code < 0 else exit_code - 128).name
+    except ValueError:
+        return None

@@ -69,13 +69,24 @@ class Places:
         found = self.location(RawFrame(file, at, name, None), None, qualname)
         return replace(found, function=span.qualname if span else qualname)
 
-    def stack(self, frames: Iterable[RawFrame]) -> tuple[Frame, ...]:
-        """A call path without torch's and our own plumbing."""
-        return tuple(
-            self._frame(frame)
-            for frame in frames
-            if not _PLUMBING.search(frame.file.replace("\\", "/")) and not frame.file.startswith(self._own)
-        )
+    def stack(self, frames: Iterable[RawFrame], *, resumed: bool = False) -> tuple[Frame, ...]:
+        """A call path without torch's and our own plumbing.
+
+        Args:
+            resumed: whether a resume function was being compiled. Its first half is on the path as well then:
+                Dynamo folds the two only where they are neighbours, and our hook stands between them.
+        """
+        kept: list[RawFrame] = []
+        hooked = False
+        for frame in frames:
+            if frame.file.startswith(self._own):
+                hooked = True
+            elif not _PLUMBING.search(frame.file.replace("\\", "/")):
+                if resumed and hooked and kept and _same_function(kept[-1], frame):
+                    kept.pop()
+                kept.append(frame)
+                hooked = False
+        return tuple(map(self._frame, kept))
 
     def _frame(self, frame: RawFrame) -> Frame:
         source = self.sources.line(frame.file, frame.line)
@@ -108,6 +119,10 @@ class Places:
         source = "" if of_function else without_comment(location.source or "")
         parts = "\n".join((code, path, location.function or "", " ".join(source.split()), about))
         return hashlib.sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]
+
+
+def _same_function(one: RawFrame, other: RawFrame) -> bool:
+    return (one.file, one.name) == (other.file, other.name)
 
 
 def distinct(findings: list[Finding]) -> list[Finding]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from breakscope.diagnose.build import is_site
 from breakscope.diagnose.rank_groups import stopped
+from breakscope.diagnose.ranking import is_site
 from breakscope.model import Compiled, Finding, Rank, Reconciliation, Run, Timing, Totals
 
 # What the whole is called when its ranks ended in several ways: the first of these that one of them has.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from breakscope import catalog
 from breakscope.diagnose import guards
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
+from breakscope.diagnose.guard_paths import placeless
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
@@ -67,9 +67,7 @@ def _finding(cause: Cause, places: Places) -> Finding:
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
     raw = (RawFrame(f.file, f.line, f.function, f.source) for f in cause.failure.user_stack)
     stack = places.stack(raw)
-    # A value that entered a resumed function is named by its line and its place on the interpreter's stack,
-    # which change with the file and with Python.
-    about = re.sub(r"\b(line|stack) \d+", r"\1", f"{cause.guard.source} {cause.guard.dimension}")
+    about = f"{placeless(str(cause.guard.source))} {cause.guard.dimension}"
     steps = [r.step for r in cause.recompiles if r.step is not None]
     return Finding(
         fingerprint=places.fingerprint(code, location, about, of_function=True),

@@ -33,7 +33,11 @@ _PREFIXES = (
     re.compile(r"^Graph Break Reason: "),
     re.compile(r"^Unsupported: "),
 )
-_FALLBACK = re.compile(r"^\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(", re.MULTILINE)
+_FUSED_BY_HAND = re.compile(
+    r"attention|rnn|lstm|gru_cell|\b_?fused_|grouped_mm|^(mkl|mkldnn|onednn|quantized)\."
+)
+_OPS = "torch.ops."
+_FALLBACK = re.compile(r"\s*(?:\w+\s*=\s*)?torch\.ops\.(\w+\.\w+)\.\w+\(")
 GRACELESS = "Failed to handle graph break gracefully"
 
 
@@ -178,8 +182,18 @@ def _underlined(line: str) -> tuple[int, int] | None:
 
 
 def fallback_ops(code: str) -> list[str]:
-    """The ops that code of Inductor's calls because it has no kernel for them: ``aten.bincount``."""
-    return sorted(set(_FALLBACK.findall(code)))
+    """The ops that code of Inductor's calls because it has no kernel for them: ``aten.bincount``.
+
+    Kernels that a library fused by hand (attention, recurrent layers, MKL-DNN) are the ones it wants.
+    """
+    found: set[str] = set()
+    at = code.find(_OPS)  # few lines have it, and most of an import's time would go into matching the others
+    while at >= 0:
+        match = _FALLBACK.match(code, code.rfind("\n", 0, at) + 1)
+        if match is not None and not _FUSED_BY_HAND.search(match[1]):
+            found.add(match[1])
+        at = code.find(_OPS, at + 1)
+    return sorted(found)
 
 
 def is_polyfill(file: str) -> bool:

@@ -75,14 +75,15 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
 
 
 def _finding(found: Collected, site: Site, places: Places) -> Finding:
-    record = _most_telling(site)
+    telling = _most_telling(site)
+    record = telling.record
     cause = record.reasons[0]
     code = site_code(site, places)
     qualname = next(
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
     )
     location = places.location(site.frame, site.position, qualname)
-    stack = places.stack(record.frames)
+    stack = _stack(telling, places)
     skipped = _skipped(found, site, places)
     kind = "skip" if code.startswith("BS3") else "graph_break"
     steps = [b.step for b in site.breaks if b.step is not None]
@@ -109,16 +110,20 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     )
 
 
-def _most_telling(site: Site) -> BreakRecord:
-    """The record to quote: of the site's own frame, with the longest way to get there."""
-    return max((b.record for b in site.own), key=lambda r: len(r.frames))
+def _most_telling(site: Site) -> Break:
+    """The occurrence to quote: in the site's own frame, with the longest way to get there."""
+    return max(site.own, key=lambda b: len(b.record.frames))
+
+
+def _stack(item: Break, places: Places) -> tuple[Frame, ...]:
+    return places.stack(item.record.frames, resumed=item.frame is not None and item.frame.resumed)
 
 
 def site_code(site: Site, places: Places) -> str:
     """The finding's code: what broke, or that a whole frame was given up for it."""
     own = site.own
     cause = own[0].record.reasons[0]
-    wrapper = _distributed_wrapper(places.stack(_most_telling(site).frames))
+    wrapper = _distributed_wrapper(_stack(_most_telling(site), places))
     if wrapper is not None:
         return wrapper
     if all(b.skips for b in own):

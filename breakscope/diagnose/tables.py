@@ -1,4 +1,4 @@
-"""The report as tables, for notebooks and spreadsheets. The only module that imports pandas."""
+"""The report as tables, for notebooks and spreadsheets. Imports pandas where it is asked for one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from breakscope import catalog
-from breakscope.diagnose.build import worst_first
 from breakscope.diagnose.owners import display_path
-from breakscope.errors import UnknownCodeError
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Guard, Report
 
 if TYPE_CHECKING:
@@ -188,10 +187,8 @@ def _guard(guard: Guard) -> tuple[Any, ...]:
 
 
 def _severity(code: str) -> str | None:
-    try:
-        return catalog.entry(code).severity
-    except UnknownCodeError:  # of a newer breakscope
-        return None
+    entry = catalog.find(code)
+    return entry.severity if entry else None
 
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:

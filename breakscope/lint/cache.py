@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import breakscope
-from breakscope import schema
+from breakscope.atomic import write
 from breakscope.errors import OutputError
 
 FOLDER = ".breakscope/cache"
@@ -25,8 +25,8 @@ _MOST_RUNS = 8
 
 
 def digest(data: bytes) -> str:
-    """A short name for content."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    """A short name for content. SHA-256, which processors have instructions for."""
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def engine() -> str:
@@ -81,11 +81,11 @@ class Cache:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
-                schema.write(b"*\n", ignore)
+                write(b"*\n", ignore)
             if merged.keys() != (self._facts or {}).keys():
                 lines = [self.engine, *(f"{name}\t{text}" for name, text in merged.items())]
-                schema.write("\n".join(lines).encode(), self.folder / _FACTS)
-            schema.write(json.dumps(result).encode(), self._run_file(key))
+                write("\n".join(lines).encode(), self.folder / _FACTS)
+            write(json.dumps(result).encode(), self._run_file(key))
             self._forget(sorted(self.folder.glob(f"{_RUNS}*.json"), key=lambda path: path.stat().st_mtime))
 
     def _load(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from breakscope.lint.graph import Graph, Placed
 from breakscope.lint.project import Project
 from breakscope.lint.readers import read_all
 from breakscope.lint_model import Linted, Possible, Remark
-from breakscope.model import Location, Tool
+from breakscope.place import Location, Tool
 
 _MOST_ROUNDS = 12  # files that are only called into are read when the call is known
 

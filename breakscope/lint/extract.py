@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from breakscope.lint import known
 from breakscope.lint.constructors import is_number, read_constructor
@@ -67,27 +67,22 @@ def read(source: bytes, *, everything: bool = False) -> Facts:
         return failed("its expressions are nested too deeply")
 
 
-@dataclass(frozen=True, slots=True)
-class _Around:
+class _Around(NamedTuple):
     """What is known around a function: variables, and functions by their qualified names."""
 
-    env: dict[str, Kind] = field(default_factory=dict)
-    locals: dict[str, str] = field(default_factory=dict)
+    env: dict[str, Kind]
+    locals: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(NamedTuple):
     """A function that was not read yet."""
 
     node: FunctionNode
     owner: ClassNames | None
     around: _Around
 
-    def parts(self) -> tuple[FunctionNode, ClassNames | None, _Around]:
-        return self.node, self.owner, self.around
 
-
-_NOTHING = _Around()
+_NOTHING = _Around({}, {})
 
 
 class _Module:
@@ -215,7 +210,7 @@ class _Module:
         )
 
     def _read(self, name: str) -> None:
-        node, owner, around = self.pending[name].parts()
+        node, owner, around = self.pending[name]
         if owner is not None:
             self._make_ready(owner)
         found = Found()

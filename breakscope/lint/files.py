@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from breakscope.errors import UsageError
 
@@ -61,8 +60,7 @@ def collect(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Spec:
+class _Spec(NamedTuple):
     """Patterns in the manner of .gitignore, relative to a folder."""
 
     folder: str
@@ -79,8 +77,7 @@ class _Spec:
         return self.verdict(path, folder=folder) is True
 
 
-@dataclass(frozen=True, slots=True)
-class _Ignored:
+class _Ignored(NamedTuple):
     """The .gitignore files that are in force in a folder, outermost first."""
 
     specs: tuple[_Spec, ...] = ()

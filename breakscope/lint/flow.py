@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from breakscope.lint import known
 from breakscope.lint.evaluator import Found
@@ -30,8 +30,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(NamedTuple):
     """A function or class inside a function, with the variables and functions known around it."""
 
     node: FunctionNode | ast.ClassDef

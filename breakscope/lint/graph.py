@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from breakscope.lint import known
 from breakscope.lint.facts import Call, Candidate, Function
@@ -27,8 +27,7 @@ _NOT_MODULES = (
 _MOST_OWNERS = 3  # classes that may have a method of which only the name is known
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """A function that is likely compiled.
 
     Attributes:
@@ -42,8 +41,7 @@ class Reached:
     entry: str
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A candidate in a function that is likely compiled."""
 
     file: str

@@ -6,16 +6,15 @@ import hashlib
 import io
 import os
 import tokenize
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from breakscope import suppress as comments
 from breakscope.lint.graph import Placed
 from breakscope.lint_model import Possible, Remark
-from breakscope.model import Location
+from breakscope.place import Location
 
 
-@dataclass(frozen=True, slots=True)
-class Presented:
+class Presented(NamedTuple):
     """Possible breaks as a reader sees them, and the comments that hold for them."""
 
     possible: tuple[Possible, ...]

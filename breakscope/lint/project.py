@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from breakscope.lint.facts import Class, Facts, Function
 
@@ -12,8 +12,7 @@ _MOST_HOPS = 6  # re-exports from file to file
 _NAMESPACE_LEVELS = 4  # folders without __init__.py above a module that an import may name
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """What a name stands for: a function, a class, a method or a table of one file."""
 
     file: str

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from breakscope.lint import extract
-from breakscope.lint.facts import to_plain
 
 Task = tuple[str, bytes, bool]  # path, content, whether to look into every function
 
@@ -64,7 +63,7 @@ def _read(tasks: Iterable[Task]) -> list[tuple[str, str]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return [
-                (path, json.dumps(to_plain(extract.read(content, everything=everything))))
+                (path, json.dumps(extract.read(content, everything=everything)))
                 for path, content, everything in tasks
             ]
     finally:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from breakscope import catalog
 from breakscope.errors import UsageError
 from breakscope.lint_model import Linted
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Codes, or prefixes of codes, to show and to leave out, and the level from which on to show.
 
     Attributes:
@@ -45,8 +45,7 @@ class Choice:
 
 def _codes(options: Sequence[str]) -> tuple[str, ...]:
     names = tuple(name.strip().upper() for option in options for name in option.split(",") if name.strip())
-    known = [entry.code for entry in catalog.codes()]
     for name in names:
-        if not any(code.startswith(name) for code in known):
+        if not any(entry.code.startswith(name) for entry in catalog.codes()):
             raise UsageError(f"no code begins with {name!r}: `breakscope explain --list` shows them all")
     return names

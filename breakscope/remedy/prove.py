@@ -19,7 +19,7 @@ from breakscope.capture.trial import Comparison, Trial, compare, trial
 from breakscope.child.launch import Program
 from breakscope.model import Finding
 from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit
-from breakscope.remedy.source import Files
+from breakscope.remedy.source import File, Files
 
 # Results may differ by rounding where a number became a tensor; more is another result.
 TOLERANCE = 1e-5
@@ -200,23 +200,30 @@ def _ending(after: Trial) -> str:
 
 def write_overlay(edits: Iterable[Edit], files: Files, folder: Path) -> None:
     """A folder of fixes, as :mod:`breakscope.overlay` reads it."""
+    entries = [
+        {
+            "file": file.path,
+            "module": None,
+            "sha256": hashlib.sha256(file.data).hexdigest(),
+            "edits": [list(change) for change in changes],
+        }
+        for file, changes in _by_file(edits, files)
+    ]
+    manifest = {"version": overlay.VERSION, "files": entries, "config": {}}
+    (folder / overlay.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def _by_file(edits: Iterable[Edit], files: Files) -> list[tuple[File, list[tuple[int, int, str]]]]:
+    """Each file with its edits as :mod:`breakscope.overlay` takes them."""
     by_file: dict[str, list[Edit]] = {}
     for edit in edits:
         by_file.setdefault(edit.file, []).append(edit)
-    entries = []
+    found = []
     for path, changes in by_file.items():
         file = files.open(path)
-        assert file is not None
-        entries.append(
-            {
-                "file": path,
-                "module": None,
-                "sha256": hashlib.sha256(file.data).hexdigest(),
-                "edits": [[one.start, one.end, one.text] for one in ordered(changes)],
-            }
-        )
-    manifest = {"version": overlay.VERSION, "files": entries, "config": {}}
-    (folder / overlay.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        assert file is not None  # the edit was made from it
+        found.append((file, [(one.start, one.end, one.text) for one in ordered(changes)]))
+    return found
 
 
 def ordered(edits: Iterable[Edit]) -> list[Edit]:
@@ -226,15 +233,10 @@ def ordered(edits: Iterable[Edit]) -> list[Edit]:
 
 def diff(edits: Iterable[Edit], files: Files, root: str) -> str:
     """The change as a unified diff, paths relative to ``root`` where they are below it."""
-    by_file: dict[str, list[Edit]] = {}
-    for edit in edits:
-        by_file.setdefault(edit.file, []).append(edit)
     parts = []
-    for path, changes in by_file.items():
-        file = files.open(path)
-        assert file is not None
-        new = overlay.edited(file.text, [(one.start, one.end, one.text) for one in ordered(changes)])
-        name = os.path.relpath(path, root) if Path(path).is_relative_to(root) else path
+    for file, changes in _by_file(edits, files):
+        new = overlay.edited(file.text, changes)
+        name = os.path.relpath(file.path, root) if Path(file.path).is_relative_to(root) else file.path
         lines = difflib.unified_diff(
             file.text.splitlines(keepends=True),
             new.splitlines(keepends=True),

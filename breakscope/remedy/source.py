@@ -159,9 +159,20 @@ class File:
                 break
             last = node
         if last is None:
-            return Edit(self.path, 0, 0, f"{line}\n")
+            # Not at the very top: a first line may be for the shell, and say how the file is encoded.
+            start = self._starts[min(map(_first_line, self.tree.body[:1]), default=1) - 1]
+            return Edit(self.path, start, start, f"{line}\n")
         gap = "\n" if isinstance(last, ast.Import | ast.ImportFrom) and line.startswith("import") else "\n\n"
-        return self.after(last, gap + line)
+        _, end = self.span(last)
+        behind, _, _ = self.text[end:].partition("\n")
+        if not behind.strip() or behind.lstrip().startswith("#"):  # a comment stays with what it is about
+            end += len(behind)
+        return Edit(self.path, end, end, gap + line)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
 
 
 class Files:

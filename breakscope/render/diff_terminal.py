@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console
 from rich.text import Text
 
 from breakscope.diagnose.compare import Comparison
 from breakscope.render import diff_view
 from breakscope.render.diff_view import DiffView, Row, Section, SectionName
+from breakscope.render.layout import Layout, apart, printed
 
-_NARROWEST, _WIDEST = 20, 120
 _STYLES: dict[SectionName, str] = {
     "new": "bold red",
     "fixed": "bold green",
@@ -41,26 +38,12 @@ def render(
         all: also list what only moved or did not change.
         root: folder to which paths are shown relative, besides those in which the scripts ran.
     """
-    layout = _Layout(max(_NARROWEST, min(width, _WIDEST)))
-    lines = layout.screen(diff_view.build(comparison, root=root), all)
-    for line in lines:
-        line.rstrip()
-    if not color:
-        return "".join(f"{line.plain}\n" for line in lines)
-    # The caller has decided: no variable of the environment may overrule it.
-    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", _environ={})
-    with console.capture() as captured:
-        for line in lines:
-            console.print(line, soft_wrap=True, highlight=False)
-    return captured.get()
+    view = diff_view.build(comparison, root=root)
+    return printed(_Layout(width).screen(view, all), color=color)
 
 
-class _Layout:
-    """Wraps to a width; every method returns lines that fit."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.console = Console(file=io.StringIO(), width=width, _environ={})
+class _Layout(Layout):
+    """Lays a comparison out in a width."""
 
     def screen(self, view: DiffView, everything: bool) -> list[Text]:
         blocks = [self.wrap(Text(view.title, "bold"))]
@@ -85,8 +68,7 @@ class _Layout:
         if quiet:
             names = " and ".join(f"{len(section.rows):,} {section.name}" for section in quiet)
             blocks.append(self.wrap(Text(f"{names}: --all lists them", "dim")))
-        spaced = [line for block in blocks if block for line in (Text(), *block)]
-        return spaced[1:]
+        return apart(blocks)
 
     def section(self, section: Section) -> list[Text]:
         lines = self.wrap(Text(f"{section.heading} ({len(section.rows):,})", _STYLES[section.name]))
@@ -104,7 +86,3 @@ class _Layout:
 
     def labelled(self, label: str, text: str) -> list[Text]:
         return self.wrap(Text.assemble((f"{label}  ", "dim"), text), "  ")
-
-    def wrap(self, text: Text, indent: str = "") -> list[Text]:
-        pieces = text.wrap(self.console, self.width - len(indent), overflow="fold")
-        return [Text.assemble(indent, piece) for piece in pieces]

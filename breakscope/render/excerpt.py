@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from breakscope.model import Location
+from breakscope.place import Location
 from breakscope.render.text import harmless_character
 
 ELLIPSIS = "…"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from breakscope.catalog_entry import Severity
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report
-from breakscope.render.text import and_more, count, harmless
+from breakscope.render.text import and_more, count, harmless, package_path
 from breakscope.render.words import (
     about_run,
     clip,
     is_new,
-    package_path,
     project_place,
     relative_path,
     said,

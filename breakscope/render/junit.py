@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report
 from breakscope.render.text import harmless, short_path
 from breakscope.render.words import about_run, clip, is_new, said

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from breakscope import benchmark
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report, Suggestion
 from breakscope.render import bench_markdown
 from breakscope.render.markup import block, code, plain
@@ -181,7 +181,7 @@ def _fold(number: int, finding: Finding, words: Said) -> str:
 
 def _text(label: str, text: str) -> str:
     """Advice and reasons are sentences; guards and call paths are code."""
-    return code(text) if label in ("guard", "via") else plain(text)
+    return code(text) if label in ("guard", "via", "used at") else plain(text)
 
 
 def _suggested(suggestion: Suggestion) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report
 from breakscope.render.text import harmless
 from breakscope.render.words import about_run, clip, said

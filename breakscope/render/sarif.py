@@ -6,13 +6,14 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from breakscope import catalog
 from breakscope.catalog_entry import Severity
-from breakscope.diagnose.build import worst_first
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report
 from breakscope.render import sarif_places
 from breakscope.render.sarif_places import MAX_TEXT, Places, message
 from breakscope.render.text import harmless
-from breakscope.render.words import about_run, clip, entry_of, is_new, said, severity
+from breakscope.render.words import about_run, clip, is_new, said, severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "breakscopeFingerprint/v1"
@@ -65,7 +66,7 @@ def _rule(finding: Finding) -> dict[str, Any]:
 
 def rule_of(code: str, title: str, level: Severity) -> dict[str, Any]:
     """The rule of a code; the catalog speaks, or ``title`` where the code is not in it."""
-    entry = entry_of(code)
+    entry = catalog.find(code)
     rule = {
         "id": harmless(code),
         "shortDescription": {"text": entry.title if entry else clip(harmless(title), MAX_TEXT)},

@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from breakscope.model import Finding, Frame, Location, Report
-from breakscope.render.text import first_line, harmless
+from breakscope.render.text import first_line, harmless, package_path
 from breakscope.render.unified import Replacement, replacements
-from breakscope.render.words import absolute_path, clip, package_path, project_place, relative_path
+from breakscope.render.words import absolute_path, clip, project_place, relative_path
 
 MAX_TEXT = 4_000  # characters of one message
 _ROOT, _PACKAGES = "SRCROOT", "SITEPACKAGES"

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from breakscope import benchmark
 from breakscope.model import FindingKind, Report
 from breakscope.render import bench_terminal, terminal_view
 from breakscope.render.excerpt import excerpt
+from breakscope.render.layout import WIDEST, Layout, apart, printed
 from breakscope.render.terminal_finding import Detail, Group, Place
 from breakscope.render.terminal_view import View
 
-_NARROWEST, _WIDEST = 20, 120  # columns; beyond the widest, what belongs together stands too far apart
 _NARROW = 60  # columns below which indentation is saved
 _GAP = "  "
 _DOT = " · "
@@ -57,39 +55,22 @@ def render(
     measured = benchmark.from_dict(report.benchmark)
     if measured is None:
         return text
-    return text + "\n" + bench_terminal.render(measured, width=_width(width), color=color)
+    return text + "\n" + bench_terminal.render(measured, width=min(_width(width), WIDEST), color=color)
 
 
 def render_view(
     view: View, *, width: int | None, color: bool, next_steps: Sequence[tuple[str, str]] = ()
 ) -> str:
     """A view that is ready, laid out as :func:`render` does."""
-    lines = _Layout(_width(width)).screen(view, next_steps)
-    for line in lines:
-        line.rstrip()
-    return _ansi(lines) if color else "".join(f"{line.plain}\n" for line in lines)
+    return printed(_Layout(_width(width)).screen(view, next_steps), color=color)
 
 
 def _width(asked: int | None) -> int:
-    columns = shutil.get_terminal_size((80, 24)).columns if asked is None else asked
-    return max(_NARROWEST, min(columns, _WIDEST))
+    return shutil.get_terminal_size((80, 24)).columns if asked is None else asked
 
 
-def _ansi(lines: Iterable[Text]) -> str:
-    # The caller has decided: no variable of the environment may overrule it.
-    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", _environ={})
-    with console.capture() as captured:
-        for line in lines:
-            console.print(line, soft_wrap=True, highlight=False)
-    return captured.get()
-
-
-class _Layout:
-    """Lays a view out in a width; every method returns lines that fit."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.console = Console(file=io.StringIO(), width=width, _environ={})
+class _Layout(Layout):
+    """Lays a view out in a width."""
 
     def screen(self, view: View, next_steps: Sequence[tuple[str, str]]) -> list[Text]:
         alarm = self.wrap(Text(view.alarm, "bold red")) if view.alarm else []
@@ -105,8 +86,7 @@ class _Layout:
         notes = [self.labelled(label, text, "", label_width) for label, text in view.notes]
         blocks.append([line for note in notes for line in note])
         blocks.append(self.next_steps(next_steps))
-        spaced = [line for block in blocks if block for line in (Text(), *block)]
-        return spaced[1:]
+        return apart(blocks)
 
     def ranks(self, lines: Sequence[tuple[str, str]]) -> list[Text]:
         """In what ranks differ; the first line sums up."""
@@ -194,13 +174,6 @@ class _Layout:
         pieces = self.pieces(body, self.width - prefix.cell_len)
         later = Text(" " * prefix.cell_len)
         return [Text.assemble(prefix if first else later, piece) for first, piece in _first(pieces)]
-
-    def wrap(self, text: Text, indent: str = "") -> list[Text]:
-        """The text in as many lines as it takes."""
-        return [Text.assemble(indent, piece) for piece in self.pieces(text, self.width - len(indent))]
-
-    def pieces(self, text: Text, width: int) -> list[Text]:
-        return list(text.wrap(self.console, width, overflow="fold")) or [Text()]
 
     def flow(self, items: Sequence[str]) -> list[Text]:
         """Items side by side, a new line before one that does not fit; the first one stands out."""

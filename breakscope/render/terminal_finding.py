@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.catalog_entry import Entry
 from breakscope.diagnose import guards
-from breakscope.errors import UnknownCodeError
-from breakscope.model import Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
+from breakscope.model import Cost, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
 from breakscope.render.text import count, first_line, harmless, milliseconds, per_step, short_path
 
 _KIND_NOUNS: dict[FindingKind, str] = {"skip": "skip", "graph_break": "site", "recompile": "cause"}
@@ -130,7 +128,9 @@ class Maker:
             ("reason", (self._reason(finding),)),
             ("guard", tuple(self._guards(finding))),
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
-            ("via", (self._callers(finding),)),
+            # What is on the stack of a guard is where the value is used, not how one got to the function.
+            ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
+            ("inside", (harmless(inside(finding.cost)),)),
             ("meant", (harmless(finding.intended or ""),)),
             ("do this", (self._advice(finding) if finding.intended is None else "",)),
         ]
@@ -209,7 +209,7 @@ class Maker:
             advice = harmless(guards.remedy(finding.guard))
         else:
             # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.
-            entry = _entry(finding.code)
+            entry = catalog.find(finding.code)
             advice = first_line(entry.fix if entry else next(iter(finding.hints), ""))
         if suggestion is None:
             return advice
@@ -220,16 +220,9 @@ def _folded(frames: int) -> list[str]:
     return [f"… {count(frames, 'library frame')}"] if frames else []
 
 
-def _entry(code: str) -> Entry | None:
-    try:
-        return catalog.entry(code)
-    except UnknownCodeError:
-        return None
-
-
 def _title(finding: Finding) -> str:
     """What all findings of a group have in common."""
-    entry = _entry(finding.code)
+    entry = catalog.find(finding.code)
     return first_line(entry.title if entry else finding.title)
 
 
@@ -246,3 +239,20 @@ def guard_line(guard: Guard) -> str:
     elif guard.cause in _SUBJECTS:
         subject += f" {guard.cause}"
     return harmless(f"{subject}: {guard.expected} -> {', '.join(str(value) for value in seen)}")
+
+
+def inside(cost: Cost | None) -> str:
+    """What lies inside of a gap, the longest first; empty if the profiler did not look."""
+    if cost is None or cost.inside is None:
+        return ""
+    seen = cost.inside
+    ops = ", ".join(f"{name} x{times:g}" for name, times in seen.ops.items())
+    parts = [
+        (seen.waiting_ms, "waiting for the device"),
+        (seen.eager_ms, f"in eager operations ({ops})" if ops else "in eager operations"),
+        (seen.python_ms, "in Python"),
+    ]
+    text = ", ".join(
+        f"{milliseconds(ms)} ms {what}" for ms, what in sorted(parts, key=lambda part: -part[0]) if ms > 0
+    )
+    return text + (f"; {seen.launches:g} launches" if seen.launches else "")

@@ -5,12 +5,13 @@ Every text in a view is harmless and without a line break; every number has its 
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from breakscope.model import Finding, FindingKind, Report, Run
+from breakscope.diagnose.outcome import killer
+from breakscope.diagnose.ranking import worst_first
+from breakscope.model import Finding, Report, Run
 from breakscope.render import ranks
 from breakscope.render.compiling import compiled, compiled_late
 from breakscope.render.terminal_finding import Group, Maker
@@ -26,7 +27,6 @@ from breakscope.render.text import (
     short_path,
 )
 
-_KIND_ORDER: dict[FindingKind, int] = {"skip": 0, "graph_break": 1, "recompile": 2}
 _SHOWN_NAMES = 3
 _SHOWN_ITEMS = 5
 _SHOWN_DIVERGENCES = 8
@@ -89,20 +89,6 @@ def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[s
 # ---- what is shown, and in which order ----
 
 
-def _weight(findings: Sequence[Finding]) -> tuple[float, ...]:
-    """Sorts the worst first: cost where known, crossings, skips before breaks, occurrences.
-
-    What is meant to be so comes after all that can be repaired.
-    """
-    return (
-        all(finding.intended is not None for finding in findings),
-        -sum(finding.cost.ms_per_step for finding in findings if finding.cost),
-        -sum(finding.counts.crossings or 0 for finding in findings),
-        min(_KIND_ORDER[finding.kind] for finding in findings),
-        -sum(finding.counts.occurrences for finding in findings),
-    )
-
-
 def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
@@ -111,12 +97,8 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
         meant = " (meant)" if finding.intended else ""
         key = (finding.code + meant, place.file, place.function or f"line {place.line}")
         groups.setdefault(key, []).append(finding)
-    ordered = [sorted(group, key=lambda one: (_weight([one]), _position(one))) for group in groups.values()]
-    return sorted(ordered, key=lambda group: (_weight(group), _position(group[0])))
-
-
-def _position(finding: Finding) -> tuple[str, int, int]:
-    return finding.location.file, finding.location.line, finding.location.column or 0
+    ordered = [sorted(group, key=worst_first) for group in groups.values()]
+    return sorted(ordered, key=lambda group: worst_first(*group))
 
 
 def _limited(
@@ -167,7 +149,7 @@ def _ended_badly(run: Run) -> str | None:
         case "script_error":
             return f"FAILED with {_exit(run.exit_code)}"
         case "killed":
-            return f"KILLED with {_exit(run.exit_code)}"
+            return f"KILLED with {killer(run.exit_code) or _exit(run.exit_code)}"
         case "timeout":
             return f"TIMED OUT after {seconds(run.duration_s)}"
         case "interrupted":
@@ -175,12 +157,7 @@ def _ended_badly(run: Run) -> str | None:
 
 
 def _exit(code: int | None) -> str:
-    if code is None:
-        return "an unknown exit status"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"exit status {code}"
+    return "an unknown exit status" if code is None else f"exit status {code}"
 
 
 def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:

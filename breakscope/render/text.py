@@ -71,16 +71,25 @@ def seconds(value: float) -> str:
 
 def short_path(path: str, folders: Iterable[str]) -> str:
     """Relative to the first of the folders that holds it; from the package's name on for installed code."""
+    installed = package_path(path)
+    if installed is not None:
+        return harmless(installed)
     plain = path.replace("\\", "/")
-    for marker in _LIBRARY_FOLDERS:
-        _, found, inside = plain.rpartition(marker)
-        if found and inside:
-            return harmless(inside)
     for folder in folders:
         prefix = folder.replace("\\", "/").rstrip("/") + "/"
         if len(prefix) > 1 and plain.startswith(prefix):
             return harmless(plain[len(prefix) :])
     return harmless(path)
+
+
+def package_path(file: str) -> str | None:
+    """The part of an installed file's path from the package on; None for other files."""
+    plain = file.replace("\\", "/")
+    for marker in _LIBRARY_FOLDERS:
+        _, found, inside = plain.rpartition(marker)
+        if found and inside:
+            return inside
+    return None
 
 
 def and_more(items: Iterable[str], most: int) -> str:

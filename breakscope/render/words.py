@@ -7,15 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.catalog_entry import Entry, Severity
-from breakscope.errors import UnknownCodeError
+from breakscope.catalog_entry import Severity
 from breakscope.model import Finding, Frame, Location, Report
 from breakscope.render import terminal_view
 from breakscope.render.terminal_finding import Detail, Maker
 from breakscope.render.terminal_view import View
-from breakscope.render.text import harmless
-
-_LIBRARY = ("/site-packages/", "/dist-packages/")
+from breakscope.render.text import harmless, package_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,7 @@ class Said:
     Attributes:
         amount: what it costs, else how often it happened.
         counts: how often and when, beyond ``amount``.
-        details: (label, lines) pairs: reason, guard, also, via, do this.
+        details: (label, lines) pairs: reason, guard, also, via or used at, meant, do this.
     """
 
     title: str
@@ -55,17 +52,9 @@ def about_run(report: Report, root: str | None) -> View:
     return terminal_view.build(report, limit=0, all=False, root=root)
 
 
-def entry_of(code: str) -> Entry | None:
-    """The catalog's entry; None for a code that only a newer breakscope knows."""
-    try:
-        return catalog.entry(code)
-    except UnknownCodeError:
-        return None
-
-
 def severity(finding: Finding) -> Severity:
     """How bad a finding is; ``warning`` for a code that only a newer breakscope knows."""
-    entry = entry_of(finding.code)
+    entry = catalog.find(finding.code)
     return entry.severity if entry else "warning"
 
 
@@ -84,22 +73,12 @@ def project_place(finding: Finding) -> Location | Frame:
 def relative_path(file: str, report: Report, root: str | None) -> str | None:
     """A path with ``/`` from the root or from where the script ran; None for one outside, or installed."""
     full = absolute_path(file, report)
-    if full is None or any(marker in full for marker in _LIBRARY):
+    if full is None or package_path(full) is not None:
         return None
     for folder in _folders(report, root):
         prefix = folder.replace("\\", "/").rstrip("/") + "/"
         if full.startswith(prefix):
             return full[len(prefix) :]
-    return None
-
-
-def package_path(file: str) -> str | None:
-    """The part of an installed file's path from the package on; None for other files."""
-    plain = file.replace("\\", "/")
-    for marker in _LIBRARY:
-        _, found, inside = plain.rpartition(marker)
-        if found and inside:
-            return inside
     return None
 
 

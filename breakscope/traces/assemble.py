@@ -61,7 +61,7 @@ class Assembler:
         """Args: ``store``: keeps what each compile produced; None to keep nothing."""
         self._damage = damage
         self._store = store
-        self._redactor = Redactor()
+        self._redactor = Redactor(live=False)
         self.events: list[Event] = []
         self.records = 0
         self._ranks: Counter[int] = Counter()

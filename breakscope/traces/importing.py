@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from breakscope.errors import OutputError, TraceError
-from breakscope.model import Report
 from breakscope.traces.files import find
 from breakscope.traces.one_file import Imported, import_file
 from breakscope.traces.processes import combine
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+    from breakscope.model import Report
 
 _LOOK_S = 0.2
 
@@ -126,6 +128,9 @@ def _work(number: int, path: str, keep: Path | None) -> Imported:
 
 
 def _together(files: Sequence[Path], jobs: int, watch: Watch | None, keep: Path | None) -> Iterator[Imported]:
+    import multiprocessing
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+
     context = multiprocessing.get_context()
     taken = context.Array("Q", len(files), lock=False)
     size, began = sum(map(_size, files)), time.monotonic()
@@ -148,7 +153,7 @@ def _elsewhere(
 ) -> Iterator[Imported]:
     sizes = [_size(file) for file in files]
     began = time.monotonic()
-    futures = [executor.submit(import_file, str(file), None, keep) for file in files]
+    futures = [executor.submit(import_file, str(file), None, keep, os.getcwd()) for file in files]
     for number, (file, future) in enumerate(zip(files, futures, strict=True), 1):
         yield _result(future, file)
         if watch is not None:

@@ -16,7 +16,6 @@ from breakscope.traces.damage import Damage
 from breakscope.traces.envelopes import ARTIFACTS, CHUNK, KINDS, Envelope, Reader, Source
 from breakscope.traces.files import TraceFile
 from breakscope.traces.processes import Part
-from breakscope.traces.text_log import TextLog
 
 Progress = Callable[[int, int], None]
 _STRAY = 10
@@ -48,11 +47,14 @@ class TraceProcesses:
         is_trace: whether there was a record of any kind.
     """
 
-    def __init__(self, path: str, damage: Damage, store: Store | None = None) -> None:
-        """Args: ``store``: keeps what each compile produced; None to keep nothing."""
+    def __init__(
+        self, path: str, damage: Damage, store: Store | None = None, here: str | None = None
+    ) -> None:
+        """As :func:`import_file` has them; ``store`` keeps what each compile produced, None for nothing."""
         self._path = path
         self._damage = damage
         self._store = store
+        self._here = here
         if store is None:
             self._reader = Reader(damage, with_payload=("inductor_output_code",))
         else:
@@ -88,7 +90,7 @@ class TraceProcesses:
         read = self._by_pid or ({0: Assembler(self._damage)} if self.is_trace else {})
         device = min(self._devices - {"meta"}, key=lambda name: (name == "cpu", name), default=None)
         return [
-            processes.of_trace(self._path, pid, one, self._damage, len(read), device)
+            processes.of_trace(self._path, pid, one, self._damage, len(read), device, self._here)
             for pid, one in read.items()
         ]
 
@@ -107,32 +109,38 @@ class TraceProcesses:
             self._damage.add("envelopes")
 
 
-def import_file(path: str, progress: Progress | None = None, keep: Path | None = None) -> Imported:
+def import_file(
+    path: str, progress: Progress | None = None, keep: Path | None = None, here: str | None = None
+) -> Imported:
     """Read one trace or log. Never raises for what the file holds; uses all of it that is readable.
 
     Args:
         progress: told after each piece how many bytes of the file were read, and its size.
         keep: folder that gets what each compile produced; None to keep nothing.
+        here: the folder that ``path`` is relative to and that places are shown from; None for the current.
 
     Raises:
         OutputError: ``keep`` cannot be written.
     """
     damage = Damage()
+    place = Path(here or "", path)
     try:
-        with TraceFile(Path(path), damage) as file:
-            trace = TraceProcesses(path, damage, Store(keep) if keep else None)
+        with TraceFile(place, damage) as file:
+            trace = TraceProcesses(path, damage, Store(keep) if keep else None, here)
             trace.read(_watched(file, progress))
             size = file.taken
         if trace.is_trace:
             return Imported(path, tuple(trace.parts()), size)
+        from breakscope.traces.text_log import TextLog
+
         damage = Damage()
-        with TraceFile(Path(path), damage) as file:
+        with TraceFile(place, damage) as file:
             log = TextLog()
             found = log.read(_watched(file, progress))
     except TraceError as error:
         return Imported(path, (), 0, str(error))
     if found:
-        parts = (processes.of_log(path, int(key[1]), one, damage) for key, one in log.processes.items())
+        parts = (processes.of_log(path, int(key[1]), one, damage, here) for key, one in log.processes.items())
         return Imported(path, tuple(parts), size)
     what = "it is empty" if size == 0 else "it holds no record of TORCH_TRACE or TORCH_LOGS"
     return Imported(path, (), size, f"{path} is not a trace: {what}")

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from breakscope.capture.events import Event
-from breakscope.diagnose import merge, records
+from breakscope.diagnose import records
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.model import Device, Report
 from breakscope.traces.assemble import Assembler
 from breakscope.traces.damage import Damage
 from breakscope.traces.files import rank_of
-from breakscope.traces.text_log import LogProcess
+
+if TYPE_CHECKING:
+    from breakscope.traces.text_log import LogProcess
 
 NOT_IN_A_TRACE = (
     "imported: crossings, steps, cost, and the values that the failing calls had are known only to a live "
@@ -51,12 +54,19 @@ class Part:
 
 
 def of_trace(
-    path: str, pid: int, read: Assembler, damage: Damage, processes: int = 1, device: str | None = None
+    path: str,
+    pid: int,
+    read: Assembler,
+    damage: Damage,
+    processes: int = 1,
+    device: str | None = None,
+    here: str | None = None,
 ) -> Part:
     """One process of a trace file, as far as it was read.
 
     Args:
         processes: how many wrote into the file.
+        here: see :func:`project_roots`.
         device: type of device that its tensors were on.
     """
     notes = [f"{Path(path).name}: {sentence}" for sentence in damage.sentences()]
@@ -67,18 +77,18 @@ def of_trace(
     if read.names_no_torch:
         notes.append(OLD_TORCH)
     rank = read.rank if read.rank is not None else rank_of(Path(path))
-    report = build(read.events, None, _outcome(path, read, notes))
+    report = build(read.events, None, _outcome(path, read, notes, here))
     if device is not None:
         # A process of a job computes on one; how many its machine has is not in a trace.
         report = replace(report, run=replace(report.run, device=Device(device, device, 1)))
     return Part(report, path, rank, pid, read.began, read.first_time or 0.0)
 
 
-def of_log(path: str, pid: int, read: LogProcess, damage: Damage) -> Part:
+def of_log(path: str, pid: int, read: LogProcess, damage: Damage, here: str | None = None) -> Part:
     """One process of a text log, which tells of no regions."""
     name = Path(path).name
     notes = [LOG_LACKS, *(f"{name}: {sentence}" for sentence in damage.sentences())]
-    report = build(read.events, None, _outcome(path, read, notes))
+    report = build(read.events, None, _outcome(path, read, notes, here))
     report = replace(
         report,
         totals=replace(report.totals, regions=None, ops=None),
@@ -88,7 +98,7 @@ def of_log(path: str, pid: int, read: LogProcess, damage: Damage) -> Part:
     return Part(report, path, read.rank, pid, None, read.first_time or 0.0)
 
 
-def _outcome(path: str, read: Assembler | LogProcess, notes: Sequence[str]) -> Outcome:
+def _outcome(path: str, read: Assembler | LogProcess, notes: Sequence[str], here: str | None) -> Outcome:
     first, began = read.first_time or 0.0, read.began
     return Outcome(
         script=path,
@@ -100,19 +110,23 @@ def _outcome(path: str, read: Assembler | LogProcess, notes: Sequence[str]) -> O
         duration_s=round((read.last_time - first) % _YEAR_S, 3),  # also of a job that ran over New Year
         backend="inductor" if read.inductor else "not known",
         mode=None,
-        roots=project_roots(read.events),
+        roots=project_roots(read.events, here),
         notes=(NOT_IN_A_TRACE, *notes),
     )
 
 
-def project_roots(events: Sequence[Event]) -> tuple[str, ...]:
+def project_roots(events: Sequence[Event], here: str | None = None) -> tuple[str, ...]:
     """Directories of the project that a trace is of.
+
+    Args:
+        here: the folder in which the user stands; None for the current one, which that of a cluster's
+            worker is not.
 
     The trace may be of another machine. So whatever is not installed counts as the project's, and the
     folder of the script comes before that, as in a scan: fingerprints are then the same.
     """
     script = next((file for event in events if (file := _script(event))), None)
-    folders = [os.getcwd(), *([os.path.dirname(script)] if script else []), os.path.abspath(os.sep)]
+    folders = [here or os.getcwd(), *([os.path.dirname(script)] if script else []), os.path.abspath(os.sep)]
     return tuple(dict.fromkeys(folders))
 
 
@@ -131,6 +145,8 @@ def combine(parts: Sequence[Part], name: str) -> Report:
     """
     if len(parts) == 1:
         return parts[0].report
+    from breakscope.diagnose import merge
+
     seen: dict[tuple[str, int], int] = {}
     reports = []
     for part in sorted(parts, key=lambda part: (part.began or 0.0, part.order)):

@@ -64,7 +64,7 @@ class LogProcess:
     what: bytes = b""
     lines: list[str] = field(default_factory=list)
     paths: dict[tuple[str, int], str] = field(default_factory=dict)
-    redactor: Redactor = field(default_factory=Redactor)
+    redactor: Redactor = field(default_factory=lambda: Redactor(live=False))
 
     def take(self, match: re.Match[bytes]) -> None:
         """Take one line."""

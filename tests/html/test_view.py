@@ -92,6 +92,9 @@ def test_a_run_that_ended_badly_says_so_before_all_else() -> None:
     )
     assert build(VACUOUS, None).verdict.alarm == "Vacuous: nothing was compiled."
     assert build(CLEAN, None).verdict.alarm is None
+    for code, ended in ((-9, "killed, SIGKILL"), (137, "killed, SIGKILL"), (999, "killed, exit status 999")):
+        report = replace(KILLED, run=replace(KILLED.run, exit_code=code))
+        assert dict(build(report, None).facts)["ended"] == ended
 
 
 def test_what_was_not_measured_is_no_zero() -> None:

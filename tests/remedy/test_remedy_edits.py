@@ -232,6 +232,26 @@ def test_a_file_without_the_name_torch_gets_it(tmp_path: Path) -> None:
     assert text.startswith('"""What it is."""\n\nfrom torch import compile as c\nimport torch\n\nf = c(g)')
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from torch import nn  # noqa\nf()\n", "from torch import nn  # noqa\nimport torch\nf()\n"),
+        ("import os; f()\n", "import os\nimport torch; f()\n"),
+        ("#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\nf()\n", None),
+        ("# first\n@g\ndef f():\n    pass\n", "# first\nimport torch\n@g\ndef f():\n    pass\n"),
+        ("", "import torch\n"),
+    ],
+)
+def test_an_import_stands_behind_what_must_come_first(before: str, after: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(before)
+    file = Files().open(str(path))
+    assert file is not None
+    edited = overlay.edited(file.text, [(one.start, one.end, one.text) for one in file.torch_import()])
+    assert edited == (after or before.replace("f()", "import torch\nf()"))
+    ast.parse(edited)
+
+
 def test_a_hyperparameter_becomes_a_tensor_where_the_optimizer_is_made(tmp_path: Path) -> None:
     guard = Guard("", "optimizer.param_groups[0]['lr']", "0.1", "0.05", "float_value", None, ("0.1", "0.05"))
     source = "f = torch.compile(g)\noptimizer = torch.optim.SGD(net.parameters(), lr=args.lr)\nf()\n"

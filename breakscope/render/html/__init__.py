@@ -13,6 +13,7 @@ from breakscope.diagnose.compare import Comparison
 from breakscope.model import Report
 from breakscope.render.html import comparison, view
 from breakscope.render.html.findings import Caller
+from breakscope.render.html.produced import ReadArtifact
 from breakscope.render.html.sources import OnDisk, SourceReader
 
 __all__ = ["OnDisk", "SourceReader", "render", "render_diff"]
@@ -20,7 +21,13 @@ __all__ = ["OnDisk", "SourceReader", "render", "render_diff"]
 _FOLDER = Path(__file__).parent
 
 
-def render(report: Report, *, sources: SourceReader | None, known: frozenset[str] | None = None) -> str:
+def render(
+    report: Report,
+    *,
+    sources: SourceReader | None,
+    known: frozenset[str] | None = None,
+    artifacts: ReadArtifact | None = None,
+) -> str:
     """The page of a report as text that is always valid UTF-8.
 
     Args:
@@ -29,8 +36,9 @@ def render(report: Report, *, sources: SourceReader | None, known: frozenset[str
             that the report itself holds.
         known: fingerprints of the findings that are not new; None where nothing is known about that, and then
             the page does not tell new from known.
+        artifacts: gives the text of an artifact by its digest; None to show none of them.
     """
-    made = view.build(report, sources, known)
+    made = view.build(report, sources, known, artifacts)
     return _pour("template.html.j2", "page.js", view=made, data=_data(made))
 
 
@@ -78,6 +86,7 @@ def _data(made: view.View) -> dict[str, Any]:
         "findings": findings,
         "frames": [asdict(caller) for caller in frames],
         "files": [asdict(file) for file in made.files],
+        "produced": asdict(made.produced) if made.produced else None,
         "codes": {code: asdict(entry) for code, entry in made.codes.items()},
     }
 

@@ -9,7 +9,6 @@ from typing import Literal
 
 from breakscope import catalog
 from breakscope.diagnose import guards
-from breakscope.errors import UnknownCodeError
 from breakscope.model import Finding, Frame, Guard, Report, Suggestion
 from breakscope.render.html.diff import Diff, side_by_side
 from breakscope.render.html.highlight import line_spans
@@ -17,6 +16,7 @@ from breakscope.render.html.lines import Line, lay_out
 from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
 from breakscope.render.html.texts import block, name
+from breakscope.render.terminal_finding import inside
 from breakscope.render.text import count, first_line, milliseconds, per_step, short_path
 from breakscope.render.words import is_new
 
@@ -202,6 +202,8 @@ class Maker:
             facts.append(("crossings", crossings))
         if finding.cost:
             facts.append(("cost", " · ".join((self._amount(finding)[0], name(finding.cost.method)))))
+            if finding.cost.inside is not None:
+                facts.append(("inside the gap", name(inside(finding.cost))))
         else:
             why = f": {name(finding.not_measured)}" if finding.not_measured else ""
             facts.append(("cost", f"not measured{why}"))
@@ -256,11 +258,9 @@ def advice(finding: Finding) -> str:
         return _sentence(first_line(suggestion.summary))
     if finding.kind == "recompile" and finding.guard:
         return _sentence(guards.remedy(finding.guard))
-    try:
-        return catalog.entry(finding.code).fix
-    except UnknownCodeError:
-        # A code of a newer breakscope: Dynamo's own hints are better than nothing.
-        return name(first_line(next(iter(finding.hints), "")))
+    # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.
+    entry = catalog.find(finding.code)
+    return entry.fix if entry else name(first_line(next(iter(finding.hints), "")))
 
 
 def _sentence(text: str) -> str:

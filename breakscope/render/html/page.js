@@ -142,7 +142,14 @@ function callPath(finding) {
   const rows = finding.callers.map((index) => data.frames[index]).map((one) => el("li", { class: "owner-" + one.owner },
     el("span", { class: "mono" }, one.where), " ", el("b", {}, one.function), one.owner === "project" ? "" : el("span", { class: "chip" }, one.owner),
     one.source ? el("code", {}, ...codeText(one.source)) : ""));
-  return part("Call path", el("ol", { class: "callers" }, ...rows));
+  return part(finding.kind === "recompile" ? "Where the value is used" : "Call path", el("ol", { class: "callers" }, ...rows));
+}
+
+/** Links to what the compiles of a finding produced; the first few say enough. */
+function producedFor(finding) {
+  const index = data.findings.indexOf(finding);
+  const about = produced.compiles.map((one, number) => [one, number]).filter(([one]) => one.findings.includes(index));
+  return about.slice(0, 4).map(([one, number]) => link("compile-" + number, "What " + one.title + " produced", "button"));
 }
 
 function bodyOf(finding) {
@@ -163,6 +170,7 @@ function bodyOf(finding) {
     said.length ? fold("All that Dynamo said", ...said) : null,
     code && code.example ? fold("Example of such a break, and of its repair", codeBox("Example", el("pre", {}, code.example))) : null,
     el("p", { class: "buttons" }, copyButton("Copy a link to this finding", () => location.href.split("#")[0] + "#" + encodeURIComponent(finding.anchor)),
+      ...producedFor(finding),
       finding.excerpt.first !== null ? link(`source-${finding.file}-${finding.line}`, "Open in the source view", "button") : null));
 }
 
@@ -319,9 +327,9 @@ function sourceRows(file) {
     const heat = Math.max(0, ...here.map((index) => data.findings[index].heat));
     return el("span", { class: `margin wide${most} heat${heat}` }, ...here.slice(0, 3).map((index) => link(data.findings[index].anchor, data.findings[index].code)), here.length > 3 ? "+" + (here.length - 3) : "");
   };
-  const blocks = [], covered = new Set();
+  const blocks = [], covered = new Set(), at = data.files.indexOf(file);
   for (const chunk of file.chunks) {
-    const rows = chunk.lines.map((line, i) => codeRow(chunk.first + i, codeText(line), margin(chunk.first + i, covered), marks.has(chunk.first + i) ? "here" : ""));
+    const rows = chunk.lines.map((line, i) => codeRow(chunk.first + i, [...codeText(line), ...madeOf(at, chunk.first + i)], margin(chunk.first + i, covered), marks.has(chunk.first + i) ? "here" : ""));
     blocks.push([chunk.first, rows]);
   }
   for (const [line, here] of marks) {
@@ -378,6 +386,64 @@ function showSource(index, number) {
   row.firstElementChild.focus({ preventScroll: true });
 }
 
+// ---- what compiles produced ----
+
+const produced = data.produced ?? { compiles: [], texts: [] };
+/** The first line that was made from each source line: generated code before graphs, as the parts stand. */
+const madeFrom = new Map();
+produced.compiles.forEach((one, compile) => one.parts.forEach((kept, at) => {
+  for (const [line, file, number] of kept.text === null ? [] : produced.texts[kept.text].places) {
+    const key = file + ":" + number;
+    if (!madeFrom.has(key)) madeFrom.set(key, [`compile-${compile}-${at}-${line}`, one.title]);
+  }
+}));
+
+function madeOf(file, number) {
+  const found = madeFrom.get(file + ":" + number);
+  return found ? [link(found[0], "→ " + found[1], "made")] : [];
+}
+
+function textRows(index) {
+  const { text, places } = produced.texts[index];
+  const from = new Map(places.map(([line, file, number]) => [line, [file, number]]));
+  return text.split("\n").map((line, i) => {
+    const place = from.get(i + 1);
+    return codeRow(i + 1, place ? [line, link(`source-${place[0]}-${place[1]}`, "→ source", "made")] : [line]);
+  });
+}
+
+function partRow(kept, compile, at) {
+  const row = el("details", { class: "more artifact", id: `compile-${compile}-${at}` }, el("summary", {}, kept.title, " ", el("small", {}, kept.size)));
+  row.fill = () => {
+    if (row.children.length > 1) return;
+    row.append(kept.text === null ? el("p", { class: "missing" }, kept.note) : codeBox(kept.title, ...textRows(kept.text)));
+  };
+  row.addEventListener("toggle", () => { if (row.open) row.fill(); });
+  return row;
+}
+
+function drawCompiles() {
+  byId("compiles").append(...produced.compiles.map((one, index) => el("details", { class: "file artifact", id: "compile-" + index },
+    el("summary", {}, el("span", { class: "mono" }, one.title), " ", one.function, el("small", {}, `${one.parts.length} kept`)),
+    el("div", { class: "body" }, ...one.parts.map((kept, at) => partRow(kept, index, at))))));
+}
+
+function showProduced(compile, at, number) {
+  const outer = byId("compile-" + compile);
+  outer.open = true;
+  const row = byId(`compile-${compile}-${at}`) ?? outer;
+  row.fill?.();
+  row.open = true;
+  const line = number && [...row.querySelectorAll(".row")][number - 1];
+  for (const old of document.querySelectorAll(".artifact .row.here")) old.classList.remove("here");
+  if (line) {
+    line.classList.add("here");
+    scrollBox(row, line);
+  }
+  row.scrollIntoView({ block: "start" });
+  row.firstElementChild.focus({ preventScroll: true });
+}
+
 // ---- links, printing ----
 
 const byAnchor = new Map(data.findings.map((one, index) => [one.anchor, index]));
@@ -389,8 +455,10 @@ function follow() {
     // A hash that someone typed: taken as it is.
   }
   const source = /^source-(\d+)-(\d+)$/.exec(anchor);
+  const made = /^compile-(\d+)(?:-(\d+)(?:-(\d+))?)?$/.exec(anchor);
   if (byAnchor.has(anchor)) showFinding(byAnchor.get(anchor));
   else if (source && data.files[Number(source[1])]) showSource(Number(source[1]), source[2]);
+  else if (made && produced.compiles[Number(made[1])]) showProduced(made[1], made[2], Number(made[3]));
 }
 
 let opened = [];
@@ -400,7 +468,7 @@ function openAll() {
   if (data.findings.length) drawMore(matching.length);
   drawFiles(data.files.length);
   for (const row of document.querySelectorAll("details.finding, details.file")) row.fill();
-  opened = [...document.querySelectorAll("details:not([open])")];
+  opened = [...document.querySelectorAll("details:not([open]):not(.artifact)")];
   for (const row of opened) { row.touched = true; row.open = true; }
 }
 function closeAgain() {
@@ -422,6 +490,7 @@ if (data.findings.length) {
     byId("first-source").hidden = false;
   }
 }
+if (produced.compiles.length) drawCompiles();
 if (data.files.length) {
   drawFiles();
   byId("more-files").addEventListener("click", () => drawFiles());

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.diagnose.build import worst_first
-from breakscope.errors import UnknownCodeError
+from breakscope.diagnose.outcome import killer
+from breakscope.diagnose.ranking import worst_first
 from breakscope.model import Finding, Report, Run
 from breakscope.render.html import benchmark as bench
 from breakscope.render.html.findings import FindingView, Maker, heats
 from breakscope.render.html.pictures import Bar, Label, Path, path, step_time
+from breakscope.render.html.produced import Produced, ReadArtifact, produced
 from breakscope.render.html.ranks import RanksSection, ranks_section
 from breakscope.render.html.sources import Chunk, Excerpt, File, Shelf, SourceReader
 from breakscope.render.html.steps import CompileView, StepsView, compile_view, steps_view
@@ -65,6 +65,7 @@ class View:
         findings: worst first.
         compared: whether the findings are told apart into new and known ones.
         ranks: in what the ranks of a job differ; None for one process.
+        produced: what compiles produced; None where nothing was kept.
     """
 
     title: str
@@ -88,10 +89,16 @@ class View:
     codes: dict[str, Code]
     compared: bool
     ranks: RanksSection | None = None
+    produced: Produced | None = None
 
 
-def build(report: Report, reader: SourceReader | None, known: frozenset[str] | None = None) -> View:
-    """The view of a report, with the sources that a reader can give; new is what is not in ``known``."""
+def build(
+    report: Report,
+    reader: SourceReader | None,
+    known: frozenset[str] | None = None,
+    read_artifact: ReadArtifact | None = None,
+) -> View:
+    """The view of a report, with what the readers can give; new is what is not in ``known``."""
     ordered = sorted(report.findings, key=worst_first)
     maker = Maker(report, (report.run.cwd,), known)
     heat = heats(ordered)
@@ -138,6 +145,7 @@ def build(report: Report, reader: SourceReader | None, known: frozenset[str] | N
         codes=_codes(ordered),
         compared=known is not None,
         ranks=ranks_section(report, (report.run.cwd,), anchors={f: one.anchor for f, one in labels.items()}),
+        produced=produced(report, read_artifact, ordered, [file.file for file in files]),
     )
 
 
@@ -202,9 +210,8 @@ def _file(
 def _codes(findings: Sequence[Finding]) -> dict[str, Code]:
     known = {}
     for code in sorted({finding.code for finding in findings}):
-        try:
-            entry = catalog.entry(code)
-        except UnknownCodeError:  # a newer breakscope wrote the report; its own texts stand in the finding
+        entry = catalog.find(code)
+        if entry is None:  # a newer breakscope wrote the report; its own texts stand in the finding
             continue
         known[code] = Code(entry.title, entry.why, entry.fix, entry.more)
     return known
@@ -243,10 +250,8 @@ def _ended(run: Run) -> str:
     }[run.status]
     if run.exit_code is None or (run.status == "ok" and run.exit_code == 0):
         return words
-    try:
-        return f"{words}, {signal.Signals(-run.exit_code).name}"
-    except ValueError:
-        return f"{words}, exit status {run.exit_code}"
+    signal = killer(run.exit_code) if run.status == "killed" else None
+    return f"{words}, {signal or f'exit status {run.exit_code}'}"
 
 
 def _compiled(run: Run, maker: Maker) -> str:

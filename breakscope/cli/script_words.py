@@ -1,0 +1,110 @@
+"""Where our part of a command line ends and that of the user's script begins, and what is to be run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer.core
+
+from breakscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from breakscope.child.launch import Program
+    from breakscope.model import Report
+
+MODULE_OPTION = "-m"
+
+
+def program_of(words: Sequence[str], purpose: str) -> Program:
+    """What to run, as the command line names it.
+
+    Args:
+        words: the script or ``-m`` and a module, and its arguments.
+        purpose: what a script is wanted for, where none is named: "scan".
+
+    Raises:
+        UsageError, ScriptNotFoundError: nothing is named, or there is no such thing.
+    """
+    from breakscope.child.program import program
+
+    module = words[:1] == [MODULE_OPTION]
+    words = words[1:] if module else words
+    if not words:
+        raise UsageError("name a module after -m" if module else f"name a script to {purpose}")
+    return program(words[0], words[1:], module=module)
+
+
+def program_of_report(report: Report) -> Program:
+    """What a report is of, to run it again.
+
+    Raises:
+        TorchMissingError, ScriptNotFoundError: it cannot be run here.
+    """
+    from breakscope.child.program import check_torch, program
+
+    check_torch()
+    option, _, name = report.run.script.partition(" ")
+    module = option == MODULE_OPTION and bool(name)
+    return program(name if module else report.run.script, report.run.argv, module=module)
+
+
+class ScriptCommand(typer.core.TyperCommand):
+    """Options of ours stand before the script; all after it is the script's, untouched."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Split the line where the script's part begins, then let click read ours."""
+        ours, theirs = self._split(ctx, args)
+        ctx.meta["breakscope.program"] = theirs
+        tell_of_ours(ctx, theirs)
+        return super().parse_args(ctx, ours)
+
+    def _split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+        takes_value = {
+            name
+            for option in self.get_params(ctx)
+            if not getattr(option, "is_flag", False)
+            for name in option.opts
+        }
+        index = 0
+        while index < len(args):
+            arg = args[index]
+            if arg == MODULE_OPTION:
+                return args[:index], args[index:]
+            if arg == "--":
+                return args[:index], args[index + 1 :]
+            if not arg.startswith("-") or arg == "-":
+                return args[:index], args[index:]
+            index += 2 if arg in takes_value else 1
+        return args, []
+
+
+def tell_of_ours(ctx: Any, words: Sequence[str]) -> None:
+    """Have it said in the end where an option of ours stands after the script, which took it.
+
+    It may be an option of the script's as well. It is where the script's own file names it; a script whose
+    options are named in another file gets the line in vain.
+
+    Args:
+        words: the script or ``-m`` and a module, and its arguments.
+    """
+    own = {name for option in ctx.command.params for name in (*option.opts, *option.secondary_opts)}
+    arguments = words[2:] if words[:1] == [MODULE_OPTION] else words[1:]
+    if "--" in arguments:  # what the user has marked as the script's
+        arguments = arguments[: arguments.index("--")]
+    taken = list(dict.fromkeys(name for word in arguments if (name := word.partition("=")[0]) in own))
+    source = _source(words[0]) if taken else ""
+    taken = [name for name in taken if f'"{name}"' not in source and f"'{name}'" not in source]
+    if taken:
+        names = ", ".join(f"`{name}`" for name in taken)
+        text = f"{names} stood after the script and went to it; options of {ctx.info_name} go before it"
+        ctx.call_on_close(lambda: print(f"breakscope: note: {text}", file=sys.stderr))
+
+
+def _source(script: str) -> str:
+    try:
+        return Path(script).read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return ""

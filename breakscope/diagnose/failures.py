@@ -1,0 +1,79 @@
+"""Compiles that failed with an error and no graph break of their own."""
+
+from __future__ import annotations
+
+from breakscope import catalog
+from breakscope.diagnose import records
+from breakscope.diagnose.collect import Collected, Event, is_limit
+from breakscope.diagnose.places import Places
+from breakscope.model import Counts, Finding, Unattributed
+
+
+def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
+    """One finding for each (fullgraph=True, a crash), and what cannot be placed."""
+    explained = {b.compile_id for b in found.breaks}
+    fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
+    paths = {event["cid"]: records.parse_error_frames(event["payload"]) for event in found.errors}
+    made: list[Finding] = []
+    lost: list[Unattributed] = []
+    for event in found.metrics:
+        metrics = event["metrics"]
+        if "fail_type" not in metrics or event["cid"] in explained:
+            continue
+        if is_limit(metrics):
+            continue
+        finding = _failure(event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
+        if finding is None:
+            text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
+            lost.append(Unattributed("compile", event["cid"], text))
+        else:
+            made.append(finding)
+    return made, lost
+
+
+def _failure(
+    event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
+) -> Finding | None:
+    """The finding of a compile that failed.
+
+    Args:
+        path: how one got there, from the error's text; empty where that does not say.
+    """
+    metrics = event["metrics"]
+    file = metrics.get("fail_user_frame_filename")
+    line = metrics.get("fail_user_frame_lineno")
+    if file is not None and records.is_polyfill(file):
+        file = None
+    if path and (file is None or (path[-1].file, path[-1].line) == (file, line)):
+        file, line = path[-1].file, path[-1].line
+    else:
+        path = ()  # where there is one, it leads to the call of what failed
+    if file is None or line is None:
+        file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
+    if file is None or line is None:
+        return None
+    said_no = metrics["fail_type"] in ("Unsupported", "UserError")
+    code = "BS306" if not said_no else "BS305" if fullgraph else "BS302"
+    reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
+    reason = reasons[0]
+    name = records.unresumed(metrics.get("co_name") or "<unknown>")
+    frame = path[-1] if path else records.RawFrame(file, line, name, None)
+    location = places.location(frame, None)
+    stack = places.stack(path)
+    step = event.get("step")
+    return Finding(
+        fingerprint=places.fingerprint(code, location),
+        code=code,
+        kind="skip",
+        gb_id=reason.gb_id,
+        title=catalog.entry(code).title,
+        reason=reason.gb_type,
+        explanation=reason.explanation or catalog.entry(code).why,
+        hints=reason.hints,
+        location=location,
+        stack=stack,
+        counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),
+        called_from=places.caller(location, stack),
+        first_step=step,
+        last_step=step,
+    )
