@@ -94,5 +94,7 @@ def _alone(player: Player, say: Callable[[str], None]) -> None:
             else:
                 ran["alone_why"] = reply["lost"]
         why = reply["lost"]
+        if not reply["left"]:
+            break
     for one in waiting.values():
-        one["alone_why"] = why or player.lost or "its process was gone"
+        one["alone_why"] = why or player.lost or "it was not reached"
