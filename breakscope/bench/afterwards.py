@@ -35,8 +35,6 @@ def compare_outputs(found: Conducted, players: Sequence[Player]) -> None:
 
 def look_into(players: Sequence[Player], options: Options, folder: Path, say: Callable[[str], None]) -> None:
     """How busy the device is, by the first process of each arm; with ``--kernels``, with what."""
-    for player in players:
-        player.measured = player.alive
     chosen = [
         player
         for player in players

@@ -107,6 +107,8 @@ class Conductor:
             self._align(players)
         with self._timed("timed_s"):
             self._rounds(players)
+        for player in players:
+            player.measured = player.alive
         with self._timed("kernels_s"):
             afterwards.compare_outputs(self.found, players)
             afterwards.look_into(players, self._options, self._folder, self._say)

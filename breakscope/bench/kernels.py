@@ -103,15 +103,24 @@ def _table(
     # On a CPU, the rest of the step is Python and the dispatcher, and counts as not accounted for.
     whole = total if on_gpu else profile["span_ms"] * 1e3
     own = {_key(record): record for record in details.get("kernels", ())}
+    problem = details.get("error") or player.lost
+    unknown = problem or _unknown(arm)
     rows = []
     for record in profile["kernels"]:
         detail, others = own.get(_key(record)), known.details.get(_key(record))
-        if others is not None and (detail is None or detail.get("alone_us") is None):
-            detail = {**others, "elsewhere": others is not detail}
-        rows.append(_kernel(record, detail, whole, measured, arm, known.ops))
+        better = others is not None and others.get("alone_us") is not None
+        if others is not None and (detail is None or (better and detail.get("alone_us") is None)):
+            detail = {**others, "elsewhere": True}
+        row = _kernel(record, detail, whole, known.ops)
+        if row.kind == "copy":
+            row = replace(row, alone_why="a copy or a fill")
+        elif detail is None:
+            row = replace(row, alone_why=unknown)
+        else:
+            row = judged(row, measured)
+        rows.append(row)
     accounted = sum(row.step_us for row in rows if row.kind != "other" or row.op is not None)
     busy = profile.get("busy_ms")
-    problem = details.get("error") or player.lost
     return KernelTable(
         arm=arm.name,
         device_ms=busy if on_gpu else total / 1e3,
@@ -128,13 +137,9 @@ def _key(record: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _kernel(
-    record: dict[str, Any],
-    detail: dict[str, Any] | None,
-    whole_us: float,
-    measured: Sequence[Ceiling],
-    arm: Arm,
-    ops: dict[str, str],
+    record: dict[str, Any], detail: dict[str, Any] | None, whole_us: float, ops: dict[str, str]
 ) -> Kernel:
+    """A kernel of the step, with what is known of it."""
     op = record.get("op") or ops.get(record["name"])
     base = Kernel(
         name=record["name"],
@@ -148,14 +153,12 @@ def _kernel(
         block=tuple(record["block"]),
         op=op,
     )
-    if base.kind == "copy":
-        return replace(base, alone_why="a copy or a fill")
-    if detail is None:
-        return replace(base, alone_why=_unknown(arm))
+    if detail is None or base.kind == "copy":
+        return base
     elsewhere = detail.get("elsewhere", False)
     full = replace(
         base,
-        kind=detail["kind"],
+        kind=detail["kind"] if detail["kind"] != "other" else base.kind,
         alone_us=detail.get("alone_us"),
         alone_why=detail.get("alone_why"),
         bytes=detail.get("bytes"),
@@ -176,7 +179,7 @@ def _kernel(
     if elsewhere:
         how = "from the same kernel in another arm"
         full = replace(full, bytes_how=f"{full.bytes_how}, {how}" if full.bytes_how else how)
-    return judged(full, measured)
+    return full
 
 
 def _kind(record: dict[str, Any], op: str | None) -> Any:

@@ -208,6 +208,9 @@ def test_kernels_survive_the_loss_of_their_process(monkeypatch: pytest.MonkeyPat
     table = tables(Conducted(players=[made]), monkeypatch, "as-script")["compiled"]
     assert table.kernels[0].alone_us == 4.0
     assert table.not_measured == "details: ended by SIGABRT"
+    made.profile.pop("details")  # it died when it was to say what it knows
+    table = tables(Conducted(players=[made]), monkeypatch, "as-script")["compiled"]
+    assert table.kernels[0].alone_why == "ended by SIGABRT"
 
 
 def test_kernels_run_again_in_groups_the_particular_ones_last(tmp_path: Path) -> None:
