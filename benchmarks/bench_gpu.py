@@ -354,15 +354,15 @@ def main() -> int:
     if "bench" in parts:
         for model in models:
             run.part(f"bench {model}", 40, lambda model=model: run.bench(model))
+    for model in [one for one in models if "no_grad" in SCRIPTS[one]]:
+        if "events" in parts:
+            run.part(f"events {model}", 40, lambda model=model: run.events(model))
     if "ceilings" in parts:
         run.part("ceilings", 15, run.ceilings)
     if "ncu" in parts:
         run.part(f"ncu {models[0]}", 30, lambda: run.ncu(models[0]))
     if "own" in parts and "no_grad" in SCRIPTS[models[0]]:
         run.part(f"own {models[0]}", 30, lambda: run.own(models[0]))
-    for model in [one for one in models if "no_grad" in SCRIPTS[one]]:
-        if "events" in parts:
-            run.part(f"events {model}", 40, lambda model=model: run.events(model))
     for model in models:
         if "again" in parts:
             run.part(f"again {model}", 60, lambda model=model: run.again(model))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 from breakscope.bench import arm_compat
 from breakscope.bench.attribution import Attribution, Done, leaves, text_of
@@ -109,7 +109,9 @@ def _fresh_outputs(one: Done, inputs: Sequence[Spec]) -> list[Spec]:
 
 
 def _flops(one: Done) -> int | None:
-    """As torch's own formulas have it, from the shapes alone."""
+    """As torch's own formulas have it, from the shapes alone; other ops are not even called without data."""
+    if getattr(one.call, "overloadpacket", None) not in flop_registry:
+        return None
     args, kwargs = arm_compat.tree_map(shapeless, one.arguments)
     try:
         with FlopCounterMode(display=False) as counter:

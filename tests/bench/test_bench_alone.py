@@ -12,7 +12,7 @@ import torch
 from bench_samples import BENCHMARK, CEILINGS
 from test_bench_arms import NET
 
-from breakscope.bench import afterwards, ceilings, export_text, kernels
+from breakscope.bench import afterwards, ceilings, export_text, kernels, records
 from breakscope.bench.alone import Again
 from breakscope.bench.arm_compat import CudaGraphSwitch, tree_map
 from breakscope.bench.attribution import Attribution
@@ -68,6 +68,19 @@ def test_what_asserts_something_of_its_inputs_gets_the_real_ones() -> None:
     assert add is None  # any value will do
     assert second is None  # only the first of a kind is run again
     assert [done.particular for done in seen.done] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "expected"),
+    [
+        (aten.mm.default, (torch.ones(4, 8), torch.ones(8, 2)), 2 * 4 * 8 * 2),
+        (aten.add.Tensor, (torch.ones(4), torch.ones(4)), None),
+    ],
+)
+def test_flops_are_told_without_data(op: Any, arguments: Any, expected: int | None) -> None:
+    seen = Attribution(on_gpu=False)
+    seen.op(op, arguments, {})
+    assert records._flops(seen.done[0]) == expected
 
 
 def test_an_exported_script_keeps_strides_too() -> None:
@@ -217,12 +230,12 @@ def test_kernels_run_again_in_groups_the_particular_ones_last(tmp_path: Path) ->
     seen = Attribution(on_gpu=False)
     seen.op(aten.multinomial.default, (torch.tensor([0.5, 0.5]), 1), {})
     seen.op(aten.add.Tensor, (torch.ones(4), torch.ones(4)), {})
-    records = [record(0, "multinomial", particular=True), record(1, "add"), record(2, "x", alone_why="copy")]
-    again = Again(records, seen.done, tmp_path, on_gpu=False)
+    made = [record(0, "multinomial", particular=True), record(1, "add"), record(2, "x", alone_why="copy")]
+    again = Again(made, seen.done, tmp_path, on_gpu=False)
     first, second = again.next_group(), again.next_group()
     assert [one["name"] for one in (*first["records"], *second["records"])] == ["add", "multinomial"]
     assert (first["left"], second["left"], second["lost"]) == (1, 0, None)
-    assert all(one["alone_us"] > 0 for one in records[:2])
+    assert all(one["alone_us"] > 0 for one in made[:2])
 
 
 PICKY = f"""{NET}
