@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import textwrap
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from scanning import Scanned, clean_environment, command
+
+# Started in the background of a shell, pytest and all its children ignore SIGINT; some of these are sent one.
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Minutes long, most of it torch starting again and again: left out of `make test`, which stays under 15 minutes on
 # 2 cores, and run by `make test-all`. Of each module the tests whose names hold one of these words stay in.

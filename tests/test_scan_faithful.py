@@ -283,3 +283,26 @@ def test_a_user_without_a_writable_home_can_scan(scan: Scan) -> None:
     scanned = scan("print('ran')", HOME="/nonexistent")
     assert scanned.exit_code == 0
     assert os.listdir(scanned.folder / ".breakscope")
+
+
+def test_graphs_are_called_as_directly_as_without_us(scan: Scan) -> None:
+    # Dynamo exchanges a graph's lazy forward for the real one only if a backend hands it over bare.
+    scanned = scan(
+        """
+        import sys
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            return torch.relu(x) + 1
+
+        seen = []
+        for _ in range(3):
+            f(torch.ones(2))
+        sys.setprofile(lambda frame, event, _: event == "call" and seen.append(frame.f_code.co_name))
+        f(torch.ones(2))
+        sys.setprofile(None)
+        print("_lazy_forward" in seen, "_call_impl" in seen, "region" in seen)
+        """
+    )
+    assert scanned.text.split() == ["False", "False", "True"]

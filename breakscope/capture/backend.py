@@ -74,6 +74,12 @@ class RegionBackend:
         ops = count_ops(graph_module)  # before a backend rewrites the graph
         communicates = collectives(graph_module)
         compiled = self._compiler(graph_module, example_inputs, **kwargs)
+        if compiled == graph_module.forward:
+            # As the eager backend returns it. Until its code is asked for, this method stands for one that is
+            # still to be generated, and calls it the long way round, by nn.Module.__call__. Dynamo would
+            # exchange the two, but it sees only the region around it.
+            _ = graph_module.code
+            compiled = graph_module.forward
         slot = self._on_region(graph_module, example_inputs, ops, communicates)
         clock, counters = self._clock, self._clock.counters
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from breakscope.capture.settings import Settings
     from breakscope.model import Report
     from breakscope.rewrite.candidates import Candidate
-    from breakscope.rewrite.engine import Fixed
     from breakscope.rewrite.judge import Judgement
+    from breakscope.rewrite.outcomes import Fixed
+    from breakscope.rewrite.work import Options
 
 
 def add(app: typer.Typer) -> None:
@@ -73,15 +74,19 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.child import launch
         from breakscope.latest import FOLDER, LATEST
-        from breakscope.rewrite import apply, engine, runs, store
+        from breakscope.rewrite import apply, engine, outcomes, runs, store
+        from breakscope.rewrite.work import Options
 
-        place = path or Path(FOLDER) / LATEST
+        # Before going where the script ran: paths are the user's.
+        place = (path or Path(FOLDER) / LATEST).absolute()
+        chosen = output.absolute() if output else None
+        exported = export_overlay.absolute() if export_overlay else None
         report = schema.load(place)
         root = _enter(report)
-        folder = (output or Path(FOLDER) / "fixes").absolute()
+        folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal to ask on")
-        options = engine.Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
+        options = Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
         with launch.workspace(folder.parent) as work:
             script = runs.Script(program_of_report(report), work, timeout, budget)
             choose = _ask if interactive else None
@@ -91,11 +96,11 @@ def add(app: typer.Typer) -> None:
         accepted = fixed.accepted
         groups = _groups(fixed, accepted)
         store.write_folder(folder, groups, fixed.sources, script.what.path, root)
-        schema.save(engine.suggested(report, fixed), place.absolute())
-        if export_overlay is not None:
+        schema.save(outcomes.suggested(report, fixed), place)
+        if exported is not None:
             manifest = store.manifest(accepted, fixed.sources, script.what.path)
             text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
-            schema.write(text.encode(), export_overlay)
+            schema.write(text.encode(), exported)
         if write:
             written, left = apply.write(accepted, fixed.sources, root)
             for file in written:
@@ -103,6 +108,7 @@ def add(app: typer.Typer) -> None:
             for file, why in left.items():
                 print(f"not written: {os.path.relpath(file)}: {why}")
         _next(report, fixed, accepted, folder, write)
+        _remedy(report, options, place)
         return 0 if all(one.accepted for one in fixed.outcomes) else 1
 
 
@@ -180,6 +186,14 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: P
     print(f"\nnext  breakscope run --fixes {place} {script}")
     if own and not written:
         print("      breakscope fix --write   or   git apply " + os.path.join(place, "*.patch"))
+
+
+def _remedy(report: Report, options: Options, place: Path) -> None:
+    """Say what helps against recompiles, which are not rewritten here."""
+    count = sum(one.kind == "recompile" and options.asked(one) for one in report.findings)
+    if count:
+        causes = "1 cause of recompiles is" if count == 1 else f"{count} causes of recompiles are"
+        print(f"\n{causes} not rewritten  remedy: breakscope remedy {os.path.relpath(place)}")
 
 
 def _list_rules() -> int:

@@ -64,7 +64,9 @@ def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
         yield f"note: {note}"
     whole = evidence.get("whole_script")
     if whole:
-        equal = "bitwise equal" if whole["bitwise"] else f"equal within {whole['max_difference']:.2g}"
+        within = f"{whole['max_difference']:.2g}"
+        equal = f"differ by up to {within}" if whole.get("consented") else f"equal within {within}"
+        equal = "bitwise equal" if whole["bitwise"] else equal
         before, after = whole["sites"]
         yield (
             f"whole script with all patches: {before} -> {after} sites, {whole['tensors']} tensors of "

@@ -28,6 +28,7 @@ from breakscope.render.text import (
 )
 
 _SHOWN_NAMES = 3
+_MUCH = 0.1  # of a step: what guards take is shown from here on
 _SHOWN_ITEMS = 5
 _SHOWN_DIVERGENCES = 8
 
@@ -211,8 +212,17 @@ def _totals(report: Report) -> tuple[str, ...]:
         f"{count(totals.skips, 'frame')} skipped",
         f"{count(totals.regions, 'region')}, {count(totals.ops, 'op')}",
         *([_lost(report)] if report.findings else []),
-        *filter(None, (compiled(report), compiled_late(report))),
+        *filter(None, (_guards(report), compiled(report), compiled_late(report))),
     )
+
+
+def _guards(report: Report) -> str | None:
+    """How long the way to the first compiled code takes, where it is no small part of a step."""
+    timing = report.timing
+    if timing is None or timing.guard_us is None or not timing.step_ms:
+        return None
+    ms = timing.guard_us / 1e3
+    return f"guards {milliseconds(ms)} ms a step" if ms >= _MUCH * timing.step_ms else None
 
 
 def step_ms(report: Report) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from breakscope import catalog
 from breakscope.model import Finding
 from breakscope.rewrite import rule as rules
 from breakscope.rewrite import runs
@@ -78,11 +79,23 @@ def propose(
         assert isinstance(site, Site)
         rule, answer = rules.propose(site)
         if isinstance(answer, Refusal):
-            refused.append(Refused(finding, rule.name if rule else "", answer.reason))
+            why = answer.reason if rule else f"{answer.reason}{_advice(finding)}"
+            refused.append(Refused(finding, rule.name if rule else "", why))
         else:
             assert rule is not None
             candidates.append(Candidate((finding,), file, bare.qualname, rule.name, answer))
     return _merged(candidates), refused
+
+
+def _in_python(file: str) -> bool:
+    """Whether a file is of Python's standard library."""
+    inside = os.path.realpath(file).startswith(os.path.realpath(os.path.dirname(os.__file__)) + os.sep)
+    return inside and f"{os.sep}site-packages{os.sep}" not in file
+
+
+def _caller(finding: Finding) -> str:
+    outside = [frame for frame in finding.stack if not _in_python(frame.file) and frame.owner != "torch"]
+    return f", called at {os.path.basename(outside[-1].file)}:{outside[-1].line}" if outside else ""
 
 
 def _merged(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -96,11 +109,22 @@ def _merged(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list(merged.values())
 
 
+def _advice(finding: Finding) -> str:
+    """What else may help where no rule does."""
+    if finding.code == "BS303":
+        return ": it comes of recompiles, for which `breakscope remedy` looks for what prevents them"
+    if finding.code == "BS302":
+        return ": Dynamo begins in it because the function around it is not compiled, and may not once it is"
+    return f" ({finding.title}). By hand: {catalog.entry(finding.code).fix.rstrip('.')}"
+
+
 def _site(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -> Site | str:
     """The place as the rules see it, or why there is none."""
     where = finding.location
     if where.owner == "torch":
         return "it is in torch's own code"
+    if _in_python(where.file):
+        return "it is in Python's own code" + _caller(finding)
     source = sources.get(os.path.realpath(where.file))
     if source is None:
         return "its source cannot be read, or has changed since the scan"

@@ -151,6 +151,8 @@ def _tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> tu
         ]
         return _combine(parts, operator)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        if _python_bool(evaluate, node.operand):
+            return f"(not {_text(site, node.operand)})", True  # `~` of a Python bool is a number
         text, atom = _tensor(site, evaluate, node.operand, ran=ran)
         return f"~{text}" if atom else f"~({text})", True
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
@@ -165,6 +167,16 @@ def _tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> tu
             return _text(site, node), _is_atom(node)
         raise Unsafe(f"`{site.text(node)}` is decided in Python after a tensor")
     return _as_bool(_text(site, node), _is_atom(node), value)
+
+
+def _python_bool(evaluate: Evaluator, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    try:
+        value = evaluate(node)
+    except Unsafe:
+        return False
+    return value.kind == "scalar" and value.dtype == "bool"
 
 
 def _value(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> Value:

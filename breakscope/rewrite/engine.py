@@ -2,114 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from breakscope.capture.settings import Settings
-from breakscope.model import Finding, Report, Suggestion
+from breakscope.model import Finding, Report
 from breakscope.rewrite import runs, store
-from breakscope.rewrite.candidates import FIXABLE, Candidate, Refused, propose, read_sources
+from breakscope.rewrite.candidates import Candidate, propose, read_sources
 from breakscope.rewrite.judge import Judgement, judge
+from breakscope.rewrite.outcomes import Fixed, outcomes
 from breakscope.rewrite.runs import Script
-from breakscope.rewrite.text import NotTextError, Source
+from breakscope.rewrite.text import NotTextError
 from breakscope.rewrite.together import Whole, WholeScript
 from breakscope.rewrite.under_inductor import under_inductor
+from breakscope.rewrite.work import Choose, Options, Work, acceptable, diff, place
 
 MAX_ROUNDS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What ``breakscope fix`` was asked for.
-
-    Attributes:
-        select, ignore: codes, or prefixes of codes.
-        unsafe: accept rewrites that change behaviour.
-        inductor: compare under Inductor in the end.
-        settings: how the script is compiled in trials.
-    """
-
-    settings: Settings
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    unsafe: bool = False
-    inductor: bool = True
-
-    def wants(self, finding: Finding) -> bool:
-        """Whether a finding is to be looked at."""
-        chosen = not self.select or finding.code.startswith(self.select)
-        return finding.kind in FIXABLE and chosen and not finding.code.startswith(self.ignore or ("\0",))
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one finding.
-
-    Attributes:
-        patch: the rewrite, where there is one. accepted: it is part of the fixes.
-        revealed: it was found only once other breaks were gone, and is not in the report.
-    """
-
-    finding: Finding
-    suggestion: Suggestion
-    patch: Candidate | None = None
-    accepted: bool = False
-    revealed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """What became of a report.
-
-    Attributes:
-        whole: the last trial with all accepted patches.
-        inductor: what Inductor says of them, as a sentence with figures; None if it was not asked.
-    """
-
-    outcomes: tuple[Outcome, ...]
-    sources: dict[str, Source]
-    whole: Whole | None
-    inductor: dict[str, Any] | None = None
-
-    @property
-    def accepted(self) -> list[Candidate]:
-        """The patches that are part of the fixes, each once."""
-        return list({id(o.patch): o.patch for o in self.outcomes if o.accepted and o.patch}.values())
-
-
-Choose = Callable[[Candidate, Judgement, str], bool]
-
-
-@dataclass(slots=True)
-class _Work:
-    """A report being fixed."""
-
-    script: Script
-    options: Options
-    trials: WholeScript
-    sources: dict[str, Source]
-    progress: Callable[[str], None]
-    choose: Choose | None
-    root: Path
-    judged: list[tuple[Candidate, Judgement]] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    revealed: set[str] = field(default_factory=set)
-
-    def accepted(self) -> list[Candidate]:
-        return [one for one, judgement in self.judged if _acceptable(one, judgement, self.options)]
-
-
-def _acceptable(patch: Candidate, judgement: Judgement, options: Options) -> bool:
-    if _needs_consent(patch, judgement):
-        return options.unsafe and judgement.evidence.get("works", True)
-    return judgement.status == "proved"
-
-
-def _needs_consent(patch: Candidate, judgement: Judgement) -> bool:
-    return patch.rewrite.consent or bool(judgement.evidence.get("needs_consent"))
+# How many times the budget a proof gets that ran out of time before it had driven every branch.
+PATIENCE = 4
 
 
 def fix(
@@ -131,7 +41,7 @@ def fix(
     findings = [one for one in report.findings if options.wants(one)]
     sources = read_sources(findings, report.run.sources)
     trials = WholeScript(script, options.settings, sources)
-    work = _Work(script, options, trials, sources, progress, choose, Path(report.run.cwd))
+    work = Work(script, options, trials, sources, progress, choose, Path(report.run.cwd))
     whole: Whole | None = None
     for _ in range(MAX_ROUNDS):
         _round(work, findings)
@@ -141,10 +51,10 @@ def fix(
         progress(f"the whole script with {_count(len(accepted), 'patch', 'patches')}")
         whole = work.trials.check(accepted)
         _drop(work, accepted, whole)
-        tried = {_place(f) for one, _ in work.judged for f in one.findings} | {
-            _place(one.finding) for one in work.refused
+        tried = {place(f) for one, _ in work.judged for f in one.findings} | {
+            place(one.finding) for one in work.refused
         }
-        findings = [f for f in whole.revealed if options.wants(f) and _place(f) not in tried]
+        findings = [f for f in whole.revealed if options.wants(f) and place(f) not in tried]
         if not findings:
             break
         work.revealed |= {one.fingerprint for one in findings}
@@ -156,10 +66,10 @@ def fix(
         inductor = under_inductor(work.trials, accepted, options.settings)
         if inductor["verdict"] in ("differs", "slower"):
             _withdraw(work, accepted, str(inductor["why"]))
-    return Fixed(tuple(_outcomes(work, report, whole, inductor)), sources, whole, inductor)
+    return Fixed(tuple(outcomes(work, report, whole, inductor)), sources, whole, inductor)
 
 
-def _round(work: _Work, findings: Sequence[Finding]) -> None:
+def _round(work: Work, findings: Sequence[Finding]) -> None:
     work.progress(f"recording what {_count(len(findings), 'place', 'places')} see")
     candidates, refused = propose(findings, work.sources, work.script)
     work.refused += refused
@@ -170,14 +80,14 @@ def _round(work: _Work, findings: Sequence[Finding]) -> None:
         # Asked now, because what is proved next is proved on top of what is accepted.
         if (
             work.choose is not None
-            and _acceptable(candidate, judgement, work.options)
-            and not work.choose(candidate, judgement, _diff(work, candidate, work.root))
+            and acceptable(candidate, judgement, work.options)
+            and not work.choose(candidate, judgement, diff(work, candidate, work.root))
         ):
             judgement = Judgement("unproved", "you declined it", {**judgement.evidence, "works": False})
         work.judged.append((candidate, judgement))
 
 
-def _prove(work: _Work, candidate: Candidate) -> Judgement:
+def _prove(work: Work, candidate: Candidate) -> Judgement:
     if not candidate.edits:
         return Judgement("proved", "source unchanged; the whole script agrees", {"conditions": "none"})
     # On top of what is already accepted in the same function: the function as it will be is what is proved.
@@ -208,15 +118,24 @@ def _prove(work: _Work, candidate: Candidate) -> Judgement:
         "conditional": any(one.assumes for one in rewrites),
         "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
     }
-    return judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)
+    judgement = judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)
+    if (
+        judgement.status == "unproved"
+        and judgement.evidence.get("ran_out")
+        and judgement.evidence["not_driven"]
+    ):
+        # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
+        longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
+        judgement = judge(runs.prove(longer, candidate.file, edits, claims), exact=exact)
+    return judgement
 
 
-def _drop(work: _Work, tried: Sequence[Candidate], whole: Whole) -> None:
+def _drop(work: Work, tried: Sequence[Candidate], whole: Whole) -> None:
     for position, why in whole.dropped.items():
         _withdraw(work, [tried[position]], why)
 
 
-def _withdraw(work: _Work, patches: Sequence[Candidate], why: str) -> None:
+def _withdraw(work: Work, patches: Sequence[Candidate], why: str) -> None:
     gone = {id(one) for one in patches}
     functions = {(one.file, one.function) for one in patches}
     before = work.judged
@@ -228,88 +147,6 @@ def _withdraw(work: _Work, patches: Sequence[Candidate], why: str) -> None:
             # It was proved on top of what is gone now.
             judgement = _prove(work, one)
         work.judged.append((one, judgement))
-
-
-def _outcomes(
-    work: _Work, report: Report, whole: Whole | None, inductor: dict[str, Any] | None
-) -> Iterator[Outcome]:
-    found: dict[tuple[str, int, int | None, str], Outcome] = {}
-    root = Path(report.run.cwd)
-    for patch, judgement in work.judged:
-        accepted = _acceptable(patch, judgement, work.options)
-        evidence = dict(judgement.evidence)
-        evidence.pop("works", None)
-        consent = _needs_consent(patch, judgement)
-        evidence.update(
-            consent=consent,
-            notes=[*evidence.get("notes", ()), *patch.rewrite.notes],
-            assumes=list(patch.rewrite.assumes),
-            config=dict(patch.rewrite.config),
-            accepted=accepted,
-        )
-        if accepted and whole is not None and whole.comparison is not None:
-            evidence["whole_script"] = _whole_evidence(whole)
-            if inductor is not None:
-                evidence["inductor"] = inductor
-        status, why = judgement.status, judgement.why
-        if patch.rewrite.consent:
-            status, why = "unproved", f"it needs your consent: {'; '.join(patch.rewrite.notes)} ({why})"
-        suggestion = Suggestion(
-            patch.rule, patch.rewrite.summary, _diff(work, patch, root), status, why, evidence
-        )
-        for finding in patch.findings:
-            revealed = finding.fingerprint in work.revealed
-            found[(*_place(finding), finding.fingerprint)] = Outcome(
-                finding, suggestion, patch, accepted, revealed
-            )
-    for one in work.refused:
-        suggestion = Suggestion(one.rule, "no rewrite", "", "refused", one.why)
-        revealed = one.finding.fingerprint in work.revealed
-        found[(*_place(one.finding), one.finding.fingerprint)] = Outcome(
-            one.finding, suggestion, None, False, revealed
-        )
-    order = {(*_place(one), one.fingerprint): index for index, one in enumerate(report.findings)}
-    yield from (
-        found[key] for key in sorted(found, key=lambda key: (order.get(key, len(order)), key[1], key[2] or 0))
-    )
-
-
-def _whole_evidence(whole: Whole) -> dict[str, Any]:
-    assert whole.comparison is not None
-    assert whole.after is not None
-    return {
-        "outermost_calls": whole.comparison.calls,
-        "tensors": whole.comparison.tensors,
-        "bitwise": whole.comparison.bitwise,
-        "max_difference": whole.comparison.max_abs,
-        "sites": [whole.before.totals.sites, whole.after.totals.sites],
-        "crossings": [whole.before.totals.crossings, whole.after.totals.crossings],
-        "recompiles": [whole.before.totals.recompiles, whole.after.totals.recompiles],
-        "regions": [whole.before.totals.regions, whole.after.totals.regions],
-    }
-
-
-def _diff(work: _Work, patch: Candidate, root: Path) -> str:
-    source = work.sources[patch.file]
-    if not patch.edits:
-        lines = (f"torch._dynamo.config.{name} = {value}" for name, value in patch.rewrite.config.items())
-        return "".join(f"+{line}\n" for line in lines)
-    return source.diff(source.changed(patch.edits), store.shown_name(patch.file, root))
-
-
-def suggested(report: Report, fixed: Fixed) -> Report:
-    """The report with the suggestions in it."""
-    answers = {(*_place(o.finding), o.finding.fingerprint): o.suggestion for o in fixed.outcomes}
-    findings = tuple(
-        replace(one, suggestion=answers.get((*_place(one), one.fingerprint), one.suggestion))
-        for one in report.findings
-    )
-    return replace(report, findings=findings)
-
-
-def _place(finding: Finding) -> tuple[str, int, int | None]:
-    where = finding.location
-    return os.path.realpath(where.file), where.line, where.column
 
 
 def _count(number: int, one: str, many: str) -> str:

@@ -31,6 +31,7 @@ def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
     evidence = _evidence(functions, exact)
     for one in functions:
         if one["mismatch"]:
+            evidence["works"] = not one["breaks"]  # no consent makes a new exception right
             return Judgement("refused", f"the rewrite computes something else: {one['mismatch']}", evidence)
     for one in functions:
         if one["trouble"]:
@@ -65,13 +66,20 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
     for function in functions:
         for kind, count in function["kinds"].items():
             kinds[kind] = kinds.get(kind, 0) + count
-    not_driven = [
-        f"`{one['text']}` is {word}"
+    # An operand of `and` or `or` that no input drives one way (`a.isnan() or b.isnan()`, b made of a) is all
+    # right where the whole condition went both ways, and it was evaluated.
+    driven = {one["text"] for one in conditions} - {
+        one["text"] for one in conditions if not (one["true"] and one["false"])
+    }
+    missing = [
+        (one, word)
         for one in conditions
         if not one["unknown"] and one["true"] + one["false"]
         for word, _ in WAYS
         if not one[word]
     ]
+    not_driven = [f"`{one['text']}` is {word}" for one, word in missing if one["operand_of"] not in driven]
+    operands = [f"`{one['text']}` was never {word}" for one, word in missing if one["operand_of"] in driven]
     # A condition that was never evaluated decides about code that nobody compared.
     not_driven += [
         f"`{one['text']}` is evaluated"
@@ -103,7 +111,8 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
             {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
         ],
         "not_driven": not_driven,
+        "ran_out": any(one["ran_out"] for one in functions),
         "limits": [limit for one in functions for limit in one["limits"]],
         "own_memory": [path for one in functions for path in one["apart"]],
-        "notes": [note for one in functions for note in one["notes"]],
+        "notes": [*(note for one in functions for note in one["notes"]), *operands],
     }

@@ -110,6 +110,11 @@ class Layout:
         last = node.body[0].lineno
         return [self._comments[number][1] for number in range(node.lineno, last) if self._trailing_at(number)]
 
+    def comments_in(self, node: ast.stmt) -> list[str]:
+        """Every comment on the lines of a statement."""
+        span = self.site.span(node)
+        return [self._comments[n][1] for n in range(span.line, span.end_line + 1) if n in self._comments]
+
     def between(self, above: ast.stmt, below: ast.stmt) -> list[str]:
         """Comments between two blocks: above and on the line of an ``else``."""
         first, last = self.site.span(above).end_line + 1, below.lineno

@@ -45,10 +45,13 @@ def unshared(site: Site, name: str) -> bool:
 
 
 def changed_in_place(site: Site, outside: ast.AST) -> str | None:
-    """The name of a tensor that a function writes into outside of one statement, and that others may hold."""
+    """The name of a tensor that a function writes into after one statement, and that others may hold.
+
+    What is written before it cannot matter: whoever holds the tensor then sees the same in old and new code.
+    """
     inside = {id(node) for node in ast.walk(outside)}
     for node in ast.walk(site.function):
-        if id(node) in inside:
+        if id(node) in inside or _certainly_before(site, node, outside):
             continue
         written: ast.expr | None = None
         if isinstance(node, ast.AugAssign):
@@ -66,6 +69,27 @@ def changed_in_place(site: Site, outside: ast.AST) -> str | None:
         if root is None or not (isinstance(written, ast.Name) and unshared(site, root)):
             return root or ast.unparse(written)
     return None
+
+
+def _certainly_before(site: Site, node: ast.AST, statement: ast.AST) -> bool:
+    """Whether a node stands above a statement, and neither a loop nor a later call of it leads back to it."""
+    line = getattr(node, "end_lineno", None)
+    if line is None or line >= getattr(statement, "lineno", 0):
+        return False
+    repeats = (ast.For, ast.AsyncFor, ast.While)
+    around = [one for one in _above(site, statement) if isinstance(one, repeats)]
+    own = _above(site, node)
+    nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
+    return not any(one in own for one in around) and not any(isinstance(one, nested) for one in own)
+
+
+def _above(site: Site, node: ast.AST) -> list[ast.AST]:
+    """The nodes around a node, up to the function's body."""
+    found: list[ast.AST] = []
+    while node is not site.function:
+        found.append(node)
+        node = site.parents[node]
+    return found
 
 
 def _is_no_tensor(site: Site, node: ast.AST, written: ast.expr) -> bool:

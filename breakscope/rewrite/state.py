@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
+from breakscope.rewrite.stores import arms, render_arms
 from breakscope.rewrite.values import Unsafe, Value
 from breakscope.rewrite.where import Branches
 
@@ -54,6 +55,10 @@ def render_stores(branches: Branches, top: ast.If, mask: str, indent: int) -> li
     Raises:
         Unsafe: it has that form, and must stay a branch.
     """
+    found = arms(top)
+    chained = len(top.orelse) == 1 and isinstance(top.orelse[0], ast.If)
+    if found is not None and (chained or len(found[0].values) > 1):
+        return render_arms(branches, top, found, mask, indent, _writable)
     store = store_of(top.body[-1])
     if store is None:
         return None

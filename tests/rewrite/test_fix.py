@@ -217,3 +217,56 @@ def test_rules_are_listed_without_a_report(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert re.search(r"^branch-to-where  \(BS101", done.stdout, re.MULTILINE)
     assert not (tmp_path / ".breakscope").exists()
+
+
+LAYER_DROP = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        names = [str(number) for number in range(len(self.layers))]
+        for layer in self.layers:
+            if self.training:
+                p = torch.rand([])
+                if p < 0.4:
+                    continue
+            x = layer(x)
+        return x, names
+
+
+torch.manual_seed(0)
+net = Net()
+for step in range(8):
+    net(torch.randn(2, 4))[0].sum().backward()
+"""
+
+
+def test_layer_drop_goes_with_consent_only(scan: Scan) -> None:
+    folder = scan(LAYER_DROP).folder
+    assert fix(folder).returncode == 1
+    (finding,) = (one for one in latest(folder).findings if "< 0.4" in (one.location.source or ""))
+    assert finding.suggestion is not None
+    assert finding.suggestion.rule == "random-skip"
+    assert "random numbers" in finding.suggestion.why
+    assert not finding.suggestion.evidence["accepted"]
+    done = fix(folder, "--unsafe")
+    assert done.returncode == 0, done.stdout
+    for one in latest(folder).findings:
+        if one.kind != "recompile":
+            assert one.suggestion is not None
+            assert one.suggestion.evidence["accepted"]
+            assert one.suggestion.evidence["whole_script"]["sites"][1] == 0
+
+
+def test_recompiles_point_to_remedy(scan: Scan) -> None:
+    script = "import torch\n\n\n@torch.compile\ndef f(x, n):\n    return x * n\n\n\n"
+    folder = scan(script + "for n in (1.5, 2.5, 3.5):\n    f(torch.ones(2), n)\n").folder
+    done = fix(folder)
+    assert "nothing to fix" in done.stdout
+    assert f"remedy: breakscope remedy {os.path.join('.breakscope', 'latest.json')}" in done.stdout

@@ -183,3 +183,36 @@ def test_copies_share_memory_as_their_originals_do() -> None:
     assert made(parameter).is_leaf
     with pytest.raises(NotCopiedError, match="class Own"):
         Copies([torch.ones(2).as_subclass(type("Own", (torch.Tensor,), {}))])
+
+
+def test_an_operand_that_nothing_drives_alone_is_no_hindrance(tmp_path: Path) -> None:
+    found = judged(
+        "def f(x):\n    y = x * 2\n    if x.isnan().any() or y.isnan().any():\n        x = x.abs()\n    return x + 1",
+        "def f(x):\n    y = x * 2\n    x = torch.where(x.isnan().any() | y.isnan().any(), x.abs(), x)\n    return x + 1",
+        ("torch.randn(3)",),
+        tmp_path,
+    )
+    assert found.status == "proved", found
+    assert "`y.isnan().any()` was never true" in found.evidence["notes"]
+
+
+def test_what_nobody_can_look_at_is_left_out(tmp_path: Path) -> None:
+    found = judged(
+        "def f(x):\n    return x.as_strided((x.size(0) // 3, 2 * x.size(0) - 1), (0, 0))",
+        "def f(x):\n    return x.as_strided((x.size(0) // 3, x.size(0) * 2 - 1), (0, 0))",
+        ("torch.randn(3)",),
+        tmp_path,
+    )
+    assert found.status == "proved", found
+    assert found.evidence["rejected"] > 0
+
+
+def test_no_consent_makes_a_new_exception_right(tmp_path: Path) -> None:
+    before = "def f(x):\n    if x.sum() > 0:\n        x = x + 1\n    return x"
+    raises = "def f(x):\n    x = torch.where(x.sum() > 0, x + missing, x)\n    return x"
+    found = judged(before, raises, ("torch.randn(3)",), tmp_path)
+    assert found.status == "refused"
+    assert found.evidence["works"] is False
+    found = judged(before, "def f(x):\n    return x + 1", ("torch.randn(3)",), tmp_path)
+    assert found.status == "refused"
+    assert found.evidence["works"] is True

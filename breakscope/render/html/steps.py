@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from breakscope.model import Compile, Report, Step
+from breakscope.model import Compile, Report, Step, Timing
 from breakscope.render.compiling import compiled_late
 from breakscope.render.html.pictures import WIDTH
 from breakscope.render.html.texts import name
@@ -97,7 +97,19 @@ def _steady(report: Report) -> str:
     return (
         f"A steady step takes {milliseconds(timing.step_ms)}{spread} ms"
         f"{bound if report.run.device and report.run.device.type != 'cpu' else ''} ({name(timing.method)})."
+        f"{_parts(timing)}"
     )
+
+
+def _parts(timing: Timing) -> str:
+    said = ""
+    if timing.guard_us is not None:
+        said += (
+            f" Guards, before the first compiled code, take {milliseconds(timing.guard_us / 1e3)} ms of it."
+        )
+    if timing.device_busy_ms is not None:
+        said += f" The device works for {milliseconds(timing.device_busy_ms)} ms of it."
+    return said
 
 
 def _height(ms: float, low: float, high: float) -> float:

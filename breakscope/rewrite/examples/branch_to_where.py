@@ -1327,6 +1327,112 @@ def f(x):
     return y
 """,
     ),
+    Example(
+        """
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.zeros(1))
+        self.momentum = 0.9
+
+    def forward(self, x):
+        low, high = x.detach().min(), x.detach().max()
+        # the first time
+        if self.low.min() > -1e-5 and self.high.max() < 1e-5:
+            self.low = self.low + low
+            self.high = self.high + high
+        # afterwards
+        elif self.momentum == -1:
+            self.low = torch.min(self.low, low)
+            self.high = torch.max(self.high, high)
+        else:
+            self.low = self.low * self.momentum + low
+            self.high = self.high * self.momentum + high
+        return x.clamp(self.low, self.high).detach()
+""",
+        """
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.zeros(1))
+        self.momentum = 0.9
+
+    def forward(self, x):
+        low, high = x.detach().min(), x.detach().max()
+        # the first time
+        condition = (self.low.min() > -1e-5) & (self.high.max() < 1e-5)
+        # afterwards
+        self.low = torch.where(
+            condition,
+            self.low + low,
+            torch.min(self.low, low) if self.momentum == -1 else self.low * self.momentum + low,
+        )
+        self.high = torch.where(
+            condition,
+            self.high + high,
+            torch.max(self.high, high) if self.momentum == -1 else self.high * self.momentum + high,
+        )
+        return x.clamp(self.low, self.high).detach()
+""",
+        calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    ),
+    Example(
+        """
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.zeros(1))
+        self.momentum = 0.9
+
+    def forward(self, x):
+        low, high = x.detach().min(), x.detach().max()
+        if high > 3:
+            self.high = self.high + high
+        elif low < -3:
+            self.high = self.high - low
+        return x.clamp(self.low, self.high).detach()
+""",
+        """
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.zeros(1))
+        self.momentum = 0.9
+
+    def forward(self, x):
+        low, high = x.detach().min(), x.detach().max()
+        nested = low < -3
+        self.high = torch.where(
+            high > 3,
+            self.high + high,
+            torch.where(nested, self.high - low, self.high),
+        )
+        return x.clamp(self.low, self.high).detach()
+""",
+        calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    ),
+    Example(
+        """
+def f(x, y):
+    h = x.view(-1)
+    h += y.view(-1)
+    if h.isinf().any():
+        h = h.clamp(-10, 10)
+    return h * 2
+""",
+        """
+def f(x, y):
+    h = x.view(-1)
+    h += y.view(-1)
+    h = torch.where(h.isinf().any(), h.clamp(-10, 10), h)
+    return h * 2
+""",
+        calls=("torch.randn(3), torch.randn(3)",),
+    ),
 )
 
 LEAVES = (
@@ -2213,5 +2319,98 @@ def f(x):
     return x.t() * 1, None
 """,
         why="what `(x * 2).t()` does is not known",
+    ),
+    Example(
+        """
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.zeros(1))
+        self.momentum = 0.9
+
+    def forward(self, x):
+        low, high = x.detach().min(), x.detach().max()
+        if high > 3:
+            self.low = self.low + low
+            self.high = self.high + self.low
+        else:
+            self.low = self.low - low
+            self.high = self.high - self.low
+        return x.clamp(self.low, self.high).detach()
+""",
+        why="depends on `self.low`, which is stored before it",
+        calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    ),
+    Example(
+        """
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.zeros(1))
+        self.momentum = 0.9
+
+    def forward(self, x):
+        low, high = x.detach().min(), x.detach().max()
+        if high > 3:
+            self.low = self.low + low
+            self.high = self.high + high
+        else:
+            self.high = self.high - low
+        return x.clamp(self.low, self.high).detach()
+""",
+        why="a branch stores into `self.low`",
+        calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    ),
+    Example(
+        """
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.zeros(1))
+        self.momentum = 0.9
+
+    def forward(self, x):
+        low, high = x.detach().min(), x.detach().max()
+        if high > 3:
+            self.low = self.low + low
+            self.high = self.high * 2
+        elif low < -3:
+            self.low = self.low - low
+            self.high = self.low * 2
+        return x.clamp(self.low, self.high).detach()
+""",
+        why="depends on `self.low`, which is stored before it",
+        calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    ),
+    Example(
+        """
+def f(x, y):
+    h = x
+    for _ in range(2):
+        h += y
+        if h.isinf().any():
+            h = h.clamp(-10, 10)
+    return h
+""",
+        why="`h` is changed in place elsewhere",
+        calls=("torch.randn(3), torch.randn(3)",),
+    ),
+    Example(
+        """
+def f(x, y):
+    def later():
+        x.add_(y)
+
+    h = x
+    if h.isinf().any():
+        h = h.clamp(-10, 10)
+    later()
+    return h
+""",
+        why="`x` is changed in place elsewhere",
+        calls=("torch.randn(3), torch.randn(3)",),
     ),
 )

@@ -291,7 +291,7 @@ def f(x):
         return x + 1
     return x
 """,
-        why="the value that is read is a bool, which decides something in Python",
+        why="a bool is read, for Python to decide with",
     ),
     Example(
         """\
@@ -416,7 +416,7 @@ def f(x):
     n = bool((x > 0).all())
     return x * n
 """,
-        why="the value that is read is a bool, which decides something in Python",
+        why="a bool is read, for Python to decide with",
     ),
     Example(
         """\

@@ -50,7 +50,7 @@ class ProofRun:
         self.settings = settings
         atexit.register(self.save)
         self._sessions: dict[str, Any] = {}
-        self._conditions: dict[str, list[str]] = {}
+        self._conditions: dict[str, list[pair.Watched]] = {}
 
     def torch_is_there(self) -> None:
         """Nothing is compiled, and everything is drawn from one seed."""
@@ -81,7 +81,7 @@ class ProofRun:
         from breakscope.rewrite.proof.session import Claims, Condition, Session
 
         if name not in self._sessions:
-            conditions = [Condition(text) for text in self._conditions[name]]
+            conditions = [Condition(one.text, one.operand_of) for one in self._conditions[name]]
             self._sessions[name] = Session(
                 name, conditions, Claims(**self.settings["claims"]), self.settings["budget_s"], self.save
             )

@@ -69,6 +69,10 @@ class Outcome:
     backward_failed: str | None = None
 
 
+class UnreadableError(RuntimeError):
+    """What a call left behind cannot be looked at."""
+
+
 def attempt(
     function: Callable[..., Any],
     world: World,
@@ -80,6 +84,7 @@ def attempt(
 
     Raises:
         NotCopiedError: a tensor in the world cannot be copied.
+        UnreadableError: what the call left behind cannot be looked at.
     """
     copies = Copies(world.tensors, conditions.change, world.given if conditions.gradients else ())
     originals = {id(copies(one)): one for one in world.tensors}
@@ -97,7 +102,11 @@ def attempt(
         with _watched(conditions.seed) as watched:
             results, raised = _call(function, calls, conditions.gradients)
         shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
-        taken = picture.take(shown, originals, early)
+        try:
+            taken = picture.take(shown, originals, early)
+        except RuntimeError as error:
+            # as_strided makes tensors of negative sizes, which nothing can read.
+            raise UnreadableError(str(error)) from error
         wanted = conditions.gradients and not raised
         gradients, failed = _gradients(taken.floating, copies) if wanted else ([], None)
         return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed)
@@ -156,7 +165,8 @@ def _gradients(
 def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None:
     """Where two outcomes part; None where they agree."""
     if old.raised != new.raised:
-        return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}")
+        aspect = "raised" if old.raised is None else ""
+        return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}", aspect=aspect)
     found = comparer.difference(old.picture.entries, new.picture.entries)
     if found is not None:
         return found

@@ -30,12 +30,24 @@ class Pairs:
 
     Attributes:
         functions: dotted paths of the changed functions.
-        conditions: text of each watched condition, by function.
+        conditions: each watched condition, by function.
     """
 
     tree: ast.Module
     functions: list[str] = field(default_factory=list)
-    conditions: dict[str, list[str]] = field(default_factory=dict)
+    conditions: dict[str, list[Watched]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A condition of the old form that the new one does not have.
+
+    Attributes:
+        operand_of: text of the whole condition, if it is an operand of ``and`` or ``or`` in one.
+    """
+
+    text: str
+    operand_of: str | None = None
 
 
 def pair(old: ast.Module, new: ast.Module) -> Pairs:
@@ -149,7 +161,19 @@ def _tests(function: ast.AST) -> Iterator[ast.expr]:
             yield from node.ifs
 
 
-def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[str]:
+def _wholes(function: ast.AST) -> dict[int, str]:
+    """Text of the condition around each operand of ``and`` and ``or``, by the operand's id."""
+    return {
+        id(operand): ast.unparse(node.test)
+        for node in _own(function)
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)
+        for one in ast.walk(node.test)
+        if isinstance(one, ast.BoolOp)
+        for operand in one.values
+    }
+
+
+def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[Watched]:
     """Watch each condition of a function that its new form does not have any more."""
     kept = Counter(ast.dump(test) for test in _tests(new))
     gone: dict[int, str] = {}
@@ -159,7 +183,8 @@ def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[str]:
             kept[dump] -= 1
         else:
             gone[id(test)] = ast.unparse(test)
-    texts: list[str] = []
+    wholes = _wholes(function)
+    found: list[Watched] = []
 
     class Watch(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
@@ -167,9 +192,9 @@ def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[str]:
             self.generic_visit(node)
             if text is None or not isinstance(node, ast.expr):
                 return node
-            texts.append(text)
-            words = [ast.Constant(name), ast.Constant(len(texts) - 1), node]
+            found.append(Watched(text, wholes.get(id(node))))
+            words = [ast.Constant(name), ast.Constant(len(found) - 1), node]
             return ast.copy_location(ast.Call(ast.Name(CONDITION, ast.Load()), words, []), node)
 
     Watch().visit(function)
-    return texts
+    return found

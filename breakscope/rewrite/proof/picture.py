@@ -63,7 +63,8 @@ class Difference:
 
     Attributes:
         absolute: largest difference of values, where it is one of values.
-        aspect: of a tensor, that differs, where it is not its values: "dtype".
+        aspect: of a tensor, that differs, where it is not its values: "dtype"; "raised" where only the new
+            code raises.
     """
 
     text: str

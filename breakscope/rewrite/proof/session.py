@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from breakscope.rewrite.proof import inputs, reach
-from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, attempt, compare
+from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, UnreadableError, attempt, compare
 from breakscope.rewrite.proof.copies import NotCopiedError
 from breakscope.rewrite.proof.picture import Comparer, largest
 from breakscope.rewrite.proof.world import TooLargeError, World
@@ -28,6 +28,7 @@ ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 REASSOCIATED = 1e-5
+TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
@@ -39,11 +40,13 @@ class Condition:
     """A condition of the old code that the new code does not have.
 
     Attributes:
+        operand_of: the whole condition, if it is an operand of ``and`` or ``or`` in one.
         taken: how many test calls took it, true and false.
         unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
     """
 
     text: str
+    operand_of: str | None = None
     taken: Counter[bool] = field(default_factory=Counter)
     unknown: bool = False
 
@@ -81,7 +84,8 @@ class Session:
         rejected: test inputs that the old code itself does not take.
         apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
         limits: where an assumption that the rewrite states does not hold, and the forms differ.
-        mismatch: the first difference: the rewrite is wrong. trouble: why it could not be compared.
+        mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises.
+        trouble: why it could not be compared.
     """
 
     name: str
@@ -96,6 +100,7 @@ class Session:
     rejected: int = 0
     raising: int = 0
     mismatch: str | None = None
+    breaks: bool = False
     trouble: str | None = None
     apart: dict[str, None] = field(default_factory=dict)
     limits: dict[str, str] = field(default_factory=dict)
@@ -239,13 +244,15 @@ class Session:
         if self.mismatch:
             return False
         if time.monotonic() > self._deadline:
-            self.notes["the time for the proof was up before every test input had been compared"] = None
+            self.notes[TIME_IS_UP] = None
             return False
-        before = [dict(condition.taken) for condition in self.conditions]
-        old = bench.run("watched", conditions)
+        before = [Counter(condition.taken) for condition in self.conditions]
+        try:
+            old = bench.run("watched", conditions)
+        except UnreadableError:
+            return self._rejected(before)
         if old.raised and skip_raising:
-            self.rejected += 1
-            return True
+            return self._rejected(before)
         new = bench.run("new", conditions)
         comparer = self.claims.comparer()
         found = compare(old, new, comparer)
@@ -255,7 +262,7 @@ class Session:
             self.limits.setdefault(found.text, conditions.name)
             return True
         if found is not None:
-            self.mismatch = f"on {conditions.name}: {found.text}"
+            self.mismatch, self.breaks = f"on {conditions.name}: {found.text}", found.aspect == "raised"
             return False
         self.apart.update(dict.fromkeys(comparer.apart))
         self.compared += 1
@@ -266,8 +273,15 @@ class Session:
             self.kinds["calls with gradients"] += 1
         for index, condition in enumerate(self.conditions):
             for way in (True, False):
-                if condition.taken[way] > before[index].get(way, 0):
+                if condition.taken[way] > before[index][way]:
                     self._driving.setdefault((index, way), conditions)
+        return True
+
+    def _rejected(self, before: Sequence[Counter[bool]]) -> bool:
+        """Leave an input out: the ways that it took count for nothing."""
+        self.rejected += 1
+        for condition, taken in zip(self.conditions, before, strict=True):
+            condition.taken = taken
         return True
 
     def _compiled(self, bench: _Bench, plain: Conditions) -> None:
@@ -305,6 +319,7 @@ class Session:
             "conditions": [
                 {
                     "text": one.text,
+                    "operand_of": one.operand_of,
                     "unknown": one.unknown,
                     "true": one.taken[True],
                     "false": one.taken[False],
@@ -312,6 +327,8 @@ class Session:
                 for one in self.conditions
             ],
             "mismatch": self.mismatch,
+            "breaks": self.breaks,
+            "ran_out": TIME_IS_UP in self.notes,
             "trouble": self.trouble,
             "limits": [f"in other dtypes ({where}): {what}" for what, where in self.limits.items()],
             "apart": list(self.apart)[:20],

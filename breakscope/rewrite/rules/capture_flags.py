@@ -6,6 +6,7 @@ import ast
 
 from breakscope.rewrite.conditions import is_scalar_read
 from breakscope.rewrite.examples import capture_flags as examples
+from breakscope.rewrite.messages import message_kind
 from breakscope.rewrite.rule import Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import enclosing_statement, loads
 
@@ -37,8 +38,10 @@ class CaptureFlags(Rule):
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Name the setting that the site needs."""
         flag = _flag(site)
-        if flag is None:
-            return None
+        statement = enclosing_statement(site, site.node)
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if flag is None or (isinstance(call, ast.Call) and message_kind(site, call)):
+            return None  # the message itself breaks as well
         if (
             isinstance(site.node, ast.Call)
             and isinstance(site.node.func, ast.Name)

@@ -6,12 +6,11 @@ import ast
 
 from breakscope.rewrite.examples import quiet_messages as examples
 from breakscope.rewrite.layout import Layout
+from breakscope.rewrite.messages import message_kind
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
-from breakscope.rewrite.scope import builtin, dotted, enclosing_statement, torch_name
+from breakscope.rewrite.scope import builtin, enclosing_statement, torch_name
 from breakscope.rewrite.values import Unsafe
 
-_METHODS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
-_ONCE = {"warning_once", "info_once", "warning_advice"}
 _PURE_CALLS = {
     "str",
     "repr",
@@ -47,7 +46,7 @@ class QuietMessages(Rule):
     """``logger.warning_once(m)`` -> ``if not torch.compiler.is_compiling(): logger.warning_once(m)``."""
 
     name = "quiet-messages"
-    codes = ("BS104", "BS107", "BS111", "BS128")
+    codes = ("BS102", "BS103", "BS104", "BS107", "BS111", "BS128")
     title = "messages only outside compiled code"
     order = 20
     needs = (
@@ -67,7 +66,7 @@ class QuietMessages(Rule):
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             return None
         call = statement.value
-        kind = _kind(site, call)
+        kind = message_kind(site, call)
         if kind is None:
             return None
         torch = torch_name(site)
@@ -96,28 +95,6 @@ class QuietMessages(Rule):
             notes=(f"under torch.compile the {kind} is not written",),
             consent=kind == "message",
         )
-
-
-def _kind(site: Site, call: ast.Call) -> str | None:
-    """What a call writes: "warning" (once by design) or "message" (each time); None: something else."""
-    if builtin(site, call.func) == "print":
-        return "message"
-    full = dotted(site, call.func)
-    if full == "warnings.warn":
-        return "warning"
-    if full in ("sys.stdout.write", "sys.stderr.write"):
-        return "message"
-    if full is not None and full.startswith("logging.") and full.removeprefix("logging.") in _METHODS:
-        return "message"
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS | _ONCE:
-        seen = site.seen(call.func.value)
-        if seen is not None and seen.types and all(_is_logger(name) for name in seen.types):
-            return "warning" if call.func.attr in _ONCE else "message"
-    return None
-
-
-def _is_logger(type_name: str) -> bool:
-    return type_name in ("logging.Logger", "logging.RootLogger", "logging.LoggerAdapter")
 
 
 def _effect(site: Site, call: ast.Call) -> str | None:

@@ -77,7 +77,7 @@ def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
         raise Unsafe("the tensor that is read does not always have one element")
     kind = call.func.id if isinstance(call.func, ast.Name) else "item"
     if dtype not in FLOATING | INTEGRAL or kind == "bool":
-        raise Unsafe("the value that is read is a bool, which decides something in Python")
+        raise Unsafe("a bool is read, for Python to decide with: a tensor in its place would break there")
     if kind == "int" and dtype in FLOATING:
         raise Unsafe("int() drops the fraction")
     floats = dtype in FLOATING or kind == "float"
