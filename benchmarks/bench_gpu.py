@@ -2,12 +2,14 @@
 
     python benchmarks/bench_gpu.py OUT [--smoke] [--models a,b] [--parts bench,again,events,ceilings,ncu]
                                        [--modes default,reduce-overhead] [--seconds 460] [--fixes DIR]
+                                       [--again-modes reduce-overhead]
 
-Writes every report, every log and ``summary.json`` to OUT and prints the summary. Parts:
+Writes every report, every log and ``summary.json`` to OUT, and after each part all of them to OUT/all.tgz.
+The parts:
 
 bench     one benchmark of each model, with --kernels: arms, accounted device time, own overhead
-again     the same once more: do the two agree within the intervals that they claim?
-events    the same calls timed with CUDA events in a script of its own: do the steps agree within 5%?
+again     eager and the modes of --again-modes once more: do two runs agree within the intervals they claim?
+events    blocks of the same calls between CUDA events, in a program of its own: do steps agree within 5%?
 ceilings  a plain large copy and the best cuBLAS product against the ceilings that bench reports
 own       does torch's own benchmark_all_kernels get through the first model?
 ncu       Nsight Compute's time of up to five exported kernels against the time alone that bench reports
@@ -18,13 +20,17 @@ A part that fails is in the summary with its traceback; one for which the time w
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
+import random
 import re
+import select
 import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
 import traceback
 from collections.abc import Callable
@@ -32,75 +38,12 @@ from pathlib import Path
 from typing import Any
 
 from gpu_models import SCRIPTS
+from gpu_programs import CEILINGS, EVENTS, OWN
 
 PARTS = ("bench", "again", "events", "ceilings", "ncu", "own")
+_KEPT = (".json", ".log", ".py")  # not the values of exported kernels, which are large
 
-EVENTS = """
-import json, statistics, sys, torch
-source = open(sys.argv[1]).read()
-head = source.partition("\\nwith torch.no_grad():\\n    for")[0]
-namespace = {}
-exec(head, namespace)
-call = source.partition("        model(")[2].partition(")\\n")[0]
-model = namespace["model"]
-run = eval(f"lambda model: model({call})", namespace)
-found = {}
-for mode in sys.argv[2].split(","):
-    torch.compiler.reset()
-    used = model if mode == "eager" else torch.compile(model, mode=None if mode == "default" else mode)
-    with torch.no_grad():
-        for _ in range(60):
-            torch.compiler.cudagraph_mark_step_begin()
-            run(used)
-        torch.cuda.synchronize()
-        pairs = []
-        for _ in range(200):
-            torch.compiler.cudagraph_mark_step_begin()
-            first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            first.record(); run(used); last.record()
-            pairs.append((first, last))
-        torch.cuda.synchronize()
-    found[mode] = statistics.median(a.elapsed_time(b) for a, b in pairs)
-print(json.dumps(found))
-"""
-
-# What torch's own tool says of the same model's kernels, if it gets that far.
-OWN = """
-import os, sys
-os.environ["TORCHINDUCTOR_BENCHMARK_KERNEL"] = "1"
-import torch
-source = open(sys.argv[1]).read()
-namespace = {}
-exec(source.partition("\\nwith torch.no_grad():\\n    for")[0], namespace)
-call = source.partition("        model(")[2].partition(")\\n")[0]
-model = torch.compile(namespace["model"])
-with torch.no_grad():
-    eval(f"lambda model: model({call})", namespace)(model)
-from torch._inductor.wrapper_benchmark import benchmark_all_kernels
-benchmark_all_kernels("model", None)
-"""
-
-CEILINGS = """
-import json, statistics, torch
-def ms(action):
-    for _ in range(3): action()
-    times = []
-    for _ in range(9):
-        a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        a.record(); action(); b.record(); torch.cuda.synchronize()
-        times.append(a.elapsed_time(b))
-    return statistics.median(times)
-x = torch.randn(1 << 31, dtype=torch.float16, device="cuda"); y = torch.empty_like(x)
-found = {"copy": 2 * x.nbytes / ms(lambda: y.copy_(x)) / 1e9}
-del x, y
-for dtype in (torch.float16, torch.bfloat16):
-    best = 0.0
-    for side in (4096, 6144, 8192, 12288):
-        a, b = (torch.randn(side, side, dtype=dtype, device="cuda") for _ in range(2))
-        best = max(best, 2 * side ** 3 / ms(lambda: a @ b) / 1e9)
-    found[str(dtype).removeprefix("torch.")] = best
-print(json.dumps(found))
-"""
+EVENT_ROUNDS = 15
 
 
 class Run:
@@ -128,8 +71,18 @@ class Run:
         if isinstance(result, dict):
             result["took_s"] = round(time.monotonic() - began, 1)
         self.summary["parts"][name] = result
-        (self.out / "summary.json").write_text(json.dumps(self.summary, indent=1))
+        self.keep()
         print(f"{name}: {json.dumps(result)[:1500]}", flush=True)
+
+    def keep(self) -> None:
+        """The summary, and everything in one file: what was done so far survives the end of the session."""
+        (self.out / "summary.json").write_text(json.dumps(self.summary, indent=1))
+        partial = self.out / "all.tgz.part"
+        with tarfile.open(partial, "w:gz") as archive:
+            for file in sorted(self.out.rglob("*")):
+                if file.suffix in _KEPT and file.is_file():
+                    archive.add(file, file.relative_to(self.out))
+        partial.replace(self.out / "all.tgz")
 
     def command(self, words: list[str], log: str, timeout_s: float | None = None) -> str:
         """Run and return stdout; both streams are kept."""
@@ -151,20 +104,11 @@ class Run:
         script = self.out / f"{model}.py"
         script.write_text(SCRIPTS[model])
         name = f"{model}{again}"
-        words = [
-            sys.executable,
-            "-m",
-            "breakscope",
-            "bench",
-            "--modes",
-            self.options.modes,
-            "--timeout",
-            "300",
-        ]
+        modes = self.options.again_modes if again else self.options.modes
+        words = [sys.executable, "-m", "breakscope", "bench", "--modes", modes, "--timeout", "300"]
         if not again:
             words += ["--kernels", "--export", str(self.out / f"export-{model}")]
-        if self.options.fixes:
-            words += ["--fixes", self.options.fixes]
+            words += ["--fixes", self.options.fixes] if self.options.fixes else []
         if self.options.smoke:
             words += ["--seconds", "1"]
         self.command([*words, "-o", str(self.out / f"{name}.json"), script.name], name)
@@ -191,23 +135,65 @@ class Run:
         return {"arms": rows, "all_within": all(row["within"] for row in rows.values())}
 
     def events(self, model: str) -> dict[str, Any]:
-        program = self.out / "events.py"
-        program.write_text(EVENTS)
-        arms = {arm["name"]: arm["step"] for arm in self.report(model)["arms"] if arm["step"]}
+        report = self.report(model)
+        arms = {arm["name"]: arm for arm in report["arms"] if arm["step"]}
         modes = {"eager": "eager", **{mode: f"compiled · {mode}" for mode in self.options.modes.split(",")}}
         modes = {mode: name for mode, name in modes.items() if name in arms}
-        words = [sys.executable, str(program), str(self.out / f"{model}.py"), ",".join(modes)]
-        theirs = json.loads(self.command(words, f"events-{model}").strip().splitlines()[-1])
-        rows = {
-            name: {
-                "bench": arms[name],
-                "events_ms": theirs[mode],
-                "ratio": arms[name]["median"] / theirs[mode],
+        rows = {}
+        for mode, (times, busy_ms) in self.blocks(model, list(modes)).items():
+            arm = arms[modes[mode]]
+            rows[modes[mode]] = {
+                "bench": arm["step"],
+                "events_ms": statistics.median(times),
+                "events_range_ms": [min(times), max(times)],
+                "ratio": arm["step"]["median"] / statistics.median(times),
+                "device_busy_ms": {"bench": arm["device_busy_ms"], "events": busy_ms},
             }
-            for mode, name in modes.items()
-        }
         good = all(abs(row["ratio"] - 1) <= 0.05 for row in rows.values())
         return {"arms": rows, "all_within_5_percent": good}
+
+    def blocks(self, model: str, modes: list[str]) -> dict[str, tuple[list[float], float]]:
+        """By mode, milliseconds a call of each block, and in which the device worked; arms take turns."""
+        program = self.out / "events.py"
+        program.write_text(EVENTS)
+        arms: dict[str, subprocess.Popen[str]] = {}
+        try:
+            for mode in modes:
+                words = [sys.executable, str(program), str(self.out / f"{model}.py"), mode]
+                with (self.out / f"events-{model}-{mode}.log").open("w") as log:
+                    arms[mode] = subprocess.Popen(
+                        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+                    )
+            for mode, arm in arms.items():
+                self.line(arm, mode)
+            times: dict[str, list[float]] = {mode: [] for mode in arms}
+            for _ in range(EVENT_ROUNDS):
+                for mode in random.sample(modes, len(modes)):
+                    times[mode].append(float(self.line(arms[mode], mode, ask=True)))
+            busy = {}
+            for mode, arm in arms.items():
+                assert arm.stdin is not None
+                arm.stdin.close()
+                busy[mode] = float(self.line(arm, mode))
+            return {mode: (times[mode], busy[mode]) for mode in modes}
+        finally:
+            for arm in arms.values():
+                arm.kill()
+                arm.wait()
+
+    def line(self, arm: subprocess.Popen[str], mode: str, ask: bool = False) -> str:
+        """The next line of an arm, asked for or awaited. Raises RuntimeError where none comes."""
+        assert arm.stdin is not None
+        assert arm.stdout is not None
+        if ask:
+            arm.stdin.write("go\n")
+            arm.stdin.flush()
+        if not select.select([arm.stdout], [], [], max(10.0, self.left()))[0]:
+            raise RuntimeError(f"{mode}: no answer in time")
+        text = arm.stdout.readline()
+        if not text:
+            raise RuntimeError(f"{mode}: ended with {arm.wait()}; see its log")
+        return text
 
     def own(self, model: str) -> dict[str, Any]:
         program = self.out / "own.py"
@@ -243,42 +229,55 @@ class Run:
         rows = {}
         for one in sorted(kernels, key=lambda kernel: -kernel["step_us"])[:5]:
             script = self.out / f"export-{model}" / one["exported"]
-            words = [
-                "ncu",
-                "--clock-control",
-                "none",
-                "--metrics",
-                "gpu__time_duration.sum",
-                "--csv",
-                "--kernel-name-base",
-                "function",
-                "--launch-count",
-                "60",
-                sys.executable,
-                str(script),
-                "--repeat",
-                "5",
-            ]
-            text = self.command(words, f"ncu-{len(rows)}", timeout_s=90)
             base = re.split(r"[<(]", one["name"].removeprefix("void "))[0].split("::")[-1]
-            values = [
-                float(row.split('","')[-1].strip('"\n').replace(",", ""))
-                for row in text.splitlines()
-                if row.startswith('"') and base in row
-            ]
-            unit = 1e-3 if '"ns"' in text or '"nsecond"' in text else 1.0
-            theirs = statistics.median(values[-5:]) * unit if values else None
+            cold, floor = self.ncu_us(script, base, f"ncu-{len(rows)}", "all")
+            warm, _ = self.ncu_us(script, base, f"ncu-{len(rows)}-own-flush", "none")
             rows[one["name"][:80]] = {
                 "alone_us": one["alone_us"],
-                "ncu_us": theirs,
-                "ratio": one["alone_us"] / theirs if theirs else None,
+                "ncu_us": cold,
+                "ncu_own_flush_us": warm,
+                "ncu_floor_us": floor,
+                "ratio": one["alone_us"] / cold if cold else None,
+                "apart_us": cold - one["alone_us"] if cold else None,
             }
-        return {"kernels": rows}
+        return {"bench_floor_us": self.floor(model), "kernels": rows}
+
+    def ncu_us(self, script: Path, base: str, log: str, control: str) -> tuple[float | None, float | None]:
+        """(median of the kernel, of kernels of one block), by Nsight Compute.
+
+        What it takes for a kernel that handles a single number is what it adds to any: its launches are apart
+        from each other and find no code of theirs in a cache.
+
+        Args:
+            control: "all": it empties the caches itself; "none": the script's own flush is all there is.
+        """
+        words = ["ncu", "--clock-control", "none", "--cache-control", control]
+        words += ["--metrics", "gpu__time_duration.sum", "--csv", "--kernel-name-base", "function"]
+        words += ["--launch-count", "60", sys.executable, str(script), "--repeat", "5"]
+        text = self.command(words, log, timeout_s=90)
+        rows = list(csv.DictReader(line for line in text.splitlines() if line.startswith('"')))
+        units = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0}
+        times = [
+            (
+                row["Kernel Name"],
+                row["Grid Size"],
+                float(row["Metric Value"].replace(",", "")) * units[row["Metric Unit"]],
+            )
+            for row in rows
+        ]
+        ours = [us for name, _, us in times if base in name][-5:]
+        tiny = [us for name, grid, us in times if grid == "(1, 1, 1)" and base not in name]
+        return statistics.median(ours) if ours else None, min(tiny, default=None)
+
+    def floor(self, model: str) -> float | None:
+        """What bench takes for the shortest kernel of this device."""
+        found = [one["value"] for one in self.report(model)["ceilings"] if one["what"] == "launch"]
+        return float(found[0]) if found else None
 
 
 def summarised(benchmark: dict[str, Any]) -> dict[str, Any]:
     spent = benchmark["spent"]
-    compiles = sum(process["compile_s"] for arm in benchmark["arms"] for process in arm["processes"])
+    compiles = spent["compile_s"]
     timed = sum(
         process["step"]["median"] * process["step"]["samples"] / 1e3
         for arm in benchmark["arms"]
@@ -331,6 +330,7 @@ def summarised(benchmark: dict[str, Any]) -> dict[str, Any]:
             "timed_s": timed,
             "windows_s": spent["timed_s"],
             "total_over_compiles_and_windows": spent["total_s"] / (compiles + spent["timed_s"]),
+            "total_over_compiles_and_timed_steps": spent["total_s"] / (compiles + timed),
         },
     }
 
@@ -344,6 +344,7 @@ def main() -> int:
     parser.add_argument("--modes", default="default,reduce-overhead")
     parser.add_argument("--seconds", type=float, default=460.0)
     parser.add_argument("--fixes")
+    parser.add_argument("--again-modes", default="reduce-overhead")
     options = parser.parse_args()
     if options.smoke:
         options.models, options.seconds = "mlp-eval", 85.0
@@ -353,20 +354,20 @@ def main() -> int:
     if "bench" in parts:
         for model in models:
             run.part(f"bench {model}", 40, lambda model=model: run.bench(model))
+    for model in [one for one in models if "no_grad" in SCRIPTS[one]]:
+        if "events" in parts:
+            run.part(f"events {model}", 40, lambda model=model: run.events(model))
     if "ceilings" in parts:
         run.part("ceilings", 15, run.ceilings)
     if "ncu" in parts:
         run.part(f"ncu {models[0]}", 30, lambda: run.ncu(models[0]))
     if "own" in parts and "no_grad" in SCRIPTS[models[0]]:
         run.part(f"own {models[0]}", 30, lambda: run.own(models[0]))
-    for model in [one for one in models if "no_grad" in SCRIPTS[one]]:
-        if "events" in parts:
-            run.part(f"events {model}", 40, lambda model=model: run.events(model))
     for model in models:
         if "again" in parts:
             run.part(f"again {model}", 60, lambda model=model: run.again(model))
     run.summary["took_s"] = round(time.monotonic() - run.began, 1)
-    (run.out / "summary.json").write_text(json.dumps(run.summary, indent=1))
+    run.keep()
     return 0
 
 

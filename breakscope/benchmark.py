@@ -262,7 +262,7 @@ class KernelTable:
 
     Attributes:
         device_ms: device time of a profiled step; accounted: share of it in kernels that are identified;
-            gaps_ms: time in the step in which the device did nothing.
+            gaps_ms: time of a timed step in which the device did nothing.
         not_measured: why there are no kernels; None where there are.
     """
 
@@ -286,13 +286,22 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Where the benchmark's own time went, in seconds."""
+    """Where the benchmark's own time went, in seconds.
+
+    Attributes:
+        warmup_s: compiles included; compile_s: of it in compiles, those of processes that failed included.
+        timed_s: the rounds, with the steps in them that are not counted.
+        kernels_s: outputs compared, profiles, kernels run alone; ceilings_s: the device's ceilings, 0 where
+            they were kept from an earlier run.
+    """
 
     total_s: float
     startup_s: float
     warmup_s: float
     timed_s: float
     kernels_s: float
+    compile_s: float | None = None
+    ceilings_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

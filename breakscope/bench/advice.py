@@ -13,14 +13,16 @@ _SMALL_GRID = 64
 
 
 def advise(tables: Iterable[KernelTable]) -> list[Advice]:
-    """The kernels that could give back most, with what to try for each."""
-    found: list[Advice] = []
+    """What could give back most, with what to try: a kernel once, for the arm in which it is most."""
+    found: dict[tuple[str, tuple[str, ...]], Advice] = {}
     for table in tables:
-        worth = [one for one in table.kernels if _worth_it(one)]
-        for kernel in sorted(worth, key=lambda one: -(one.give_back_us or 0.0))[:_MOST]:
-            text = "; ".join(_ideas(kernel, table.kernels))
-            found.append(Advice(table.arm, kernel.name, kernel.give_back_us or 0.0, text))
-    return sorted(found, key=lambda one: -one.give_back_us)[:_MOST]
+        for kernel in table.kernels:
+            best = found.get((kernel.name, kernel.inputs))
+            if _worth_it(kernel) and (best is None or best.give_back_us < (kernel.give_back_us or 0.0)):
+                text = "; ".join(_ideas(kernel, table.kernels))
+                advice = Advice(table.arm, kernel.name, kernel.give_back_us or 0.0, text)
+                found[kernel.name, kernel.inputs] = advice
+    return sorted(found.values(), key=lambda one: -one.give_back_us)[:_MOST]
 
 
 def _worth_it(kernel: Kernel) -> bool:
@@ -38,6 +40,11 @@ def _ideas(kernel: Kernel, others: Sequence[Kernel]) -> Iterator[str]:
         yield f"it spills {kernel.spills} registers: try max-autotune, or split the fused expression"
     if kernel.bound == "launch":
         yield "too short to fill the card: reduce-overhead (CUDA graphs), a larger batch, or more fusion"
+    elif _is_attention(kernel):
+        yield "attention over too little data to fill the card: a larger batch or longer sequences"
+        yield "another backend of torch.nn.attention.sdpa_kernel may be faster at this size"
+    elif kernel.kind == "vendor" and "convolution" in (kernel.op or ""):
+        yield "a small convolution: channels_last, a larger batch, or max-autotune"
     elif kernel.kind == "vendor" and kernel.flops:
         wide = any(text.startswith("float32") for text in kernel.inputs)
         if wide:
@@ -53,6 +60,10 @@ def _ideas(kernel: Kernel, others: Sequence[Kernel]) -> Iterator[str]:
     twins = sum(one.kind == kernel.kind and one.op == kernel.op for one in others)
     if kernel.kind in ("triton", "cpp") and twins > 1:
         yield f"{twins} kernels do these ops: a graph break between them keeps them from being fused"
+
+
+def _is_attention(kernel: Kernel) -> bool:
+    return kernel.kind == "vendor" and any(word in (kernel.op or "") for word in ("attention", "flash_attn"))
 
 
 def _dense(text: str) -> bool:

@@ -5,17 +5,22 @@ Each use says why, and what is done without it.
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import sys
 import threading
 import time
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from breakscope.capture import compat
+
+_CPP_DEFINITION = r"^{name} = async_compile\.cpp_pybinding\(.*?^'''\)"
 
 never_compile_pending: list[types.CodeType] = []
 
@@ -169,6 +174,36 @@ def around_graphs(context: Callable[[], Any]) -> Callable[[], None]:
     return undo
 
 
+class CudaGraphSwitch:
+    """Lets what Inductor put into CUDA graphs run without them, for the step that is looked into.
+
+    Reason for ``compile_fx.cudagraphify``: what was put into a CUDA graph is known there, and nowhere after.
+    It adds one Python call to each run of a graph. Without it, such an arm's kernels take what is known of
+    the same kernel in another arm.
+    """
+
+    def __init__(self) -> None:
+        self.off = False
+
+    def install(self) -> None:
+        """Before anything is compiled; ``torch._inductor.compile_fx`` is loaded."""
+        from torch._inductor import compile_fx
+
+        real = getattr(compile_fx, "cudagraphify", None)
+        if real is None:
+            return
+
+        def cudagraphify(model: Any, *args: Any, **kwargs: Any) -> Any:
+            recorded = real(model, *args, **kwargs)
+
+            def run(inputs: Any) -> Any:
+                return (model if self.off else recorded)(inputs)
+
+            return run
+
+        compile_fx.cudagraphify = cudagraphify
+
+
 def around_cpp(around: Callable[[str, Callable[..., Any], Any, Any], Any]) -> Callable[[], None]:
     """Have every call of a C++ kernel of Inductor's pass through ``around(name, real, args, kwargs)``.
 
@@ -199,6 +234,21 @@ def generated_modules() -> list[types.ModuleType]:
     """The modules that Inductor has generated and loaded in this process."""
     cache = getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
     return list(getattr(cache, "modules", []))
+
+
+@functools.cache
+def cpp_definition(name: str) -> str | None:
+    """The statement that defines a C++ kernel in a module that Inductor has generated."""
+    pattern = re.compile(_CPP_DEFINITION.format(name=re.escape(name)), re.MULTILINE | re.DOTALL)
+    for module in generated_modules():
+        try:
+            text = Path(str(module.__file__)).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        match = pattern.search(text)
+        if match is not None:
+            return match[0]
+    return None
 
 
 def triton_facts(kernel: Any) -> dict[str, Any]:

@@ -40,6 +40,8 @@ class ArmHooks:
 
         register_optimizer_step_post_hook(self._stepped)
         imports.after_import("torch._dynamo", self._install_dynamo)
+        if self._settings.kernels:
+            imports.after_import("torch._inductor.compile_fx", self._turns.sessions.cuda_graphs.install)
 
     def measured(self, function: Any) -> Any:
         """The function of ``--function``, as this arm runs it."""

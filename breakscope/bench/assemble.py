@@ -8,10 +8,11 @@ from typing import Any
 
 from breakscope.bench import gpu_state, stats
 from breakscope.bench.choose import break_even, recommend
-from breakscope.bench.conduct import Conducted
+from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, Options
-from breakscope.bench.players import Player
-from breakscope.benchmark import LAYOUT, ArmResult, Benchmark, Estimate, Outputs, Process, Spent, Verdict
+from breakscope.bench.players import Player, samples
+from breakscope.bench.verdicts import judge
+from breakscope.benchmark import LAYOUT, ArmResult, Benchmark, Estimate, Outputs, Process, Spent
 
 _SHOWN_FIRST_STEPS = 6
 _EVENT_MS = 0.001  # half a microsecond at either end
@@ -31,7 +32,7 @@ def benchmark(
     """
     arms = [_arm(found, arm, crossings) for arm in options.arms()]
     eager = next((one for one in arms if one.variant == "eager"), None)
-    verdicts = _verdicts(found, options, arms)
+    verdicts = judge(found, options, [arm.name for arm in arms if arm.status == "ok"])
     faster = {one.arm for one in verdicts if one.judgement == "faster" and eager and one.base == eager.name}
     arms = [_with_break_even(one, eager) if one.name in faster else one for one in arms]
     info = _info(found.players)
@@ -51,7 +52,9 @@ def benchmark(
         verdicts=tuple(verdicts),
         recommendation=recommend(arms, options.horizon),
         spent=Spent(
-            total_s=round(total_s, 3), **{part: round(value, 3) for part, value in found.spent.items()}
+            total_s=round(total_s, 3),
+            compile_s=round(sum(map(_compile_s, found.players)), 3),
+            **{part: round(value, 3) for part, value in found.spent.items()},
         ),
         noisy=tuple(_noise(found, arms, on_gpu)),
         notes=tuple(_notes(found, options, arms)),
@@ -129,12 +132,8 @@ def _resolution(player: Player) -> float:
     return _EVENT_MS if player.last.get("on_gpu") else _HOST_MS
 
 
-def _samples(player: Player, what: str) -> list[list[float]]:
-    return [[sample[what] for sample in samples] for samples in player.rounds]
-
-
 def _estimate(players: Sequence[Player], what: str) -> Estimate | None:
-    processes = [_samples(player, what) for player in players]
+    processes = [samples(player, what) for player in players]
     return stats.estimate(processes, resolution=_resolution(players[0]))
 
 
@@ -158,13 +157,18 @@ def _process(player: Player) -> Process:
         startup_s=round(player.startup_s, 3),
         first_step_s=round(player.warmup[0]["ms"] / 1e3, 4) if player.warmup else None,
         first_steps_ms=tuple(round(one["ms"], 4) for one in player.warmup[:_SHOWN_FIRST_STEPS]),
-        compile_s=round(float(player.warmed.get("compile_s", 0.0)), 3),
+        compile_s=round(_compile_s(player), 3),
         compiles=int(player.warmed.get("compiles", 0)),
         late_compiles=late,
         steady=player.steady,
         step=_estimate([player], "ms"),
         phases=phases,
     )
+
+
+def _compile_s(player: Player) -> float:
+    """Up to the end of the warm-up, or to where the process failed in it."""
+    return float((player.warmed or player.last).get("compile_s", 0.0))
 
 
 def _bound(step: Estimate, host: Estimate | None, busy: float | None) -> Any:
@@ -203,6 +207,8 @@ def _arm_notes(found: Conducted, arm: Arm, players: Sequence[Player]) -> list[st
     for player in players:
         if player.failed is not None:
             notes.append(f"process {player.number + 1} failed: {player.failed}")
+        elif player.lost is not None:
+            notes.append(f"process {player.number + 1} was lost after its steps were measured: {player.lost}")
         elif not player.steady:
             notes.append(f"process {player.number + 1}: its steps were not steady when the warm-up ended")
     if arm.cuda_graphs:
@@ -222,36 +228,7 @@ def _with_break_even(arm: ArmResult, eager: ArmResult | None) -> ArmResult:
     return replace(arm, break_even_steps=cold, warm_break_even_steps=warm)
 
 
-# ---- verdicts and the rest ----
-
-
-def _verdicts(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> list[Verdict]:
-    """Each arm against eager, each fixed one against its unfixed twin, and the modes against the first."""
-    good = {arm.name for arm in arms if arm.status == "ok"}
-    plan = [arm for arm in options.arms() if arm.name in good]
-    pairs: list[tuple[Arm, Arm]] = [(arm, base) for arm in plan for base in _bases(arm, plan)]
-    verdicts = []
-    for arm, base in pairs:
-        mine = [_samples(player, "ms") for player in found.of(arm) if player.failed is None]
-        theirs = [_samples(player, "ms") for player in found.of(base) if player.failed is None]
-        verdict = stats.compare(arm.name, base.name, mine, theirs)
-        if verdict is not None:
-            verdicts.append(verdict)
-    return verdicts
-
-
-def _bases(arm: Arm, plan: Sequence[Arm]) -> list[Arm]:
-    bases = [one for one in plan if one.variant == "eager" and one != arm]
-    if arm.variant == "fixed":
-        bases += [one for one in plan if one.variant == "compiled" and _same_settings(one, arm)]
-    elif arm.variant == "compiled":
-        first = next(one for one in plan if one.variant == "compiled")
-        bases += [first] if first != arm else []
-    return bases
-
-
-def _same_settings(one: Arm, other: Arm) -> bool:
-    return (one.mode, one.dynamic) == (other.mode, other.dynamic)
+# ---- the rest ----
 
 
 def _unit(found: Conducted, options: Options) -> str:

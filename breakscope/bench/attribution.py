@@ -6,18 +6,24 @@ each number stands what is needed to do the same thing again: the op or the kern
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from torch.profiler import record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from breakscope.bench import arm_compat
-from breakscope.bench.specs import Spec, spec
+from breakscope.bench.specs import Spec, spec, spec_with_values
 from breakscope.bench.trace import MARK
 
 MOST_OPS = 50_000
+# Ops that refuse values out of a range, on a GPU with an assertion that ends the process's context.
+_PARTICULAR = ("multinomial", "bernoulli", "binary_cross_entropy")
+# What Inductor writes where a kernel looks something up by an index that it has computed.
+_CHECKED = ("tl.device_assert(", "index out of bounds")
 
 
 @dataclass(slots=True)
@@ -28,6 +34,7 @@ class Done:
         call: does it again with given arguments.
         arguments: (args, kwargs) with a Spec for each tensor.
         kernel: Inductor's own object for a Triton kernel.
+        particular: whether it asserts something of its inputs' values.
     """
 
     kind: Literal["op", "triton", "cpp"]
@@ -35,6 +42,7 @@ class Done:
     call: Callable[..., Any]
     arguments: tuple[Any, Any]
     kernel: Any = None
+    particular: bool = False
     outputs: list[Spec] = field(default_factory=list)
 
 
@@ -45,6 +53,7 @@ class Attribution:
         self.done: list[Done] = []
         self.on_gpu = on_gpu
         self._undo: list[Callable[[], None]] = []
+        self._kept: set[str] = set()
 
     def __enter__(self) -> Attribution:
         around = arm_compat.around_triton(self._triton) if self.on_gpu else arm_compat.around_cpp(self._cpp)
@@ -61,31 +70,60 @@ class Attribution:
         if len(self.done) >= MOST_OPS:
             return func(*args, **kwargs)
         number = len(self.done)
-        done = Done("op", str(func), func, arm_compat.tree_map(spec, (args, kwargs)))
+        name = str(func)
+        particular = name.split(".")[1] in _PARTICULAR
+        done = Done("op", name, func, self._arguments(name, args, kwargs, particular), particular=particular)
         self.done.append(done)
         with record_function(f"{MARK}{number}"):
             result = func(*args, **kwargs)
-        done.outputs = [one for one in _leaves(arm_compat.tree_map(spec, result)) if isinstance(one, Spec)]
+        done.outputs = [one for one in leaves(arm_compat.tree_map(spec, result)) if isinstance(one, Spec)]
         return result
+
+    def _arguments(self, name: str, args: Any, kwargs: Any, particular: bool) -> tuple[Any, Any]:
+        """Specs of arguments. Only the first launch of each kind will be run again, and keeps values."""
+        with arm_compat.without_dispatch():  # our own copies are not the step's
+            plain: tuple[Any, Any] = arm_compat.tree_map(spec, (args, kwargs))
+            kind = f"{name} {[str(leaf) for leaf in leaves(plain)]}"
+            if kind in self._kept:
+                return plain
+            self._kept.add(kind)
+            keep = functools.partial(spec_with_values, floats=particular)
+            kept: tuple[Any, Any] = arm_compat.tree_map(keep, (args, kwargs))
+            return kept
 
     def _triton(self, real: Callable[..., Any], kernel: Any, args: Any, kwargs: Any) -> Any:
         """Around ``CachingAutotuner.run``."""
-        number = len(self.done)
-        with arm_compat.without_dispatch():  # our own copies are not the step's
-            arguments = arm_compat.tree_map(spec, (args, kwargs))
-        name = str(arm_compat.triton_facts(kernel)["name"])
-        self.done.append(Done("triton", name, _bound(real, kernel), arguments, kernel))
-        with record_function(f"{MARK}{number}"):
-            return real(kernel, *args, **kwargs)
+        facts = arm_compat.triton_facts(kernel)
+        name, particular = str(facts["name"]), _checks(text_of(facts.get("file")))
+        arguments = self._arguments(name, args, kwargs, particular)
+        return self._launch(
+            Done("triton", name, _bound(real, kernel), arguments, kernel, particular), args, kwargs
+        )
 
     def _cpp(self, name: str, real: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Around a C++ kernel of Inductor's."""
+        particular = _checks(arm_compat.cpp_definition(name) or "")
+        arguments = self._arguments(name, args, kwargs, particular)
+        return self._launch(Done("cpp", name, real, arguments, particular=particular), args, kwargs)
+
+    def _launch(self, done: Done, args: Any, kwargs: Any) -> Any:
         number = len(self.done)
-        with arm_compat.without_dispatch():
-            arguments = arm_compat.tree_map(spec, (args, kwargs))
-        self.done.append(Done("cpp", name, real, arguments))
+        self.done.append(done)
         with record_function(f"{MARK}{number}"):
-            return real(*args, **kwargs)
+            return done.call(*args, **kwargs)
+
+
+def _checks(source: str) -> bool:
+    return any(words in source for words in _CHECKED)
+
+
+@functools.cache
+def text_of(file: str | None) -> str:
+    """A source file's text; empty where it cannot be read."""
+    try:
+        return Path(file).read_text("utf-8", "replace") if file else ""
+    except OSError:
+        return ""
 
 
 def _bound(real: Callable[..., Any], kernel: Any) -> Callable[..., Any]:
@@ -95,7 +133,8 @@ def _bound(real: Callable[..., Any], kernel: Any) -> Callable[..., Any]:
     return call
 
 
-def _leaves(value: Any) -> list[Any]:
+def leaves(value: Any) -> list[Any]:
+    """The leaves of nested arguments."""
     found: list[Any] = []
     arm_compat.tree_map(found.append, value)
     return found

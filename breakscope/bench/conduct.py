@@ -11,15 +11,14 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from breakscope.bench import gpu_state, stats
+from breakscope.bench import afterwards, gpu_state, stats
+from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, ArmSettings, Options
-from breakscope.bench.players import ArmFailedError, Player, start, wait_until_ready
-from breakscope.bench.wire import COMPARE, RUN
-from breakscope.benchmark import GpuState
+from breakscope.bench.players import Player, attempt, start, wait_until_ready
+from breakscope.bench.wire import RUN
 from breakscope.child.launch import Program
 
 ROUNDS = 10
@@ -28,33 +27,12 @@ _WARM_CHUNK = 4
 _MOST_WARM_STEPS = 60
 _MOST_WARM_S = 20.0
 _LONG_STEP_MS = 200.0
-# A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed.
+# A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed. All
+# make the same number of steps, to stay together; where these are short, the rest of the time is spun away.
 _SETTLE_MS = 60.0
+_LEAST_SETTLE_STEPS = 3
 _MOST_SETTLE_STEPS = 100
-_PROFILED_STEPS = 3
 _GRACE_S = 4.0
-
-
-@dataclass(slots=True)
-class Conducted:
-    """What came of a benchmark's processes.
-
-    Attributes:
-        alone: arms that were measured alone, with the reason.
-        outputs: fields of ``Outputs`` by arm.
-        spent: seconds by part.
-    """
-
-    players: list[Player] = field(default_factory=list)
-    alone: dict[str, str] = field(default_factory=dict)
-    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    gpu: list[GpuState] = field(default_factory=list)
-    spent: dict[str, float] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def of(self, arm: Arm) -> list[Player]:
-        """An arm's processes."""
-        return [player for player in self.players if player.arm == arm]
 
 
 class Conductor:
@@ -120,18 +98,20 @@ class Conductor:
             deadline = time.monotonic() + self._options.timeout_s
             for player in players:
                 self._say(f"starting {player.arm.name}")
-                _try(wait_until_ready, player, deadline)
+                attempt(wait_until_ready, player, deadline)
         with self._timed("warmup_s"):
             for player in players:
                 if player.alive:
                     self._say(f"compiling and warming up {player.arm.name} ({_which(player)})")
-                    _try(self._warm_up, player)
+                    attempt(self._warm_up, player)
             self._align(players)
         with self._timed("timed_s"):
             self._rounds(players)
+        for player in players:
+            player.measured = player.alive
         with self._timed("kernels_s"):
-            self._profiles(players)
-            self._compare(players)
+            afterwards.compare_outputs(self.found, players)
+            afterwards.look_into(players, self._options, self._folder, self._say)
 
     # -- warm-up -----------------------------------------------------------------------------------
 
@@ -159,7 +139,7 @@ class Conductor:
         for player in players:
             missing = furthest - player.last.get("steps", 0)
             if player.alive and missing > 0 and not player.last.get("ended"):
-                _try(self._more, player, missing)
+                attempt(self._more, player, missing)
 
     def _more(self, player: Player, steps: int) -> None:
         player.warmup += player.ask(RUN, steps=steps, settle=0, timed=False)["samples"]
@@ -180,7 +160,7 @@ class Conductor:
             self._random.shuffle(turn)
             for player in turn:
                 self._say(f"round {number + 1} of {ROUNDS}: {player.arm.name}")
-                _try(self._round, player, number, steps, settle)
+                attempt(self._round, player, number, steps, settle)
             if on_gpu:
                 self._read_gpu(ready)
 
@@ -195,12 +175,12 @@ class Conductor:
             total = min(total, 5 * ROUNDS)  # the script's own steps are all there is
         # The script's own steps are scarce where a step cannot be repeated.
         most = 2 if any(player.unit == "optimizer" for player in players) else _MOST_SETTLE_STEPS
-        fastest = min(_typical_ms(player) for player in players)
-        settle = max(1, min(most, math.ceil(_SETTLE_MS / max(fastest, 1e-3))))
-        return math.ceil(total / ROUNDS), settle
+        wanted = max(_LEAST_SETTLE_STEPS, math.ceil(_SETTLE_MS / max(slowest, 1e-3)))
+        return math.ceil(total / ROUNDS), min(most, wanted)
 
     def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
-        reply = player.ask(RUN, steps=steps, settle=settle, timed=True)
+        spin_ms = max(0.0, _SETTLE_MS - settle * _typical_ms(player))
+        reply = player.ask(RUN, steps=steps, settle=settle, timed=True, spin_ms=spin_ms)
         kept = []
         for sample in reply["samples"]:
             if sample["settle"]:
@@ -222,45 +202,6 @@ class Conductor:
         state = gpu_state.read(time.monotonic() - self._began, device, pids)
         if state is not None:
             self.found.gpu.append(state)
-
-    # -- after the rounds --------------------------------------------------------------------------
-
-    def _profiles(self, players: Sequence[Player]) -> None:
-        """How busy the device is, by the first process of each arm; with ``--kernels``, with what."""
-        for player in players:
-            on_gpu = bool(player.last.get("on_gpu"))
-            if player.number or not player.alive or not (on_gpu or self._options.kernels):
-                continue
-            self._say(f"kernels of {player.arm.name}")
-            _try(self._profile, player)
-
-    def _profile(self, player: Player) -> None:
-        reply = player.ask(RUN, steps=_PROFILED_STEPS, settle=1, timed=False, purpose="profile")
-        if not reply["ended"]:
-            player.profile = reply
-        wanted = self._options.kernels and player.arm.variant != "eager" and not player.arm.cuda_graphs
-        if wanted and not reply["ended"]:
-            exported = None
-            if self._options.export is not None:
-                exported = str(self._folder / "export" / f"arm{self._options.arms().index(player.arm)}")
-            reply = player.ask(RUN, steps=1, settle=0, timed=False, purpose="kernels", export=exported)
-            player.profile = {**player.profile, "details": reply.get("details")}
-
-    def _compare(self, players: Sequence[Player]) -> None:
-        """Hold every arm's outputs against eager's. Any living process can do it: it has torch loaded."""
-        base = next(
-            (one for one in self.found.players if one.arm.variant == "eager" and not one.number), None
-        )
-        asked = next((one for one in players if one.alive), None)
-        if base is None or asked is None or not any((base.folder / "outputs").iterdir()):
-            return
-        others = {
-            player.arm.name: str(player.folder / "outputs")
-            for player in players
-            if player.number == 0 and player.alive and player is not base
-        }
-        folder = str(base.folder / "outputs")
-        _try(lambda: self.found.outputs.update(asked.ask(COMPARE, base=folder, others=others)["results"]))
 
     # -- what did not fit --------------------------------------------------------------------------
 
@@ -296,14 +237,6 @@ class _Timer:
 
     def __exit__(self, *_error: object) -> None:
         self._spent[self._part] += time.monotonic() - self._began
-
-
-def _try(action: Callable[..., object], *arguments: object) -> None:
-    """An arm's failure is kept by its player and stops nobody else."""
-    try:
-        action(*arguments)
-    except ArmFailedError:
-        return
 
 
 def _typical_ms(player: Player) -> float:

@@ -22,7 +22,6 @@ from breakscope.bench.graphs import RecordedGraph, recorded_graphs
 from breakscope.bench.specs import Spec
 
 _MOST_KERNELS = 30
-_DEFINITION = r"^{name} = async_compile\.cpp_pybinding\(.*?^'''\)"
 
 
 def write(attribution: Attribution, found: dict[str, Any], folder: Path) -> list[str]:
@@ -32,7 +31,7 @@ def write(attribution: Attribution, found: dict[str, Any], folder: Path) -> list
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = []
-    records = [one for one in found["kernels"] if one.get("alone_us") is not None][:_MOST_KERNELS]
+    records = [one for one in found["kernels"] if "alone_why" not in one][:_MOST_KERNELS]
     for number, record in enumerate(records):
         name = f"{folder.name}_kernel{number:02d}_{_slug(record['name'])}.py"
         text = _kernel(attribution.done[record["marker"]], record, folder / name)
@@ -138,20 +137,14 @@ def _triton(one: Done) -> str | None:
 
 
 def _cpp(one: Done) -> str | None:
-    for module in arm_compat.generated_modules():
-        try:
-            text = Path(str(module.__file__)).read_text("utf-8")
-        except OSError:
-            continue
-        pattern = _DEFINITION.format(name=re.escape(one.name))
-        match = re.search(pattern, text, re.MULTILINE | re.DOTALL)
-        if match is not None:
-            return (
-                "from torch._inductor.async_compile import AsyncCompile\n\n"
-                f"async_compile = AsyncCompile()\n{match[0]}\nasync_compile.wait(globals())\n"
-                f"kernel = globals()[{one.name!r}]"
-            )
-    return None
+    definition = arm_compat.cpp_definition(one.name)
+    if definition is None:
+        return None
+    return (
+        "from torch._inductor.async_compile import AsyncCompile\n\n"
+        f"async_compile = AsyncCompile()\n{definition}\nasync_compile.wait(globals())\n"
+        f"kernel = globals()[{one.name!r}]"
+    )
 
 
 # ---- graphs ----

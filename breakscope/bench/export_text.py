@@ -17,8 +17,8 @@ torch.manual_seed(0)
 
 def tensor(dtype, shape, stride, device, values=None):
     """A tensor by shape and stride: random, or with the values that it had where those may be indices."""
-    if values is not None:
-        return VALUES[values].to(device)
+    if values is not None:  # flat, with the gaps that the strides leave
+        return VALUES[values].to(device).clone().as_strided(shape, stride)
     reach = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, stride))
     base = torch.empty(reach, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:
@@ -40,11 +40,11 @@ def leaves(value):
 
 def seconds(call, on_gpu, repeat):
     """Times of single calls, caches flushed before each."""
-    flush = torch.empty(256 * 1024**2, dtype=torch.int8, device="cuda" if on_gpu else "cpu")
+    flush = torch.zeros(64 * 1024**2, dtype=torch.float32, device="cuda" if on_gpu else "cpu")
     call()
     times = []
     for _ in range(repeat):
-        flush.zero_()
+        flush.sum()  # read, not written: dirty lines would be written back in the call's own time
         if on_gpu:
             first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             first.record()

@@ -5,13 +5,14 @@ Pure, but for the ceilings, which are measured once per device.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from breakscope.bench import ceilings
 from breakscope.bench.advice import advise
-from breakscope.bench.conduct import Conducted
+from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, Options
 from breakscope.benchmark import Benchmark, Bound, Ceiling, Kernel, KernelTable
 
@@ -25,10 +26,16 @@ _DTYPES = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "
 def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
     """The benchmark with its kernels, the ceilings and what to try."""
     on_gpu = any(player.last.get("on_gpu") for player in found.players)
+    began = time.monotonic()
     measured, note = ceilings.ceilings("cuda" if on_gpu else "cpu", options.device, options.threads)
+    took_s = time.monotonic() - began
+    spent = benchmark.spent
     # On a CPU a name is an op, and says nothing of its sizes.
-    known = _details_by_name(found) if on_gpu else {}
-    tables = tuple(_table(found, arm, measured, known, on_gpu) for arm in options.arms())
+    known = _known(found) if on_gpu else _Known({}, {})
+    steps_ms = {arm.name: arm.step.median for arm in benchmark.arms if arm.step is not None}
+    tables = tuple(
+        _table(found, arm, steps_ms.get(arm.name), measured, known, on_gpu) for arm in options.arms()
+    )
     exported = tuple(
         script
         for player in found.players
@@ -42,6 +49,7 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
         )
     return replace(
         benchmark,
+        spent=replace(spent, total_s=round(spent.total_s + took_s, 3), ceilings_s=round(took_s, 3)),
         ceilings=measured,
         kernels=tables,
         advice=tuple(advise(tables)),
@@ -50,47 +58,77 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
     )
 
 
-def _details_by_name(found: Conducted) -> dict[str, dict[str, Any]]:
-    """What any arm without CUDA graphs knows of a kernel, by its name."""
-    known: dict[str, dict[str, Any]] = {}
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What any arm knows of a kernel: an arm that does not know it itself may be told.
+
+    Attributes:
+        details: by name, grid and block; a kernel of Inductor's of the same name in another configuration is
+            another kernel. ops: the op that launched it, by name.
+    """
+
+    details: dict[Any, dict[str, Any]]
+    ops: dict[str, str]
+
+
+def _known(found: Conducted) -> _Known:
+    details: dict[Any, dict[str, Any]] = {}
+    ops: dict[str, str] = {}
     for player in found.players:
         for record in (player.profile.get("details") or {}).get("kernels", ()):
-            known.setdefault(record["name"], record)
-    return known
+            key = _key(record)
+            if key not in details or details[key].get("alone_us") is None:
+                details[key] = record
+        for record in player.profile.get("kernels", ()):
+            if record.get("op") and record["category"] == "kernel":
+                ops.setdefault(record["name"], record["op"])
+    return _Known(details, ops)
 
 
 def _table(
     found: Conducted,
     arm: Arm,
+    step_ms: float | None,
     measured: Sequence[Ceiling],
-    known: dict[str, dict[str, Any]],
+    known: _Known,
     on_gpu: bool,
 ) -> KernelTable:
     player = next((one for one in found.of(arm) if one.number == 0), None)
-    if player is None or player.failed is not None or not player.profile.get("kernels"):
-        why = "no step could be profiled" if player is None or player.failed is None else player.failed
-        return KernelTable(arm.name, None, None, None, (), why)
+    if player is None or not player.profile.get("kernels"):
+        why = (player.failed or player.lost) if player is not None else None
+        return KernelTable(arm.name, None, None, None, (), why or "no step could be profiled")
     profile = player.profile
     details = profile.get("details") or {}
     total = sum(record["us"] for record in profile["kernels"])
     # On a CPU, the rest of the step is Python and the dispatcher, and counts as not accounted for.
     whole = total if on_gpu else profile["span_ms"] * 1e3
     own = {_key(record): record for record in details.get("kernels", ())}
+    problem = details.get("error") or player.lost
+    unknown = problem or _unknown(arm)
     rows = []
     for record in profile["kernels"]:
-        detail = own.get(_key(record))
-        if detail is None and record["name"] in known:
-            detail = {**known[record["name"]], "elsewhere": True}
-        rows.append(_kernel(record, detail, whole, measured, arm))
+        detail, others = own.get(_key(record)), known.details.get(_key(record))
+        better = others is not None and others.get("alone_us") is not None
+        if others is not None and (detail is None or (better and detail.get("alone_us") is None)):
+            detail = {**others, "elsewhere": True}
+        row = _kernel(record, detail, whole, known.ops)
+        if row.kind == "copy":
+            row = replace(row, alone_why="a copy or a fill")
+        elif detail is None:
+            row = replace(row, alone_why=unknown)
+        else:
+            row = judged(row, measured)
+        rows.append(row)
     accounted = sum(row.step_us for row in rows if row.kind != "other" or row.op is not None)
-    busy, span = profile.get("busy_ms"), profile["span_ms"]
+    busy = profile.get("busy_ms")
     return KernelTable(
         arm=arm.name,
         device_ms=busy if on_gpu else total / 1e3,
         accounted=accounted / whole if whole else None,
-        gaps_ms=max(0.0, span - busy) if busy is not None else None,
+        # Of the timed step: under the profiler the host is slower, and the device waits for it longer.
+        gaps_ms=max(0.0, step_ms - busy) if busy is not None and step_ms is not None else None,
         kernels=tuple(rows),
-        not_measured=f"details: {details['error']}" if details.get("error") else None,
+        not_measured=f"details: {problem}" if problem else None,
     )
 
 
@@ -99,15 +137,13 @@ def _key(record: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _kernel(
-    record: dict[str, Any],
-    detail: dict[str, Any] | None,
-    whole_us: float,
-    measured: Sequence[Ceiling],
-    arm: Arm,
+    record: dict[str, Any], detail: dict[str, Any] | None, whole_us: float, ops: dict[str, str]
 ) -> Kernel:
+    """A kernel of the step, with what is known of it."""
+    op = record.get("op") or ops.get(record["name"])
     base = Kernel(
         name=record["name"],
-        kind=_kind(record),
+        kind=_kind(record, op),
         calls=record["calls"],
         step_us=record["us"],
         share=record["us"] / whole_us if whole_us else 0.0,
@@ -115,14 +151,14 @@ def _kernel(
         shared_bytes=record["shared"],
         grid=tuple(record["grid"]),
         block=tuple(record["block"]),
-        op=record.get("op"),
+        op=op,
     )
-    if detail is None:
-        return replace(base, alone_why=_unknown(arm))
+    if detail is None or base.kind == "copy":
+        return base
     elsewhere = detail.get("elsewhere", False)
     full = replace(
         base,
-        kind=detail["kind"],
+        kind=detail["kind"] if detail["kind"] != "other" else base.kind,
         alone_us=detail.get("alone_us"),
         alone_why=detail.get("alone_why"),
         bytes=detail.get("bytes"),
@@ -141,26 +177,26 @@ def _kernel(
         exported=None if elsewhere else detail.get("exported"),
     )
     if elsewhere:
-        how = "from the same kernel in an arm without CUDA graphs"
+        how = "from the same kernel in another arm"
         full = replace(full, bytes_how=f"{full.bytes_how}, {how}" if full.bytes_how else how)
-    return judged(full, measured)
+    return full
 
 
-def _kind(record: dict[str, Any]) -> Any:
+def _kind(record: dict[str, Any], op: str | None) -> Any:
     if record["category"] in ("gpu_memcpy", "gpu_memset"):
         return "copy"
     if record["name"].startswith("triton_"):
         return "triton"
     if "cpp_fused" in record["name"]:
         return "cpp"
-    return "vendor" if record.get("op") else "other"
+    return "vendor" if op else "other"
 
 
 def _unknown(arm: Arm) -> str:
-    if arm.cuda_graphs:
-        return "CUDA graphs hide which op launched it; add --modes default"
     if arm.variant == "eager":
         return "details are taken of compiled arms only"
+    if arm.cuda_graphs:
+        return "in the step without CUDA graphs that was looked into, it did not run"
     return "it was not seen in the step that was looked into"
 
 

@@ -87,3 +87,40 @@ class Meter:
         unit = 1 if sys.platform == "darwin" else 1024
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak * unit / _MIB, "resident, the whole process"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One step, as it was marked; ``calls`` are the outermost compiled calls in it."""
+
+    began: Mark
+    ended: Mark
+    calls: list[tuple[Mark, Mark]]
+    compiles: int
+    compile_s: float
+
+    def told(self, timed: bool, by_call: bool) -> dict[str, Any]:
+        """In milliseconds; the device must be done.
+
+        Args:
+            timed: by the device's clock where there is one; steps that are not were waited for one by one.
+            by_call: whether the step is its call, and the host has nothing else to do in it.
+        """
+        between = Meter.between if timed else Meter.host
+        host = (
+            sum(Meter.host(*pair) for pair in self.calls) if by_call else Meter.host(self.began, self.ended)
+        )
+        return {
+            "ms": between(self.began, self.ended),
+            "host_ms": host,
+            "calls_ms": sum(between(*pair) for pair in self.calls),
+            "compiles": self.compiles,
+            "compile_s": self.compile_s,
+        }
+
+
+def spin(ms: float) -> None:
+    """Keep the CPU busy: one that has slept is slow at first."""
+    deadline = time.perf_counter() + ms / 1e3
+    while time.perf_counter() < deadline:
+        pass

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,8 @@ class Player:
         rounds: timed samples (messages' dicts) by round, those thrown out left out.
         warmup: the samples of the warm-up.
         failed: why it cannot go on.
+        measured: whether its steps are timed, and what comes now can cost it none of them.
+        lost: why it cannot be asked any more, though its steps are measured.
     """
 
     arm: Arm
@@ -51,13 +54,15 @@ class Player:
     warmed: Message = field(default_factory=dict)
     steady: bool = False
     failed: str | None = None
+    measured: bool = False
+    lost: str | None = None
     profile: Message = field(default_factory=dict)
     peak_mib: float | None = None
 
     @property
     def alive(self) -> bool:
         """Whether it can be asked."""
-        return self.failed is None
+        return self.failed is None and self.lost is None
 
     @property
     def out_of_memory(self) -> bool:
@@ -94,7 +99,10 @@ class Player:
         return self.answer(timeout_s)
 
     def _failed(self, why: str) -> ArmFailedError:
-        self.failed = why
+        if self.measured:
+            self.lost = why
+        else:
+            self.failed = why
         self.kill()
         return ArmFailedError(why)
 
@@ -200,3 +208,16 @@ def wait_until_ready(player: Player, deadline: float) -> None:
     message = player.answer(max(0.1, deadline - time.monotonic()))
     player.startup_s = float(message["startup_s"])
     player.unit = str(message["unit"])
+
+
+def samples(player: Player, what: str) -> list[list[float]]:
+    """One figure of every timed step, by round."""
+    return [[sample[what] for sample in made] for made in player.rounds]
+
+
+def attempt(action: Callable[..., object], *arguments: object) -> None:
+    """An arm's failure is kept by its player and stops nobody else."""
+    try:
+        action(*arguments)
+    except ArmFailedError:
+        return

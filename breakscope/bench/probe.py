@@ -6,30 +6,37 @@ import json
 import statistics
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from breakscope.bench import trace
 from breakscope.bench.attribution import Attribution
 from breakscope.bench.wire import Message
 
+if TYPE_CHECKING:
+    from breakscope.bench.alone import Again
 
-def begin(purpose: str, message: Message, folder: Path, on_gpu: bool) -> _Session:
+
+def begin(purpose: str, message: Message, folder: Path, on_gpu: bool) -> Session:
     """Start a session that lasts for the granted steps.
 
     Args:
-        purpose: "profile" for kernels and their times; "kernels" for who launched each, and its time alone.
+        purpose: "profile" for kernels and their times; "kernels" for who launched each, and to run it again.
     """
     session = _Profile if purpose == "profile" else _Kernels
     return session(message, folder, on_gpu)
 
 
-class _Session:
-    """A profiler around steps."""
+class Session:
+    """A profiler around steps.
+
+    Attributes:
+        again: runs the kernels of the steps again, once the session has ended; None where it cannot.
+    """
 
     def __init__(self, message: Message, folder: Path, on_gpu: bool) -> None:
+        self.again: Again | None = None
         self.message = message
         self.folder = folder
         self.on_gpu = on_gpu
@@ -66,7 +73,7 @@ def exported(profiler: Any, folder: Path) -> list[dict[str, Any]]:
     return events
 
 
-class _Profile(_Session):
+class _Profile(Session):
     def end(self) -> dict[str, Any]:
         events = self.events()
         settle, steps = self.message["settle"], self.message["steps"]
@@ -82,7 +89,7 @@ class _Profile(_Session):
         }
 
 
-class _Kernels(_Session):
+class _Kernels(Session):
     def __init__(self, message: Message, folder: Path, on_gpu: bool) -> None:
         self._attribution = Attribution(on_gpu)
         super().__init__(message, folder, on_gpu)
@@ -94,17 +101,17 @@ class _Kernels(_Session):
         spans = trace.steps(events)[: self.message["steps"]]
         launches = trace.device_launches(events) if self.on_gpu else trace.cpu_launches(events)
         try:
-            from breakscope.bench import alone
+            from breakscope.bench import alone, records
 
-            found = alone.measure(self._attribution, trace.within(launches, spans), self.folder, self.on_gpu)
+            found: dict[str, Any] = {
+                "kernels": records.describe(self._attribution, trace.within(launches, spans))
+            }
             if self.message.get("export"):
                 from breakscope.bench import export
 
                 found["exported"] = export.write(self._attribution, found, Path(self.message["export"]))
+            self.again = alone.Again(found["kernels"], self._attribution.done, self.folder, self.on_gpu)
         except Exception as error:  # noqa: BLE001 -- the arm's times stand; what is missing is said
             where = traceback.extract_tb(error.__traceback__)[-1]
             found = {"error": f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"}
-        finally:
-            if self.on_gpu:
-                torch.cuda.empty_cache()
         return {"details": found}

@@ -14,7 +14,8 @@ from types import FrameType
 from breakscope import overlay
 from breakscope.bench import assemble
 from breakscope.bench import count as counting
-from breakscope.bench.conduct import Conducted, Conductor
+from breakscope.bench.conduct import Conductor
+from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import ArmSettings, Options
 from breakscope.benchmark import Benchmark, to_dict
 from breakscope.capture.observe import Observed, observe

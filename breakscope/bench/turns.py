@@ -23,10 +23,22 @@ import torch
 
 from breakscope.bench import arm_compat
 from breakscope.bench.ambient import Ambient
-from breakscope.bench.meter import Mark, Meter
+from breakscope.bench.meter import Mark, Meter, Sample, spin
 from breakscope.bench.outputs import compare_folders, fresh, on_gpu, save
 from breakscope.bench.plan import CUDA_GRAPH_MODES, ArmSettings
-from breakscope.bench.wire import COMPARE, DONE, END, FAILED, READY, RUN, Channel, ClosedError, Message
+from breakscope.bench.sessions import Sessions
+from breakscope.bench.wire import (
+    COMPARE,
+    DONE,
+    END,
+    FAILED,
+    KERNELS,
+    READY,
+    RUN,
+    Channel,
+    ClosedError,
+    Message,
+)
 
 KEPT_STEPS = 2  # steps whose outputs are kept for the comparison
 
@@ -49,8 +61,9 @@ class Turns:
         self._last: tuple[Any, Any, Any, Ambient] | None = None
         self.meter = Meter()
         self.compiles = arm_compat.CompileWatch()
+        self.sessions = Sessions(Path(settings.outputs))
         self._grant: Message = {}
-        self._samples: list[dict[str, Any]] = []
+        self._samples: list[Sample] = []
         self._done_steps = 0
         self._calls: list[tuple[Mark, Mark]] = []
         self._step_began: Mark | None = None
@@ -62,7 +75,6 @@ class Turns:
         self._replayed = 0
         self._random = False
         self._outputs = 0
-        self._session: Any = None  # a profile under way
         self._optimizers: dict[int, int] = {}
         self._optimizer_steps = 0
         os.register_at_fork(after_in_child=self._forked)
@@ -170,8 +182,7 @@ class Turns:
         self._calls = []
         self._compiles_before = self.compiles.count
         self._compile_s_before = self.compiles.seconds
-        if self._session is not None:
-            self._session.begin_step()
+        self.sessions.begin_step()
         # A step that is a call has the call's own marks: nothing of ours lies between.
         self._step_began = self.meter.mark() if self._unit == "optimizer" else None
         self._stepping = True
@@ -187,17 +198,11 @@ class Turns:
                 self.meter.settle()
                 self._settled_ns = time.perf_counter_ns()
             ended.host_ns = max(ended.host_ns, self._settled_ns)
-        self._samples.append(
-            {
-                "marks": (began, ended),
-                "calls": self._calls,
-                "compiles": self.compiles.count - self._compiles_before,
-                "compile_s": self.compiles.seconds - self._compile_s_before,
-            }
-        )
+        compiles = self.compiles.count - self._compiles_before
+        compile_s = self.compiles.seconds - self._compile_s_before
+        self._samples.append(Sample(began, ended, self._calls, compiles, compile_s))
         self._done_steps += 1
-        if self._session is not None:
-            self._session.end_step()
+        self.sessions.end_step()
         if len(self._samples) >= self._grant["settle"] + self._grant["steps"]:
             self._answer()
             self._wait()
@@ -207,24 +212,12 @@ class Turns:
     def _answer(self, ended: bool = False) -> None:
         self._open = False
         self.meter.settle()
-        extra = self._end_session()
-        timed = self._grant.get("timed", False)
-        samples = []
-        for index, sample in enumerate(self._samples):
-            first, last = sample["marks"]
-            between = self.meter.between if timed else self.meter.host
-            samples.append(
-                {
-                    "ms": between(first, last),
-                    "host_ms": sum(self.meter.host(*pair) for pair in sample["calls"])
-                    if self._unit == "call"
-                    else self.meter.host(first, last),
-                    "calls_ms": sum(between(*pair) for pair in sample["calls"]),
-                    "compiles": sample["compiles"],
-                    "compile_s": sample["compile_s"],
-                    "settle": index < self._grant["settle"],
-                }
-            )
+        extra = self.sessions.end()
+        timed, by_call = self._grant.get("timed", False), self._unit == "call"
+        samples = [
+            {**sample.told(timed, by_call), "settle": index < self._grant["settle"]}
+            for index, sample in enumerate(self._samples)
+        ]
         peak, kind = self.meter.peak_mib()
         self._samples = []
         self._send(
@@ -257,6 +250,8 @@ class Turns:
                 return
             if message["t"] == COMPARE:
                 self._send(DONE, results=compare_folders(message["base"], message["others"]))
+            elif message["t"] == KERNELS:
+                self._send(DONE, **self.sessions.next_kernels())
             elif message["t"] == END:
                 self._over = True
                 raise SystemExit(0)
@@ -267,18 +262,8 @@ class Turns:
         self.meter.prepare(4 * (message["settle"] + message["steps"]) + 8)
         self.meter.settle()
         self.meter.reset_peak()
-        purpose = message.get("purpose")
-        if purpose is not None:
-            from breakscope.bench import probe
-
-            self._session = probe.begin(purpose, message, Path(self._settings.outputs), self.meter.on_gpu)
-
-    def _end_session(self) -> dict[str, Any]:
-        if self._session is None:
-            return {}
-        session, self._session = self._session, None
-        found: dict[str, Any] = session.end()
-        return found
+        spin(message.get("spin_ms", 0.0))
+        self.sessions.begin(message, self.meter.on_gpu)
 
     def _send(self, kind: str, **fields: Any) -> None:
         try:

@@ -15,7 +15,7 @@ Message = dict[str, Any]
 
 # From the process: it has reached its first step; what it was granted is done; it cannot go on.
 READY, DONE, FAILED = "ready", "done", "failed"
-# To the process: make steps; compare outputs; say what its kernels are; be over.
+# To the process: make steps; compare outputs; run some of its kernels again, alone; be over.
 RUN, COMPARE, KERNELS, END = "run", "compare", "kernels", "end"
 
 

@@ -101,11 +101,16 @@ def _sentences(benchmark: Benchmark) -> list[str]:
 def _facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     threads = f"{benchmark.threads} on CPUs {benchmark.cpus}" if benchmark.threads else NOT_MEASURED
     spent = benchmark.spent
+    warming = f"compiling and warming up {seconds(spent.warmup_s)}"
+    if spent.compile_s is not None:
+        rest = max(0.0, spent.warmup_s - spent.compile_s)
+        warming = f"compiling {seconds(spent.compile_s)}, warming up {seconds(rest)}"
     took = (
-        f"{seconds(spent.total_s)}: starting {seconds(spent.startup_s)}, compiling and warming up "
-        f"{seconds(spent.warmup_s)}, timed rounds {seconds(spent.timed_s)}, "
-        f"profiles and comparison {seconds(spent.kernels_s)}"
+        f"{seconds(spent.total_s)}: starting {seconds(spent.startup_s)}, {warming}, "
+        f"timed rounds {seconds(spent.timed_s)}, profiles and comparison {seconds(spent.kernels_s)}"
     )
+    if spent.ceilings_s:
+        took += f", the device's ceilings {seconds(spent.ceilings_s)}"
     facts = [
         ("clock", benchmark.clock),
         ("method", benchmark.method),

@@ -47,7 +47,8 @@ EVENTS = [
         **{"registers per thread": 64, "shared memory": 1024},
     ),
     kernel("triton_poi", 40, 20, 2, grid=[9, 1, 1], block=[64, 1, 1]),
-    event("Memset (Device)", "gpu_memset", 80, 5, tid=7, correlation=3),
+    event("Memset (Unknown)", "gpu_memset", 80, 5, tid=7, correlation=3),
+    event("autograd::engine::evaluate_function: CompiledFunctionBackward", "cpu_op", 206, 10),
     event("cudaLaunchKernel", "cuda_runtime", 208, 2, correlation=4),
     event("aten::mm", "cpu_op", 205, 20),
     kernel("gemm", 220, 50, 4, grid=[4, 1, 1], block=[128, 1, 1]),
@@ -63,7 +64,7 @@ def test_each_launch_knows_who_launched_it() -> None:
     found = {(one.name, one.begin): one for one in trace.device_launches(EVENTS)}
     assert found["gemm", 20.0].marker == 0
     assert found["triton_poi", 40.0].marker == 1
-    assert found["Memset (Device)", 80.0].marker is None
+    assert found["Memset", 80.0].marker is None  # in a CUDA graph nobody knows which memory it fills
     assert (found["gemm", 220.0].marker, found["gemm", 220.0].op) == (None, "aten::mm")
     assert (found["gemm", 20.0].registers, found["gemm", 20.0].shared) == (64, 1024)
 
@@ -164,6 +165,30 @@ def test_advice_is_for_what_could_give_back_most_and_only_where_measured() -> No
     assert found[0].give_back_us == pytest.approx(12 * (20 - 9_663_676_416 / 700e6))
     assert "spills 40 registers" in found[2].text
     assert all("of the ceiling" in one.text for one in found)
+
+
+def test_a_kernel_of_several_arms_is_advised_once() -> None:
+    small, large = (judged(replace(MATMUL, calls=calls), CEILINGS) for calls in (6, 12))
+    narrow = judged(replace(MATMUL, inputs=("float16[8, 8] stride [8, 1]",)), CEILINGS)
+    found = advise(
+        [
+            KernelTable("eager", 0.9, 1.0, 0.0, (small, narrow)),
+            KernelTable("compiled", 0.9, 1.0, 0.0, (large,)),
+            KernelTable("fixed", 0.9, 1.0, 0.0, (small,)),
+        ]
+    )
+    assert [one.arm for one in found] == ["compiled", "eager"]  # of other inputs, it is another kernel
+    assert found[0].give_back_us == large.give_back_us
+
+
+def test_attention_is_no_narrow_product() -> None:
+    op = "aten._scaled_dot_product_cudnn_attention.default"
+    [found] = advise([KernelTable("a", 0.9, 1.0, 0.0, (judged(replace(MATMUL, op=op), CEILINGS),))])
+    assert "attention over too little data" in found.text
+    assert "product:" not in found.text
+    op = "aten.convolution.default"
+    [found] = advise([KernelTable("a", 0.9, 1.0, 0.0, (judged(replace(MATMUL, op=op), CEILINGS),))])
+    assert "channels_last" in found.text
 
 
 GENERATED = """

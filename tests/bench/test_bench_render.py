@@ -59,6 +59,8 @@ def test_the_terminal_shows_every_part() -> None:
         "triton_poi_fused_add_relu_0",
         "try max-autotune",
         "SM clock 1980 to 1980 MHz",
+        "took  1 min 47 s: starting 20.0 s, compiling 55.0 s, warming up 5.0 s, timed rounds 15.0 s",
+        "the device's ceilings 7.0 s",
         "3,339",
     ):
         assert words in text, words

@@ -1,0 +1,43 @@
+"""Which arms are held against which, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from breakscope.bench import stats
+from breakscope.bench.conducted import Conducted
+from breakscope.bench.plan import Arm, Options
+from breakscope.bench.players import samples
+from breakscope.benchmark import Verdict
+
+
+def judge(found: Conducted, options: Options, good: Sequence[str]) -> list[Verdict]:
+    """Each arm against eager, each fixed one against its unfixed twin, and the modes against the first.
+
+    Args:
+        good: names of the arms that were measured.
+    """
+    plan = [arm for arm in options.arms() if arm.name in good]
+    pairs: list[tuple[Arm, Arm]] = [(arm, base) for arm in plan for base in _bases(arm, plan)]
+    verdicts = []
+    for arm, base in pairs:
+        mine = [samples(player, "ms") for player in found.of(arm) if player.failed is None]
+        theirs = [samples(player, "ms") for player in found.of(base) if player.failed is None]
+        verdict = stats.compare(arm.name, base.name, mine, theirs)
+        if verdict is not None:
+            verdicts.append(verdict)
+    return verdicts
+
+
+def _bases(arm: Arm, plan: Sequence[Arm]) -> list[Arm]:
+    bases = [one for one in plan if one.variant == "eager" and one != arm]
+    if arm.variant == "fixed":
+        bases += [one for one in plan if one.variant == "compiled" and _same_settings(one, arm)]
+    elif arm.variant == "compiled":
+        first = next(one for one in plan if one.variant == "compiled")
+        bases += [first] if first != arm else []
+    return bases
+
+
+def _same_settings(one: Arm, other: Arm) -> bool:
+    return (one.mode, one.dynamic) == (other.mode, other.dynamic)

@@ -1,0 +1,57 @@
+"""How many steps a round has, and how many before them that are not counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from breakscope.bench.conduct import Conductor
+from breakscope.bench.plan import Arm, Options
+from breakscope.bench.players import Player
+
+
+def player(step_ms: float, unit: str = "call") -> Player:
+    """A process that has warmed up."""
+    made = Player(Arm("eager"), 0, None, Path(), None, None, 1.0, unit=unit)  # type: ignore[arg-type]
+    made.warmup = [{"ms": step_ms, "compiles": 0}] * 4
+    return made
+
+
+def conductor(**options: Any) -> Conductor:
+    return Conductor(None, Options(**options), None, Path(), print)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("steps_ms", "unit", "expected"),
+    [
+        ((1.0, 1.0), "call", (20, 60)),
+        ((1.0, 10.0), "call", (20, 6)),  # the slow one sets the pace, and the fast one spins
+        ((1.0, 500.0), "call", (2, 3)),
+        ((1.0, 10.0), "optimizer", (5, 2)),  # the script's own steps are all there is
+    ],
+)
+def test_steps_of_a_round(steps_ms: tuple[float, ...], unit: str, expected: tuple[int, int]) -> None:
+    players = [player(step_ms, unit) for step_ms in steps_ms]
+    assert conductor()._round_size(players) == expected
+
+
+def test_a_fast_process_spins_until_it_has_worked_as_long_as_a_slow_one() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def ask(_kind: str, **fields: Any) -> dict[str, Any]:
+        asked.append(fields)
+        return {"samples": [], "peak_mib": 1.0}
+
+    for step_ms in (1.0, 10.0):
+        conductor()._round(_Asking(player(step_ms), ask), 0, 20, 6)  # type: ignore[arg-type]
+    assert [fields["spin_ms"] for fields in asked] == [54.0, 0.0]
+
+
+class _Asking:
+    """A player whose process is a function."""
+
+    def __init__(self, one: Player, ask: Any) -> None:
+        self.warmup, self.rounds, self.discarded, self.peak_mib = one.warmup, [], {}, None
+        self.ask = ask
