@@ -35,15 +35,7 @@ NIGHTLY: dict[str, tuple[str, ...]] = {
     "lint/test_lint_compiled.py": (),
     "test_check.py": ("exit", "moved", "option_of_scan"),
     "test_ci.py": (),
-    "test_fleet.py": (),
     "test_integrations.py": (),
-    "test_ranks.py": ("another_batch",),
-    "test_testing.py": ("clean",),
-    "test_pytest_plugin.py": (),
-    "test_trace_damage.py": (),
-    "test_trace_follow.py": (),
-    "test_trace_import.py": ("plain_training", "two_breaks", "varying_batch", "shared_layer"),
-    "test_artifacts.py": (),
     "render/test_warmup.py": (),
 }
 
