@@ -99,6 +99,18 @@ def test_where_the_profiler_cannot_look_it_says_why(
     assert all(one.cost is None or one.cost.inside is None for one in scanned.report.findings)
 
 
+def test_calls_before_the_first_optimizer_step_do_not_use_it_up(scan: Callable[..., Scanned]) -> None:
+    training = """optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(20):
+        net(torch.randn(20, 8)).sum().backward()
+        optimizer.step()"""
+    report = scan(script(20, after=training).replace("0.05", "0"), "--profile").report
+    assert report.totals.steps == 20
+    [note] = [one for one in report.run.notes if "--profile" in one]
+    assert note.endswith("ran under torch's profiler (--profile), which makes them slower")
+    assert any(one.cost is not None and one.cost.inside is not None for one in report.findings)
+
+
 def test_it_needs_the_costs(scan: Callable[..., Scanned]) -> None:
     scanned = scan(script(3), "--profile", "--no-cost")
     assert scanned.exit_code == 2

@@ -50,7 +50,7 @@ class Clock:
         counters: the slots that hooks increment.
         marks: where the marks of the step under way go; None while it is not sampled.
         device: gives what records device events, once a region ran on a GPU; None on a CPU.
-        window: torch's profiler, if it is to look at some steps and has not yet.
+        window: torch's profiler, if it is to look at some steps.
     """
 
     def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
@@ -73,7 +73,7 @@ class Clock:
         self._anchor: Any = None
         self._thread = 0
         self._called = False
-        self._under_profiler = False
+        self._under_profiler = self._looked = False
         self._profiled: list[dict[str, Any]] = []
         self.marks: list[Mark] | None = None
         self.device: Any = None
@@ -149,7 +149,8 @@ class Clock:
     def restart(self) -> None:
         """Steps are counted in another way from now on; what was timed so far is all one step."""
         if self._under_profiler:
-            self._stop_looking()  # what it saw is dropped with the rest
+            self._stop_looking()
+        self._looked = False  # what it saw is dropped with the rest
         self._emit(events.STEPS, restart=True, rows=[])
         self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
         self._step, self._quiet, self._kept = 0, 0, 0
@@ -199,7 +200,7 @@ class Clock:
         if self._burst >= BURST:
             self._pause = self._resting = 2 * self._pause or BURST
             self._burst = 0
-            if self.window is not None:
+            if self.window is not None and not self._looked:
                 self._look_closer()
                 return
         if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
@@ -213,11 +214,11 @@ class Clock:
 
     def _look_closer(self) -> None:
         """Let the profiler run over the coming steps."""
+        self._looked, self._profiled = True, []
         try:
             self.window.start()
         except Exception as error:  # noqa: BLE001 - the script's profiler runs, or torch was built without
             self._emit(events.PROFILE, why=f"torch's profiler did not start: {error}")
-            self.window = None
             return
         self._under_profiler, self._anchor, self.marks = True, None, []
 
@@ -231,10 +232,9 @@ class Clock:
             self._stop_looking()
 
     def _stop_looking(self) -> None:
-        window, self.window = self.window, None
         self._under_profiler, self.marks = False, None
         try:
-            seen = window.stop()
+            seen = self.window.stop()
         except Exception as error:  # noqa: BLE001 - the report says so
             self._emit(events.PROFILE, why=f"torch's profiler could not be read: {error}")
             return
@@ -264,7 +264,7 @@ class Clock:
         """The script is over: write what is left."""
         if self._under_profiler:
             self._stop_looking()
-        elif self.window is not None:
+        elif self.window is not None and not self._looked:
             few = "the script ended before the first samples were taken"
             self._emit(events.PROFILE, why=few)
         self.marks = None
