@@ -177,7 +177,8 @@ def run(f: Callable[..., Any], args: Any, kwargs: Any, *, grad: bool = False, do
     grads = None
     if grad and error is None:
         leaves = [leaf for leaf in tensors((args, kwargs)) if leaf.requires_grad]
-        leaves += list(f.parameters()) if isinstance(f, torch.nn.Module) else []
+        parameters = f.parameters() if isinstance(f, torch.nn.Module) else ()
+        leaves += [one for one in parameters if one.requires_grad]
         outputs = [one for one in tensors(value) if one.requires_grad and one.dtype.is_floating_point]
         if outputs and leaves:
             total = sum(one.double().sum() * (index + 1) for index, one in enumerate(outputs))

@@ -2,6 +2,14 @@
 
 from breakscope.rewrite.rule import Example
 
+_FORCES = """\
+def f(x):
+    with torch.enable_grad():
+        y = x.detach().requires_grad_(True)
+        (forces,) = torch.autograd.grad((y**2).sum(), y)
+    return x - forces
+"""
+
 REWRITES = (
     Example(
         """\
@@ -90,6 +98,10 @@ def f(x):
     n = (x > 0).sum().item()
     return x.new_ones(n)
 """,
+    ),
+    Example(
+        _FORCES,
+        _FORCES,
     ),
 )
 

@@ -12,6 +12,7 @@ from breakscope.rewrite.scope import enclosing_statement, loads
 
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"
+_AUTOGRAD = "trace_autograd_ops"
 _SIZED_BY_DATA = {
     "nonzero", "unique", "masked_select", "argwhere", "where", "repeat_interleave", "unique_consecutive",
     "bincount", "_unique2",
@@ -22,11 +23,12 @@ class CaptureFlags(Rule):
     """``x[: int(n)]`` and ``x.nonzero()`` -> a setting of ``torch._dynamo.config``."""
 
     name = "capture-flag"
-    codes = ("BS102", "BS103", "BS105")
+    codes = ("BS102", "BS103", "BS105", "BS121")
     title = "a setting of Dynamo that keeps the value in the graph"
     order = 60
     needs = (
         "The number is a size, an index or a bound, not what a branch depends on.",
+        "Or it is torch.autograd.grad, and this torch's Dynamo names the setting that traces it.",
         "The proof shows that the function compiles with the setting, and gives the same.",
     )
     hazards = (
@@ -60,6 +62,8 @@ class CaptureFlags(Rule):
 
 
 def _flag(site: Site) -> str | None:
+    if f"torch._dynamo.config.{_AUTOGRAD}=False" in site.reason:
+        return _AUTOGRAD
     node: ast.AST = site.node
     for _ in range(3):
         if is_scalar_read(site, node) is not None:
