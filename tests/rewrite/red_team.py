@@ -94,6 +94,20 @@ PROGRAMS = (
         ("torch.ones(3)",),
     ),
     Program(
+        "classes of a one-hot that the recorded calls had",
+        "def f(i):\n    return F.one_hot(i).float() * 2",
+        "def f(i):\n    return F.one_hot(i, num_classes=5).float() * 2",
+        ("torch.tensor([0, 4, 2])", "torch.tensor([4, 1])"),
+    ),
+    Program(
+        "a flag that the first call changes",
+        "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.w = nn.Parameter(torch.ones(4))\n    def forward(self, x):\n"
+        "        self.w.requires_grad = False\n        return x * self.w",
+        "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.w = nn.Parameter(torch.ones(4))\n    def forward(self, x):\n        return x * self.w",
+    ),
+    Program(
         "and that guarded None",
         "def f(x, m=None):\n    if m is not None and (m > 0).any():\n        return x * m\n    return x * 1",
         "def f(x, m=None):\n    if (m is not None) & (m > 0).any():\n        return x * m\n    return x * 1",

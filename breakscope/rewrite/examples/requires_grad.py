@@ -148,8 +148,8 @@ class f(nn.Module):
         self.scale.requires_grad = False
         return x * self.scale
 """,
-        "it changes the module at its first call, and nothing later: `self.scale` stops to take gradients; do "
-        "that once, in `__init__`",
+        "it changes the module at its first call, and nothing later: `self.scale` stops to take gradients; "
+        "do that once, in `__init__`",
         ("torch.randn(3, 4)", "torch.randn(3, 4)"),
     ),
     _left(

@@ -1,4 +1,4 @@
-"""``requires_grad`` set in compiled code: what changes nothing is said so that Dynamo sees it; the rest is refused.
+"""``requires_grad`` set in compiled code: what changes nothing goes through the method; the rest is refused.
 
 Dynamo breaks at every ``t.requires_grad = …``, but at ``t.requires_grad_(…)`` only where it changes the flag.
 """
@@ -47,7 +47,9 @@ class RequiresGrad(Rule):
             return Rewrite(
                 edits=(Edit(*site.offsets(statement), f"{tensor}.requires_grad_({value})"),),
                 summary="requires_grad_(), at which Dynamo breaks only if it changes the flag",
-                notes=(f"the flag of `{tensor}` was {value} already in the recorded run; a change still breaks",),
+                notes=(
+                    f"the flag of `{tensor}` was {value} already in the recorded run; to change it breaks",
+                ),
                 assumes=assumes,
             )
         call = _call(site)
@@ -107,8 +109,8 @@ def _created(site: Site) -> Refusal | None:
             for one in node.keywords
         ):
             return Refusal(
-                f"`{_short(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make it "
-                "in `__init__`, as a parameter, or hand it in"
+                f"`{_short(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "
+                "it in `__init__`, as a parameter, or hand it in"
             )
     return None
 
@@ -139,8 +141,8 @@ def _elsewhere(site: Site, tensor: ast.expr, seen: Seen | None, *, value: bool, 
     if not value:
         return f"`{text}` {state} gradients for good: set it before the compiled call, {rest}"
     return (
-        f"`{text}` {state} gradients in the middle of compiled code, which Dynamo cannot trace: for gradients "
-        "with respect to it use torch.func.grad, or make it before the compiled call"
+        f"`{text}` {state} gradients in the middle of compiled code, which Dynamo cannot trace: for "
+        "gradients with respect to it use torch.func.grad, or make it before the compiled call"
     )
 
 
