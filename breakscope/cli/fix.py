@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from breakscope.rewrite.candidates import Candidate
     from breakscope.rewrite.judge import Judgement
     from breakscope.rewrite.outcomes import Fixed
-    from breakscope.rewrite.work import Options
 
 
 def add(app: typer.Typer) -> None:
@@ -64,7 +63,7 @@ def add(app: typer.Typer) -> None:
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
-        """Rewrite what breaks, and prove that the rewrite computes the same.
+        """Rewrite what breaks or recompiles, and prove that the rewrite computes the same.
 
         The script of the report is run several times: once to see its values, once for each rewrite, and
         again as a whole with and without them. Exits with 0 if every finding has an accepted rewrite, else 1.
@@ -74,7 +73,8 @@ def add(app: typer.Typer) -> None:
         from breakscope import schema
         from breakscope.child import launch
         from breakscope.latest import FOLDER, LATEST
-        from breakscope.rewrite import apply, engine, outcomes, runs, store
+        from breakscope.repair import repair
+        from breakscope.rewrite import apply, outcomes, runs, store
         from breakscope.rewrite.work import Options
 
         # Before going where the script ran: paths are the user's.
@@ -90,7 +90,7 @@ def add(app: typer.Typer) -> None:
         with launch.workspace(folder.parent) as work:
             script = runs.Script(program_of_report(report), work, timeout, budget)
             choose = _ask if interactive else None
-            fixed = engine.fix(report, script, options, _progress, choose)
+            fixed = repair(report, script, options, _progress, choose)
         _progress("")
         _show(fixed, everything=all_)
         accepted = fixed.accepted
@@ -108,7 +108,6 @@ def add(app: typer.Typer) -> None:
             for file, why in left.items():
                 print(f"not written: {os.path.relpath(file)}: {why}")
         _next(report, fixed, accepted, folder, write)
-        _remedy(report, options, place)
         return 0 if all(one.accepted for one in fixed.outcomes) else 1
 
 
@@ -161,8 +160,7 @@ def _groups(fixed: Fixed, accepted: Sequence[Candidate]) -> dict[str, list[Candi
         if one.patch is None or one.accepted or one.suggestion.status == "refused":
             continue
         group = groups["consent" if one.patch.rewrite.consent else "unproved"]
-        if one.patch not in group:
-            group.append(one.patch)
+        group += [patch for patch in one.patches if patch not in group]
     return groups
 
 
@@ -178,7 +176,7 @@ def _ask(patch: Candidate, judgement: Judgement, diff: str) -> bool:
 def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: Path, written: bool) -> None:
     if not accepted:
         if not fixed.outcomes:
-            print("nothing to fix: no breaks among the findings asked for")
+            print("nothing to fix: no breaks or recompiles among the findings asked for")
         return
     place = os.path.relpath(folder)
     script = " ".join([report.run.script, *report.run.argv])
@@ -186,14 +184,6 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: P
     print(f"\nnext  breakscope run --fixes {place} {script}")
     if own and not written:
         print("      breakscope fix --write   or   git apply " + os.path.join(place, "*.patch"))
-
-
-def _remedy(report: Report, options: Options, place: Path) -> None:
-    """Say what helps against recompiles, which are not rewritten here."""
-    count = sum(one.kind == "recompile" and options.asked(one) for one in report.findings)
-    if count:
-        causes = "1 cause of recompiles is" if count == 1 else f"{count} causes of recompiles are"
-        print(f"\n{causes} not rewritten  remedy: breakscope remedy {os.path.relpath(place)}")
 
 
 def _list_rules() -> int:

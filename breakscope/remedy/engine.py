@@ -11,7 +11,7 @@ from breakscope.capture.settings import Settings
 from breakscope.child.launch import Program
 from breakscope.model import Finding, Report, Suggestion
 from breakscope.remedy import limits
-from breakscope.remedy.candidate import Candidate, Proposal, Refusal, Subject, subject
+from breakscope.remedy.candidate import Candidate, Edit, Proposal, Refusal, Subject, subject
 from breakscope.remedy.propose import propose
 from breakscope.remedy.prove import Prover, Verdict, diff
 from breakscope.remedy.source import Files
@@ -21,6 +21,18 @@ from breakscope.remedy.source import Files
 class _Tried:
     candidate: Candidate
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What came of one finding.
+
+    Attributes:
+        edits: the change of the user's own files; empty where nothing is proposed, or settings only.
+    """
+
+    suggestion: Suggestion
+    edits: tuple[Edit, ...] = ()
 
 
 def remedies(
@@ -33,7 +45,22 @@ def remedies(
     select: Collection[str] = (),
     progress: Callable[[str], None] = lambda _text: None,
 ) -> dict[str, Suggestion]:
-    """A suggestion for each recompile finding and exhausted limit, by fingerprint.
+    """The suggestions of :func:`treatments`, which says what the arguments are."""
+    found = treatments(report, what, settings, folder, timeout_s=timeout_s, select=select, progress=progress)
+    return {name: one.suggestion for name, one in found.items()}
+
+
+def treatments(
+    report: Report,
+    what: Program,
+    settings: Settings,
+    folder: Path,
+    *,
+    timeout_s: float | None = None,
+    select: Collection[str] = (),
+    progress: Callable[[str], None] = lambda _text: None,
+) -> dict[str, Treatment]:
+    """A suggestion, with its edits, for each recompile finding and exhausted limit, by fingerprint.
 
     The script runs once as it is and once for each remedy that is tried, in the current folder.
 
@@ -47,7 +74,7 @@ def remedies(
     wanted = [finding for finding in report.findings if treats(finding) and _selected(finding, select)]
     files = Files()
     prover: Prover | None = None
-    found: dict[str, Suggestion] = {}
+    found: dict[str, Treatment] = {}
     for finding in wanted:
         about = subject(finding, report, what.path)
         proposals = propose(about, files)
@@ -65,7 +92,7 @@ def remedies(
             about = subject(again, prover.before.report, what.path)
             proposals = propose(about, files)
             tried = _try_all(about, proposals, prover)
-        found[finding.fingerprint] = _suggestion(about, proposals, tried, files)
+        found[finding.fingerprint] = _treatment(about, proposals, tried, files)
     return found
 
 
@@ -78,14 +105,14 @@ def _current(about: Subject, files: Files) -> bool:
     return bool(about.signatures)
 
 
-def _gone(prover: Prover) -> Suggestion:
+def _gone(prover: Prover) -> Treatment:
     ended = prover.before.ended
     why = "run again, the script no longer has this finding: scan it again"
     if ended.status != "ok":
         why = (
             f"run again, the script ended with {ended.status} (exit code {ended.exit_code}) before it came up"
         )
-    return Suggestion("none", "no change is proposed", "", "refused", why)
+    return Treatment(Suggestion("none", "no change is proposed", "", "refused", why))
 
 
 def treats(finding: Finding) -> bool:
@@ -118,7 +145,7 @@ def _try_all(about: Subject, proposals: list[Proposal], prover: Prover) -> list[
     return tried
 
 
-def _suggestion(about: Subject, proposals: list[Proposal], tried: list[_Tried], files: Files) -> Suggestion:
+def _treatment(about: Subject, proposals: list[Proposal], tried: list[_Tried], files: Files) -> Treatment:
     refusals = [one.why for one in proposals if isinstance(one, Refusal)]
     sharing = limits.instances(about) if about.finding.code == "BS303" else None
     extra: dict[str, Any] = {"shares_code": sharing} if sharing else {}
@@ -137,7 +164,7 @@ def _suggestion(about: Subject, proposals: list[Proposal], tried: list[_Tried], 
     if best is not None:
         if best.candidate.caveat:
             extra["caveat"] = best.candidate.caveat
-        return Suggestion(
+        suggestion = Suggestion(
             rule=best.candidate.rule,
             summary=best.candidate.summary,
             diff=diff(best.candidate.edits, files, about.report.run.cwd),
@@ -145,16 +172,12 @@ def _suggestion(about: Subject, proposals: list[Proposal], tried: list[_Tried], 
             why="; ".join(filter(None, (best.verdict.why, sharing))),
             evidence={**best.verdict.evidence, **extra},
         )
+        return Treatment(suggestion, best.candidate.edits)
     if tried:
         # What was tried and failed comes before what was not tried at all.
         why = f"to {tried[0].candidate.summary} is not right here: {tried[0].verdict.why}"
-        return Suggestion(
-            tried[0].candidate.rule,
-            tried[0].candidate.summary,
-            "",
-            "refused",
-            why,
-            {**tried[0].verdict.evidence, **extra},
-        )
+        evidence = {**tried[0].verdict.evidence, **extra}
+        candidate = tried[0].candidate
+        return Treatment(Suggestion(candidate.rule, candidate.summary, "", "refused", why, evidence))
     why = refusals[0] if refusals else "no remedy is known"
-    return Suggestion("none", "no change is proposed", "", "refused", why, extra)
+    return Treatment(Suggestion("none", "no change is proposed", "", "refused", why, extra))

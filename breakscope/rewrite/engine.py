@@ -66,7 +66,7 @@ def fix(
         inductor = under_inductor(work.trials, accepted, options.settings)
         if inductor["verdict"] in ("differs", "slower"):
             _withdraw(work, accepted, str(inductor["why"]))
-    return Fixed(tuple(outcomes(work, report, whole, inductor)), sources, whole, inductor)
+    return Fixed(tuple(outcomes(work, report, whole, inductor)), sources, whole, inductor, trials)
 
 
 def _round(work: Work, findings: Sequence[Finding]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from breakscope.model import Finding, Report, Suggestion, SuggestionStatus
 from breakscope.rewrite.candidates import FIXABLE, Candidate, Refused
 from breakscope.rewrite.text import Source
-from breakscope.rewrite.together import Whole
+from breakscope.rewrite.together import Whole, WholeScript
 from breakscope.rewrite.work import Work, acceptable, diff, needs_consent, place
 
 
@@ -21,6 +21,7 @@ class Outcome:
     Attributes:
         patch: the rewrite, where there is one. accepted: it is part of the fixes.
         revealed: it was found only once other breaks were gone, and is not in the report.
+        beside: what belongs to the patch in other files.
     """
 
     finding: Finding
@@ -28,6 +29,12 @@ class Outcome:
     patch: Candidate | None = None
     accepted: bool = False
     revealed: bool = False
+    beside: tuple[Candidate, ...] = ()
+
+    @property
+    def patches(self) -> tuple[Candidate, ...]:
+        """All that is changed for it."""
+        return (self.patch, *self.beside) if self.patch is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class Fixed:
     """What became of a report.
 
     Attributes:
-        whole: the last trial with all accepted patches.
+        whole: the last trial with all accepted patches. trials: for more of them.
         inductor: what Inductor says of them, as a sentence with figures; None if it was not asked.
     """
 
@@ -43,11 +50,12 @@ class Fixed:
     sources: dict[str, Source]
     whole: Whole | None
     inductor: dict[str, Any] | None = None
+    trials: WholeScript | None = None
 
     @property
     def accepted(self) -> list[Candidate]:
         """The patches that are part of the fixes, each once."""
-        return list({id(o.patch): o.patch for o in self.outcomes if o.accepted and o.patch}.values())
+        return list({id(one): one for o in self.outcomes if o.accepted for one in o.patches}.values())
 
 
 def outcomes(
@@ -69,7 +77,7 @@ def outcomes(
             accepted=accepted,
         )
         if accepted and whole is not None and whole.comparison is not None:
-            evidence["whole_script"] = _whole_evidence(whole)
+            evidence["whole_script"] = whole_evidence(whole)
             if inductor is not None:
                 evidence["inductor"] = inductor
         status, why = judgement.status, judgement.why
@@ -103,13 +111,14 @@ def _without_rewrite(work: Work, one: Refused, whole: Whole | None) -> tuple[Sug
         if (one.finding.location.file, one.finding.location.function) not in left:
             consent = whole.consented
             why = "in the whole script it is gone with the accepted rewrites of other places"
-            evidence = {"consent": consent, "accepted": True, "whole_script": _whole_evidence(whole)}
+            evidence = {"consent": consent, "accepted": True, "whole_script": whole_evidence(whole)}
             status: SuggestionStatus = "unproved" if consent else "proved"
             return Suggestion(one.rule, "no rewrite of its own", "", status, why, evidence), True
     return Suggestion(one.rule, "no rewrite", "", "refused", one.why), False
 
 
-def _whole_evidence(whole: Whole) -> dict[str, Any]:
+def whole_evidence(whole: Whole) -> dict[str, Any]:
+    """What a trial with patches says, for a suggestion's evidence."""
     assert whole.comparison is not None
     assert whole.after is not None
     return {

@@ -76,7 +76,7 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     folder = scan(SCRIPT).folder
     file = folder / "script.py"
     before = file.read_bytes()
-    done = fix(folder)
+    done = fix(folder, "--select", "BS1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 proved" in done.stdout
     assert file.read_bytes() == before
@@ -110,7 +110,7 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     subprocess.run(["git", "apply", str(patch)], cwd=folder, check=True)
     by_git = file.read_bytes()
     file.write_bytes(before)
-    assert fix(folder, "--write").returncode == 0
+    assert fix(folder, "--select", "BS1", "--write").returncode == 0
     assert file.read_bytes() == by_git != before
     assert file.stat().st_mode & 0o777 == 0o755
     assert b"# keep it finite" in by_git
@@ -190,10 +190,10 @@ def test_a_source_that_changed_since_the_scan_is_refused(scan: Scan) -> None:
 
 def test_ignored_findings_are_left_alone(scan: Scan) -> None:
     folder = scan(SCRIPT).folder
-    done = fix(folder, "--ignore", "bs1")
+    done = fix(folder, "--ignore", "bs1,bs2")
     assert done.returncode == 0
     assert "nothing to fix" in done.stdout
-    assert fix(folder, "--select", "BS2").stdout == done.stdout
+    assert fix(folder, "--select", "BS3").stdout == done.stdout
 
 
 @pytest.mark.parametrize(
@@ -264,9 +264,94 @@ def test_layer_drop_goes_with_consent_only(scan: Scan) -> None:
             assert one.suggestion.evidence["whole_script"]["sites"][1] == 0
 
 
-def test_recompiles_point_to_remedy(scan: Scan) -> None:
-    script = "import torch\n\n\n@torch.compile\ndef f(x, n):\n    return x * n\n\n\n"
-    folder = scan(script + "for n in (1.5, 2.5, 3.5):\n    f(torch.ones(2), n)\n").folder
+RECOMPILES = """\
+import torch
+
+
+@torch.compile
+def f(x, n):
+    y = x * n
+    if not torch.isfinite(y).all():
+        y = torch.clamp(y, -9, 9)
+    return y * 2
+
+
+for n in (1.5, 2.5, 3.5):
+    print(f(torch.ones(2), n))
+"""
+
+
+@pytest.mark.slow
+def test_remedies_for_recompiles_are_fixes_beside_the_rewrites(scan: Scan) -> None:
+    folder = scan(RECOMPILES).folder
+    file = folder / "script.py"
+    before = file.read_bytes()
     done = fix(folder)
-    assert "nothing to fix" in done.stdout
-    assert f"remedy: breakscope remedy {os.path.join('.breakscope', 'latest.json')}" in done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    suggestions = {one.kind: one.suggestion for one in latest(folder).findings if one.code != "BS213"}
+    rewrite, remedy = suggestions["graph_break"], suggestions["recompile"]
+    assert rewrite is not None
+    assert remedy is not None
+    assert (rewrite.rule, remedy.rule) == ("branch-to-where", "scalar-to-tensor")
+    assert remedy.status == "proved"
+    # On top of the rewrite: no break and no recompile is left, and the script computes the same.
+    whole = remedy.evidence["whole_script"]
+    assert whole["sites"] == [1, 0]
+    assert whole["recompiles"][1] == 0 < whole["recompiles"][0]
+    assert whole["bitwise"] is True
+    assert remedy.diff in done.stdout
+
+    patches = sorted((folder / ".breakscope" / "fixes").glob("*.patch"))
+    assert [one.name[4:] for one in patches] == [
+        "-BS101-branch-to-where.patch",
+        "-BS207-scalar-to-tensor.patch",
+    ]
+    subprocess.run(["git", "apply", *map(str, patches)], cwd=folder, check=True)
+    by_git = file.read_bytes()
+    file.write_bytes(before)
+    assert fix(folder, "--write").returncode == 0
+    assert file.read_bytes() == by_git != before
+    assert sites(folder) == 0
+    assert breakscope.load(folder / "again.json").totals.recompiles == 0
+
+
+@pytest.mark.slow
+def test_a_remedy_that_changes_what_others_see_needs_consent(scan: Scan) -> None:
+    script = """\
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rate = 1.0
+
+            def forward(self, x):
+                self.rate = self.rate * 0.5
+                return x * self.rate
+
+
+        net = torch.compile(Net())
+        for step in range(6):
+            print(net(torch.ones(3)))
+        """
+    folder = scan(script).folder
+    before = (folder / "script.py").read_bytes()
+    done = fix(folder, "--select", "BS209", "--write")
+    (finding,) = (one for one in latest(folder).findings if one.code == "BS209")
+    assert finding.suggestion is not None
+    assert finding.suggestion.rule == "attribute-to-buffer"
+    assert done.returncode == 1
+    assert "needs consent" in done.stdout
+    assert (folder / "script.py").read_bytes() == before
+    assert fix(folder, "--select", "BS209", "--unsafe", "--write").returncode == 0
+    assert b'register_buffer("rate"' in (folder / "script.py").read_bytes()
+
+
+def test_a_recompile_without_a_remedy_says_why(scan: Scan) -> None:
+    script = "import torch\n\n\n@torch.compile\ndef f(x):\n    return x * 2\n\n\n"
+    folder = scan(script + "for t in (torch.float32, torch.float64):\n    f(torch.ones(2, dtype=t))\n").folder
+    done = fix(folder)
+    assert done.returncode == 1
+    assert re.search(r"^refused  BS2\d\d .*\n.*each dtype is a program of its own", done.stdout, re.MULTILINE)
