@@ -63,7 +63,7 @@ def _most(site: Site, loop: ast.For) -> int:
             raise Unsafe(f"`{site.text(one)}` is no integer")
         ends.append([value for value in values if isinstance(value, int)])
     if len(ends) == 1:
-        return max(max(ends[0]), 0)
+        return max(*ends[0], 0)
     step = min((abs(one) for one in ends[2]), default=1) if len(ends) > 2 else 1
     return max(abs(last - first) for first in ends[0] for last in ends[1]) // max(step, 1) + 1
 
@@ -103,9 +103,8 @@ class _Exits(Branches):
         text = "\n".join(
             [f"{self.running} = {begin}", " " * self.loop.col_offset + head, indented(lines, column)]
         )
-        self.findings.notes[
-            f"all iterations are computed in every call ({self.most} in the recorded run)"
-        ] = None
+        every = f"all iterations are computed in every call, up to {self.most} in the recorded run"
+        self.findings.notes[every] = None
         done = finish(self.site, self.loop, text, self)
         return replace(done, summary="torch.where instead of leaving the loop")
 
@@ -161,13 +160,15 @@ class _Exits(Branches):
             raise Unsafe(f"`{name}` may have no value before the loop, and outlives an iteration")
         if value.kind != "tensor":
             raise Unsafe(f"the loop carries a Python value: `{name}`")
-        self.carried[name] = None
+        if not self._of_one_iteration(name):
+            self.carried[name] = None
         return value
 
     def temporary(self, name: str) -> bool:
         """Whether one iteration alone uses a name, after giving it a value."""
-        if self.innermost is not self.loop:
-            return super().temporary(name)
+        return super().temporary(name) if self.innermost is not self.loop else self._of_one_iteration(name)
+
+    def _of_one_iteration(self, name: str) -> bool:
         inside = {id(one) for one in loads([self.loop], name)}
         if any(id(one) not in inside for one in loads([self.site.function], name)):
             return False
