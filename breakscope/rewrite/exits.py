@@ -145,8 +145,11 @@ class _Exits(Branches):
         return [*lines, f"{self.running} = {self.running} & ~{leaves}"]
 
     def choose(self, new: Value, old: Value) -> Value:
-        """In the first iteration, up to the first exit, nothing is chosen: every statement runs."""
-        if not self.certain:
+        """In the first iteration, up to the first exit, every statement runs: gradients arrive all the same.
+
+        All but those of an old value that the statement does not read: where() lets a zero through to it.
+        """
+        if not self.certain or not old.deps <= new.deps:
             return super().choose(new, old)
         reason = same_type(new, old)
         if reason is not None:

@@ -108,6 +108,40 @@ PROGRAMS = (
         "        self.w = nn.Parameter(torch.ones(4))\n    def forward(self, x):\n        return x * self.w",
     ),
     Program(
+        "what follows the exit of a loop is not masked",
+        "def f(x):\n    y = x * 1\n    for _ in range(3):\n        if y.sum() > 2:\n            break\n"
+        "        y = y + 1\n    return y",
+        "def f(x):\n    y = x * 1\n    running = torch.ones((), dtype=torch.bool)\n    for _ in range(3):\n"
+        "        running = running & ~(y.sum() > 2)\n        y = y + 1\n    return y",
+        ("-torch.ones(3) * 9",),
+    ),
+    Program(
+        "what one iteration leaves behind a loop",
+        "def f(x):\n    y = x * 1\n    for _ in range(4):\n        step = y * 0.5\n        y = y + step\n"
+        "        if y.sum() > 20:\n            break\n    return y + step",
+        "def f(x):\n    y = x * 1\n    running = torch.ones((), dtype=torch.bool)\n    for _ in range(4):\n"
+        "        step = y * 0.5\n        y = torch.where(running, y + step, y)\n"
+        "        running = running & ~(y.sum() > 20)\n    return y + step",
+        ("torch.ones(3)",),
+    ),
+    Program(
+        "a loop whose exit can be taken back",
+        "def f(x):\n    y = x * 1\n    for i in range(3):\n        if y[i] > 0:\n            break\n"
+        "        y = y - 1\n    return y",
+        "def f(x):\n    y = x * 1\n    for i in range(3):\n        y = torch.where(y[i] > 0, y, y - 1)\n"
+        "    return y",
+        ("-torch.ones(3)",),
+    ),
+    Program(
+        "gradient through an iteration that was not taken",
+        "def f(x):\n    y = x * 1\n    for _ in range(2):\n        if (y < 0.05).any():\n            break\n"
+        "        y = torch.sqrt(y) - 0.1\n    return y",
+        "def f(x):\n    y = x * 1\n    running = torch.ones((), dtype=torch.bool)\n    for _ in range(2):\n"
+        "        running = running & ~(y < 0.05).any()\n"
+        "        y = torch.where(running, torch.sqrt(y) - 0.1, y)\n    return y",
+        (GRAD,),
+    ),
+    Program(
         "and that guarded None",
         "def f(x, m=None):\n    if m is not None and (m > 0).any():\n        return x * m\n    return x * 1",
         "def f(x, m=None):\n    if (m is not None) & (m > 0).any():\n        return x * m\n    return x * 1",
