@@ -1,7 +1,7 @@
 """``breakscope fix`` as a whole: rewrites of what breaks, then remedies for the recompiles that are left.
 
-Rewrites and remedies know nothing of each other. Here their changes meet: each remedy was proved on the
-script as it is, and becomes a fix only if the script also agrees with it on top of all that is accepted.
+Rewrites and remedies know nothing of each other. Here their changes meet: each remedy is tried on top of the
+rewrites, and becomes a fix only if the script also agrees with it on top of the remedies before it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from breakscope.capture.trial import compare
 from breakscope.model import Finding, Report, Suggestion, SuggestionStatus
+from breakscope.remedy import candidate as remedies
 from breakscope.remedy.engine import Treatment, treatments, treats
 from breakscope.remedy.prove import TOLERANCE
 from breakscope.rewrite import engine
@@ -54,31 +55,44 @@ def repair(
         BreakscopeError: the script could not be run.
     """
     fixed = engine.fix(report, script, options, progress, choose)
-    asked = [one for one in report.findings if treats(one) and options.asked(one)]
+    asked = _recompiles(report, options)
     after = fixed.whole.after if fixed.whole is not None and fixed.accepted else None
-    there = {one.fingerprint for one in after.findings} if after is not None else None
-    left = [one for one in asked if there is None or one.fingerprint in there]
+    left = _recompiles(after, options) if after is not None else asked
     answers: dict[str, Outcome] = {}
     if fixed.whole is not None:
-        answers = {one.fingerprint: _gone(one, fixed.whole) for one in asked if one not in left}
+        gone = asked.keys() - left.keys()
+        answers = {name: _gone(one, fixed.whole) for name, one in asked.items() if name in gone}
     if left:
+        patches = fixed.accepted
+        edits = [remedies.Edit(one.file, *edit) for one in patches for edit in one.edits]
+        config = {name: value for one in patches for name, value in one.rewrite.config.items()}
         found = treatments(
-            report,
+            after or report,
             script.what,
             options.settings,
             Path(tempfile.mkdtemp(dir=script.folder)),
             timeout_s=script.timeout_s,
-            select=[one.fingerprint for one in left],
+            select=list(left),
             progress=progress,
+            base=remedies.Base(tuple(dict.fromkeys(edits)), config),
         )
         root = Path(report.run.cwd)
-        offers = [_offer(one, found[one.fingerprint], fixed.sources, root) for one in left]
+        # What the report knows of is answered as it knows it; the rest came to light with the rewrites.
+        offers = [
+            _offer(asked.get(name, one), found[name], fixed.sources, root) for name, one in left.items()
+        ]
         answered, fixed = _admitted(offers, fixed, script, options, progress, choose)
-        answers.update({one.finding.fingerprint: one for one in answered})
+        for one in answered:
+            name = one.finding.fingerprint
+            answers[name] = replace(one, revealed=name not in asked)
     kept = [one for one in fixed.outcomes if one.finding.fingerprint not in answers]
-    order = [one.fingerprint for one in report.findings]
-    placed = [*kept, *sorted(answers.values(), key=lambda one: order.index(one.finding.fingerprint))]
-    return replace(fixed, outcomes=tuple(placed))
+    order = [*asked, *(name for name in left if name not in asked)]
+    return replace(fixed, outcomes=(*kept, *(answers[name] for name in order if name in answers)))
+
+
+def _recompiles(report: Report, options: Options) -> dict[str, Finding]:
+    """The findings that remedies are for, by fingerprint."""
+    return {one.fingerprint: one for one in report.findings if treats(one) and options.asked(one)}
 
 
 def _gone(finding: Finding, whole: Whole) -> Outcome:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from breakscope.model import Finding, Report, Signature
 
@@ -79,6 +81,18 @@ def subject(finding: Finding, report: Report, main: str) -> Subject:
     frames = {compile_id.partition("/")[0] for compile_id in finding.counts.compile_ids}
     same = tuple(one for one in report.signatures if (one.compile_id or "").partition("/")[0] in frames)
     return Subject(finding, report, same, main)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Changes that are made already: remedies are tried on top of them.
+
+    Attributes:
+        edits: of files as they are on disk. config: settings of ``torch._dynamo.config``.
+    """
+
+    edits: tuple[Edit, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 Proposal = Candidate | Refusal

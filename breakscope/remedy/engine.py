@@ -11,10 +11,12 @@ from breakscope.capture.settings import Settings
 from breakscope.child.launch import Program
 from breakscope.model import Finding, Report, Suggestion
 from breakscope.remedy import limits
-from breakscope.remedy.candidate import Candidate, Edit, Proposal, Refusal, Subject, subject
+from breakscope.remedy.candidate import Base, Candidate, Edit, Proposal, Refusal, Subject, subject
 from breakscope.remedy.propose import propose
 from breakscope.remedy.prove import Prover, Verdict, diff
 from breakscope.remedy.source import Files
+
+NOTHING = Base()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def treatments(
     timeout_s: float | None = None,
     select: Collection[str] = (),
     progress: Callable[[str], None] = lambda _text: None,
+    base: Base = NOTHING,
 ) -> dict[str, Treatment]:
     """A suggestion, with its edits, for each recompile finding and exhausted limit, by fingerprint.
 
@@ -70,6 +73,7 @@ def treatments(
         timeout_s: for one run.
         select: codes, or beginnings of fingerprints, of the findings to treat; empty for all.
         progress: told what is done next.
+        base: what has been changed already; the report is of a run with it.
     """
     wanted = [finding for finding in report.findings if treats(finding) and _selected(finding, select)]
     files = Files()
@@ -81,7 +85,7 @@ def treatments(
         tried: list[_Tried] = []
         if any(isinstance(one, Candidate) for one in proposals) or not _current(about, files):
             if prover is None:
-                prover = Prover(what, settings, folder, timeout_s, files, progress)
+                prover = Prover(what, settings, folder, timeout_s, files, progress, base)
             # From here on what the script is now counts, not what it was when it was scanned.
             again = next(
                 (f for f in prover.before.report.findings if f.fingerprint == finding.fingerprint), None

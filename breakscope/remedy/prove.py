@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -18,7 +18,7 @@ from breakscope.capture.settings import Settings
 from breakscope.capture.trial import Comparison, Trial, compare, trial
 from breakscope.child.launch import Program
 from breakscope.model import Finding
-from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit
+from breakscope.remedy.candidate import GRADIENTS, WRITES, Base, Candidate, Edit
 from breakscope.remedy.source import File, Files
 
 # Results may differ by rounding where a number became a tensor; more is another result.
@@ -55,6 +55,7 @@ class Prover:
         folder: gets the files of all runs; the caller removes it.
         timeout_s: for one run of the script.
         progress: told of each run before it begins.
+        base: changes that are part of every run.
     """
 
     def __init__(
@@ -65,8 +66,9 @@ class Prover:
         timeout_s: float | None,
         files: Files,
         progress: Callable[[str], None],
+        base: Base,
     ) -> None:
-        self._what = what
+        self._what, self._base = what, base
         self._settings = replace(settings, cost=False)  # counted, not timed
         self._folder = folder
         self._timeout_s = timeout_s
@@ -85,6 +87,8 @@ class Prover:
         """
         if candidate.forbids and (self.before.outputs / candidate.forbids).exists():
             return Verdict(False, False, _FORBIDDEN[candidate.forbids], {})
+        if any(_touch(one, other) for one in self._base.edits for other in candidate.edits):
+            return Verdict(False, False, "it changes text that a rewrite of a break changes", {})
         key = hashlib.sha256(repr((candidate.edits, candidate.settings)).encode()).hexdigest()[:16]
         if key not in self._trials:
             self._progress(f"{finding.code} {finding.location.function}: {candidate.summary}")
@@ -95,8 +99,8 @@ class Prover:
         folder = self._folder / name
         folder.mkdir()
         settings = replace(self._settings, **options)  # type: ignore[arg-type]
-        if edits := tuple(edits):
-            write_overlay(edits, self._files, folder)
+        if (edits := (*self._base.edits, *edits)) or self._base.config:
+            write_overlay(edits, self._files, folder, self._base.config)
             settings = replace(settings, fixes=str(folder))
         ran = trial(self._what, settings, folder, self._timeout_s)
         if ran.ended.status == "interrupted":
@@ -198,8 +202,17 @@ def _ending(after: Trial) -> str:
     return f"{last} ({code})" if after.ended.status == "script_error" and last else code
 
 
-def write_overlay(edits: Iterable[Edit], files: Files, folder: Path) -> None:
+def _touch(one: Edit, other: Edit) -> bool:
+    """Whether two edits change the same text. Both may put something in at one place."""
+    same = os.path.realpath(one.file) == os.path.realpath(other.file)
+    return same and one.start < other.end and other.start < one.end
+
+
+def write_overlay(
+    edits: Iterable[Edit], files: Files, folder: Path, config: Mapping[str, Any] | None = None
+) -> None:
     """A folder of fixes, as :mod:`breakscope.overlay` reads it."""
+    edits = [replace(edit, file=os.path.realpath(edit.file)) for edit in edits]
     entries = [
         {
             "file": file.path,
@@ -209,7 +222,7 @@ def write_overlay(edits: Iterable[Edit], files: Files, folder: Path) -> None:
         }
         for file, changes in _by_file(edits, files)
     ]
-    manifest = {"version": overlay.VERSION, "files": entries, "config": {}}
+    manifest = {"version": overlay.VERSION, "files": entries, "config": dict(config or {})}
     (folder / overlay.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
 
 
