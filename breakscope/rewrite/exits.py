@@ -113,6 +113,8 @@ class _Exits(Branches):
         number = self.site.span(self.loop.iter).end_line
         while not self.site.lines[number - 1].partition("#")[0].rstrip().endswith(":"):
             number += 1
+            if number >= self.loop.body[0].lineno:
+                raise Unsafe("where the loop's header ends cannot be told")
         return self.site.starts[number] - 1
 
     def _body(self, column: int) -> list[str]:
