@@ -54,7 +54,8 @@ class Window:
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")
         on_gpu = torch.cuda.is_available() and torch.cuda.is_initialized()
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
-        self._profile = profile(activities=activities)
+        # Without acc_events some versions warn on the script's stderr, and keep no less.
+        self._profile = profile(activities=activities, acc_events=True)
         self._profile.start()
 
     def region(self) -> AbstractContextManager[object]:
