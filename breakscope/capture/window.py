@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -54,9 +55,12 @@ class Window:
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")
         on_gpu = torch.cuda.is_available() and torch.cuda.is_initialized()
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
-        # Without acc_events some versions warn on the script's stderr, and keep no less.
-        self._profile = profile(activities=activities, acc_events=True)
-        self._profile.start()
+        self._profile = profile(activities=activities)
+        with warnings.catch_warnings():
+            # Of a second cycle, which there is none of. With acc_events torch would not warn, but parse all
+            # events in Python at the end, and it has crashed doing so.
+            warnings.filterwarnings("ignore", message=".*Profiler clears events", category=UserWarning)
+            self._profile.start()
 
     def region(self) -> AbstractContextManager[object]:
         """What a region runs in while the window is open."""
