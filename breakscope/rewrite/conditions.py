@@ -267,8 +267,9 @@ def _side(
         if own.shapes is None or any(_elements(shape) != 1 for shape in own.shapes):
             raise Unsafe(f"`{text}` is not known to have one element")
         text, atom = f"{text if atom else f'({text})'}.reshape(())", True
-    if not _compares_exactly(own, other):
-        text, atom = f"{text if atom else f'({text})'}.double()", True
+    wider = _wider(site, node, own, other)
+    if wider:
+        text, atom = f"{text if atom else f'({text})'}.{wider}()", True
     return text if atom else f"({text})"
 
 
@@ -277,10 +278,41 @@ def _converter(node: ast.expr) -> str | None:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
 
 
-def _compares_exactly(own: Value, other: Value) -> bool:
-    """Whether a tensor in its own dtype compares as Python's numbers do."""
-    if own.dtype == "float64":
-        return True
+def _wider(site: Site, node: ast.expr, own: Value, other: Value) -> str:
+    """The cast after which a tensor compares as Python's numbers do: "" (none needed), "double", "long".
+
+    Raises:
+        Unsafe: there is none.
+    """
+    if own.dtype in FLOATING:
+        return "" if own.dtype == "float64" or _holds(own, other) else "double"
+    if own.dtype not in _LARGEST:
+        raise Unsafe(f"`{site.text(node)}` compares {own.dtype}, which torch does in its own way")
+    if own.dtype == other.dtype and other.kind == "tensor":
+        return ""
+    if other.dtype in FLOATING | {"float"}:
+        # Python compares an integer with a float exactly, and a double holds no more than 2**53.
+        if own.dtype == "int64":
+            raise Unsafe(f"`{site.text(node)}` compares int64 with a float, which a double may round")
+        return "double"
+    if other.written and isinstance(other.literal, int) and not -(2**63) <= other.literal < 2**63:
+        raise Unsafe(f"`{site.text(node)}` compares with a number that no tensor holds")
+    return "" if own.dtype == "int64" or _holds(own, other) else "long"
+
+
+# Not uint16 and wider: little is defined for them.
+_LARGEST = {
+    "bool": 1,
+    "uint8": 2**8 - 1,
+    "int8": 2**7 - 1,
+    "int16": 2**15 - 1,
+    "int32": 2**31 - 1,
+    "int64": 2**63 - 1,
+}
+
+
+def _holds(own: Value, other: Value) -> bool:
+    """Whether a tensor's dtype holds, as it is, what the tensor is compared with."""
     if other.kind == "tensor":
         return own.dtype == other.dtype
     number = other.literal
@@ -288,7 +320,9 @@ def _compares_exactly(own: Value, other: Value) -> bool:
         return False
     if own.dtype in FLOATING:
         return exact_in(str(own.dtype), float(number))
-    return isinstance(number, int) and abs(number) < 2**31
+    largest = _LARGEST[str(own.dtype)]
+    smallest = 0 if own.dtype in ("bool", "uint8") else -largest - 1
+    return isinstance(number, int) and smallest <= number <= largest
 
 
 def exact_in(dtype: str, number: float) -> bool:

@@ -16,7 +16,14 @@ from breakscope.rewrite.proof.agent import ProofRun
 
 
 def proof(
-    before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True, **claims: Any
+    before: str,
+    after: str,
+    calls: tuple[str, ...],
+    folder: Path,
+    *,
+    exact: bool = True,
+    budget: float = 60,
+    **claims: Any,
 ) -> dict[str, Any]:
     """What a proof run says of a module's two forms after some calls of ``f``."""
     old, new = source_of(before), source_of(after)
@@ -26,7 +33,7 @@ def proof(
     settings = {
         "edits": [[0, len(old), new]],
         "claims": {"exact": exact, **claims},
-        "budget_s": 60,
+        "budget_s": budget,
         "result": str(result),
     }
     run = ProofRun(settings)
