@@ -42,7 +42,9 @@ def split(site: Site, evaluate: Evaluator, test: ast.expr, *, ran: bool = True) 
     while count < len(operands) and _is_python(site, evaluate, operands[count]):
         count += 1
     if count == len(operands):
-        raise Unsafe("the condition is decided in Python")
+        seen = [site.seen(one) for one in ast.walk(test) if isinstance(one, ast.expr)]
+        numpy = any(name.startswith("numpy.") for one in seen if one is not None for name in one.types)
+        raise Unsafe(f"the condition is decided in Python{', by numpy' if numpy else ''}")
     if count and not ran:
         raise Unsafe("the condition has a part that Python decides")
     static = _joined(site, operands[:count])

@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import linecache
+import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,9 @@ def proof(
         "result": str(result),
     }
     run = ProofRun(settings)
-    names: dict[str, Any] = {"__name__": "module"}
+    # Dynamo imports the module of a function whose decorator it traces.
+    module = sys.modules["module"] = types.ModuleType("module")
+    names = vars(module)
     exec(compile(run.parse(old.encode(), file), file, "exec"), names)
     f = entry(names)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
