@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -124,14 +125,20 @@ def _constant(value: float, tensor: torch.Tensor) -> None:
     if tensor.dtype is torch.bool:
         tensor.fill_(bool(value))
     elif tensor.is_floating_point():
-        tensor.fill_(value)
+        tensor.fill_(_within(value, tensor))
     elif abs(value) < 127:
         tensor.fill_(max(int(value), 0) if tensor.dtype is torch.uint8 else int(value))
 
 
+def _within(value: float, tensor: torch.Tensor) -> float:
+    """A number as the tensor's dtype can hold it: torch raises for one that is too large."""
+    largest = torch.finfo(tensor.dtype).max
+    return max(-largest, min(largest, value)) if math.isfinite(value) else value
+
+
 def _one_element(value: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
-        tensor[tuple(size // 2 for size in tensor.shape)] = value
+        tensor[tuple(size // 2 for size in tensor.shape)] = _within(value, tensor)
 
 
 def _scaled(factor: float, tensor: torch.Tensor) -> None:
@@ -227,7 +234,7 @@ def _beside(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
 
 def _odd_one(value: float, rest: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
-        tensor.fill_(rest)
+        tensor.fill_(_within(rest, tensor))
         _one_element(value, tensor)
 
 

@@ -324,6 +324,14 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
                 seen += [one for one in [site.seen(node.value)] if one is not None]
     entered = site.evidence.entry.get(site.span(skip.block[0]), {}).get(name)
     olds = [entered] if entered is not None else _seen_before(site, skip, name, reads)
+    grows = [
+        node
+        for one in skip.block
+        for node in ast.walk(one)
+        if isinstance(node, ast.AugAssign) and name in names_in([node.target])
+    ]
+    if any(isinstance(node.value, ast.Tuple | ast.List) for node in grows):
+        raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
     if not olds or not seen:
         raise Unsafe(f"`{name}` was not seen before and after what is skipped")
     if not all(one.only("tensor") for one in [*olds, *seen]):
