@@ -92,7 +92,7 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     kept = [name for name in skipped.stored if not _temporary(site, skip, name)]
     if not kept:
         raise Unsafe("what is skipped gives nothing that is used")
-    _constants_unread(site, skip)
+    unread = _constants_unread(site, skip)
     for name in kept:
         _one_type(site, skip, name)
     layout = Layout(site)
@@ -114,7 +114,10 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
         edits=tuple(edits),
         summary="what a random draw skips runs in any case, and torch.where drops what it gives",
         notes=(*_NOTES, *never),
-        assumes=tuple(f"`{name}` keeps its shape and dtype in what is skipped" for name in kept),
+        assumes=(
+            *(f"`{name}` keeps its shape and dtype in what is skipped" for name in kept),
+            *(f"`{name}` is not read after code that was skipped, as in the recorded run" for name in unread),
+        ),
         consent=True,
         unaliased=True,
     )
@@ -246,17 +249,22 @@ def _temporary(site: Site, skip: Skip, name: str) -> bool:
     return _flow(site, skip.block, name) != "read"
 
 
-def _constants_unread(site: Site, skip: Skip) -> None:
-    """Refuse constants that say what was skipped, and that somebody reads: they are taken away.
+def _constants_unread(site: Site, skip: Skip) -> list[str]:
+    """Names of constants that say what was skipped, and that code reads which never ran: they are taken away.
 
     Raises:
         Unsafe: the skipped code would give the name another value.
     """
     inside = {id(node) for one in skip.block for node in ast.walk(one)}
+    found: dict[str, None] = {}
     for name in sorted(skip.reset):
         for read in loads([site.function], name):
-            if id(read) not in inside and not _never_read(site, read, name, skip):
+            if id(read) in inside:
+                continue
+            if not _never_read(site, read, name, skip):
                 raise Unsafe(f"`{name}` is a constant where code is skipped, and is read afterwards")
+            found[name] = None
+    return list(found)
 
 
 def _never_read(site: Site, read: ast.Name, name: str, skip: Skip) -> bool:
