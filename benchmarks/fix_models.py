@@ -131,7 +131,8 @@ model = tf.LEDModel(tf.LEDConfig(vocab_size=128, d_model=64, encoder_layers=2, d
         """
 model = tf.Speech2TextModel(tf.Speech2TextConfig(vocab_size=128, d_model=32, encoder_layers=2,
     decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=64,
-    decoder_ffn_dim=64, encoder_layerdrop=0.3, decoder_layerdrop=0.3, input_feat_per_channel=16, conv_channels=32))
+    decoder_ffn_dim=64, encoder_layerdrop=0.3, decoder_layerdrop=0.3, input_feat_per_channel=16,
+    conv_channels=32))
 """,
         "input_features=torch.randn(2, 8 * length, 16), decoder_input_ids=tokens(2, length), use_cache=False",
         "last_hidden_state",

@@ -15,6 +15,7 @@ import torch
 from breakscope.rewrite.proof import inputs, reach
 from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, UnreadableError, attempt, compare
 from breakscope.rewrite.proof.beyond import beyond
+from breakscope.rewrite.proof.claims import Claims, Condition
 from breakscope.rewrite.proof.copies import NotCopiedError
 from breakscope.rewrite.proof.picture import Comparer, Difference, largest
 from breakscope.rewrite.proof.world import TooLargeError, World
@@ -28,52 +29,11 @@ REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
 ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
-REASSOCIATED = 1e-5
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
 Form = Literal["old", "watched", "new"]
-
-
-@dataclass(slots=True)
-class Condition:
-    """A condition of the old code that the new code does not have.
-
-    Attributes:
-        operand_of: the whole condition, if it is an operand of ``and`` or ``or`` in one.
-        taken: how many test calls took it, true and false.
-        unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
-    """
-
-    text: str
-    operand_of: str | None = None
-    taken: Counter[bool] = field(default_factory=Counter)
-    unknown: bool = False
-
-    @property
-    def driven(self) -> bool:
-        """Whether it went both ways."""
-        return self.unknown or (self.taken[True] > 0 and self.taken[False] > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What a rewrite says of itself (:class:`breakscope.rewrite.rule.Rewrite`).
-
-    Attributes:
-        conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
-            run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
-    """
-
-    exact: bool
-    unaliased: bool = False
-    early: tuple[str, ...] = ()
-    conditional: bool = False
-
-    def comparer(self) -> Comparer:
-        """Compares old and new by these claims."""
-        return Comparer(0.0 if self.exact else REASSOCIATED, self.unaliased)
 
 
 @dataclass(slots=True)
