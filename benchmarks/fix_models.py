@@ -127,6 +127,28 @@ model = tf.LEDModel(tf.LEDConfig(vocab_size=128, d_model=64, encoder_layers=2, d
         _TEXT + ", use_cache=False",
         "last_hidden_state",
     ),
+    "speech to text": (
+        """
+model = tf.Speech2TextModel(tf.Speech2TextConfig(vocab_size=128, d_model=32, encoder_layers=2,
+    decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=64,
+    decoder_ffn_dim=64, encoder_layerdrop=0.3, decoder_layerdrop=0.3, input_feat_per_channel=16,
+    conv_channels=32))
+""",
+        "input_features=torch.randn(2, 8 * length, 16), decoder_input_ids=tokens(2, length), use_cache=False",
+        "last_hidden_state",
+    ),
+    "informer": (
+        """
+model = tf.InformerModel(tf.InformerConfig(prediction_length=4, context_length=8, lags_sequence=[1, 2],
+    num_time_features=1,
+    d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
+    encoder_ffn_dim=32, decoder_ffn_dim=32))
+""",
+        """past_values=torch.randn(2, 10), past_time_features=torch.randn(2, 10, 1),
+        past_observed_mask=torch.ones(2, 10), future_values=torch.randn(2, 4),
+        future_time_features=torch.randn(2, 4, 1)""",
+        "last_hidden_state",
+    ),
     "reformer": (
         """
 model = tf.ReformerModel(tf.ReformerConfig(vocab_size=128, hidden_size=64, attention_head_size=16,

@@ -103,7 +103,7 @@ class GPT(torch.nn.Module):
 model = GPT().cuda()
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
 ids = torch.randint(0, 8192, (8, 257)).cuda()
-for _ in range(160):
+for _ in range(240):
     with torch.autocast("cuda", dtype=torch.bfloat16):
         loss = model(ids[:, :-1], ids[:, 1:])
     optimizer.zero_grad()
@@ -131,7 +131,7 @@ with torch.no_grad():
 """
 _TRAIN = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for _ in range(160):
+for _ in range(240):
     optimizer.zero_grad()
     model(x).square().mean().backward()
     optimizer.step()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 # One arm, in a process of its own. For each line that it reads it makes one block of calls and says what one
-# of them took: nothing is recorded or waited for between the calls of a block. After the last line it says
-# how long the device worked in a call: two compiles of a model may choose other kernels, and it shows there.
+# of them took: nothing is recorded or waited for between the calls of a block; and how long a loop of plain
+# Python took before and after the block, for a lent host shares its cores. After the last line it says how
+# long the device worked in a call: two compiles of a model may choose other kernels, and it shows there.
 EVENTS = """
-import json, sys, tempfile, torch
+import json, sys, tempfile, time, torch
 SETTLE, BLOCK = 10, 20
 source, mode = open(sys.argv[1]).read(), sys.argv[2]
 namespace = {}
@@ -22,14 +23,22 @@ def calls(count):
         torch.compiler.cudagraph_mark_step_begin()
         run(model)
 
+def loop_ms():
+    began = time.perf_counter()
+    for number in range(100_000):
+        number * number
+    return (time.perf_counter() - began) * 1e3
+
 def block():
+    loop_ms()
+    before = loop_ms()
     calls(SETTLE)
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     first.record()
     calls(BLOCK)
     last.record()
     torch.cuda.synchronize()
-    return first.elapsed_time(last) / BLOCK
+    return [first.elapsed_time(last) / BLOCK, before, loop_ms()]
 
 def busy():
     with torch.profiler.profile() as profiler:
@@ -46,7 +55,7 @@ with torch.no_grad():
     torch.cuda.synchronize()
     print("ready", flush=True)
     for _ in sys.stdin:
-        print(block(), flush=True)
+        print(json.dumps(block()), flush=True)
     print(busy(), flush=True)
 """
 # What torch's own tool says of the same model's kernels, if it gets that far.

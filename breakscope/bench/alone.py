@@ -77,7 +77,7 @@ class Again:
 
     def _on_gpu_times(self, group: Sequence[Record]) -> None:
         torch.cuda.synchronize()
-        profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True)
+        profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
         profiler.start()
         for number, record in enumerate(group):
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import os
 import random
 import socket
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 def start(settings_text: str) -> None:
     """Begin to be an arm. Called once, by the boot file."""
     began = time.perf_counter()
+    faulthandler.enable()  # into the arm's log: a process that crashes says where
     settings = ArmSettings.loads(settings_text)
     os.set_inheritable(settings.channel, False)
     channel = Channel(socket.socket(fileno=settings.channel))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Callable
@@ -29,19 +30,28 @@ class ArmHooks:
         self._turns = turns
         self._by_us = False
         self._script_compiles = False
+        self._release: Callable[[], None] = lambda: None
         self._dynamic = {"auto": None, "true": True, "false": False}[settings.dynamic]
 
     def install(self) -> None:
         """Torch has just been imported."""
         torch.manual_seed(self._settings.seed)
         if self._settings.function is None:
-            compat.answer_module_calls(self._outermost())
+            outermost = self._outermost()
+            self._release = compat.answer_module_calls(outermost)
+            if self._settings.variant == "eager":
+                # Compiled code has no nested calls that could ask; eager code would be slower by the hook.
+                self._turns.when_timed = functools.partial(self._pin, outermost)
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
         register_optimizer_step_post_hook(self._stepped)
         imports.after_import("torch._dynamo", self._install_dynamo)
         if self._settings.kernels:
             imports.after_import("torch._inductor.compile_fx", self._turns.sessions.cuda_graphs.install)
+
+    def _pin(self, outermost: OutermostCall) -> None:
+        outermost.pin()
+        self._release()
 
     def measured(self, function: Any) -> Any:
         """The function of ``--function``, as this arm runs it."""

@@ -254,6 +254,12 @@ def _noise(found: Conducted, arms: Sequence[ArmResult], on_gpu: bool) -> list[st
     load = gpu_state.load_average()
     if not on_gpu and load is not None and load > 1 + _CROWDED:
         reasons.append(f"the machine was busy: load {load:.1f} per CPU")
+    slow = found.slow_turns
+    if slow.kept_by:
+        reasons.append(
+            f"the CPU's speed changed (the same work took up to {slow.worst:.2g} times its best) beside most "
+            f"turns of {', '.join(slow.kept_by)}; they are in the figures"
+        )
     for arm in arms:
         medians = [process.step.median for process in arm.processes if process.step is not None]
         if len(medians) > 1 and max(medians) > 1.1 * min(medians):
@@ -267,6 +273,12 @@ def _noise(found: Conducted, arms: Sequence[ArmResult], on_gpu: bool) -> list[st
 
 def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> list[str]:
     notes = list(found.notes)
+    slow = found.slow_turns
+    if slow.left_out:
+        notes.append(
+            f"{slow.left_out} of {slow.turns} turns were left out: a fixed piece of work beside them took up "
+            f"to {slow.worst:.2g} times its best, so the CPU was shared or throttled"
+        )
     replayed = max((player.last.get("replayed", 0) for player in found.players), default=0)
     if replayed:
         notes.append(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from breakscope.bench import afterwards, gpu_state, stats
+from breakscope.bench import afterwards, gpu_state, slow_turns, stats
 from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, ArmSettings, Options
 from breakscope.bench.players import Player, attempt, start, wait_until_ready
@@ -22,6 +22,8 @@ from breakscope.bench.wire import RUN
 from breakscope.child.launch import Program
 
 ROUNDS = 10
+# Where turns met a slow CPU. Steps of an optimizer cannot be repeated, and some must be left to profile.
+_MOST_ROUNDS = {"call": 2 * ROUNDS, "optimizer": ROUNDS + ROUNDS // 2}
 MOST_STEPS = 200  # timed, per process, where nobody asks for a number
 _WARM_CHUNK = 4
 _MOST_WARM_STEPS = 60
@@ -153,9 +155,9 @@ class Conductor:
             return
         steps, settle = self._round_size(ready)
         on_gpu = any(player.last.get("on_gpu") for player in ready)
-        for number in range(ROUNDS):
+        for number in range(min(_MOST_ROUNDS[player.unit] for player in ready)):
             turn = [player for player in ready if player.alive and not player.last.get("ended")]
-            if not turn:
+            if not turn or (number >= ROUNDS and slow_turns.enough(turn, ROUNDS)):
                 break
             self._random.shuffle(turn)
             for player in turn:
@@ -163,6 +165,7 @@ class Conductor:
                 attempt(self._round, player, number, steps, settle)
             if on_gpu:
                 self._read_gpu(ready)
+        self.found.slow_turns = slow_turns.leave_out(ready, ROUNDS // 2)
 
     def _round_size(self, players: Sequence[Player]) -> tuple[int, int]:
         """(timed steps, steps before them) of one process in one round; the same for all."""
@@ -180,7 +183,9 @@ class Conductor:
 
     def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
         spin_ms = max(0.0, _SETTLE_MS - settle * _typical_ms(player))
-        reply = player.ask(RUN, steps=steps, settle=settle, timed=True, spin_ms=spin_ms)
+        best = slow_turns.best(self.found.players)
+        reply = player.ask(RUN, steps=steps, settle=settle, timed=True, spin_ms=spin_ms, best_pace_ms=best)
+        before, after = reply["pace_ms"]
         kept = []
         for sample in reply["samples"]:
             if sample["settle"]:
@@ -192,6 +197,7 @@ class Conductor:
                 kept.append(sample)
         while len(player.rounds) <= number:
             player.rounds.append([])
+            player.paces.append((before, after))
         player.rounds[number] = kept
         player.peak_mib = max(player.peak_mib or 0.0, float(reply["peak_mib"]))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from breakscope.bench.plan import Arm
 from breakscope.bench.players import Player
+from breakscope.bench.slow_turns import SlowTurns
 from breakscope.benchmark import GpuState
 
 
@@ -18,6 +19,7 @@ class Conducted:
         alone: arms that were measured alone, with the reason.
         outputs: fields of ``Outputs`` by arm.
         spent: seconds by part.
+        slow_turns: what was done about turns beside which the CPU was slow.
     """
 
     players: list[Player] = field(default_factory=list)
@@ -26,6 +28,7 @@ class Conducted:
     gpu: list[GpuState] = field(default_factory=list)
     spent: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    slow_turns: SlowTurns = field(default_factory=SlowTurns)
 
     def of(self, arm: Arm) -> list[Player]:
         """An arm's processes."""

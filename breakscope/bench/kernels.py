@@ -104,7 +104,7 @@ def _table(
     whole = total if on_gpu else profile["span_ms"] * 1e3
     own = {_key(record): record for record in details.get("kernels", ())}
     problem = details.get("error") or player.lost
-    unknown = problem or _unknown(arm)
+    unknown = problem or _unknown(arm, bool(player.last.get("ended")) and not details)
     rows = []
     for record in profile["kernels"]:
         detail, others = own.get(_key(record)), known.details.get(_key(record))
@@ -192,9 +192,11 @@ def _kind(record: dict[str, Any], op: str | None) -> Any:
     return "vendor" if op else "other"
 
 
-def _unknown(arm: Arm) -> str:
+def _unknown(arm: Arm, ended: bool) -> str:
     if arm.variant == "eager":
         return "details are taken of compiled arms only"
+    if ended:
+        return "the script ended before a step could be looked into: let it make more"
     if arm.cuda_graphs:
         return "in the step without CUDA graphs that was looked into, it did not run"
     return "it was not seen in the step that was looked into"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,6 +19,9 @@ from breakscope.bench.wire import DONE, END, FAILED, Channel, ClosedError, Messa
 from breakscope.child.launch import Agent, Program, spawn
 
 _LOG_TAIL = 400  # characters
+_CRASH_FRAMES = 3
+# As faulthandler writes them.
+_FRAME = re.compile(r'^  File "([^"]+)", line (\d+) in (.+)$', re.MULTILINE)
 _GRACE_S = 3.0
 
 
@@ -32,6 +36,7 @@ class Player:
     Attributes:
         number: 0 for the first process of its arm, which meets an empty cache.
         rounds: timed samples (messages' dicts) by round, those thrown out left out.
+        paces: by round, milliseconds of the piece of work of ``pace``, before and after its steps.
         warmup: the samples of the warm-up.
         failed: why it cannot go on.
         measured: whether its steps are timed, and what comes now can cost it none of them.
@@ -49,6 +54,7 @@ class Player:
     unit: str = "call"
     warmup: list[dict[str, Any]] = field(default_factory=list)
     rounds: list[list[dict[str, Any]]] = field(default_factory=list)
+    paces: list[tuple[float, float]] = field(default_factory=list)
     discarded: dict[str, int] = field(default_factory=dict)
     last: Message = field(default_factory=dict)
     warmed: Message = field(default_factory=dict)
@@ -117,14 +123,24 @@ class Player:
         if code < 0:
             name = signal.Signals(-code).name
             hint = " (the system's out-of-memory killer does this)" if name == "SIGKILL" else ""
-            return f"ended by {name}{hint}{said}"
+            frames = " < ".join(self.crash_frames())
+            return f"ended by {name}{hint}" + (f" in {frames}" if frames else said)
         return f"it ended with exit status {code} before it had made its steps{said}"
 
     def log_tail(self) -> str:
         """The last thing that it printed."""
+        lines = self._log().strip().splitlines()
+        return lines[-1].strip()[-_LOG_TAIL:] if lines else ""
+
+    def crash_frames(self) -> list[str]:
+        """Where a signal met it, the innermost frame first; empty where faulthandler could not say."""
+        current = self._log().rpartition("Fatal Python error")[2].partition("Current thread")[2]
+        frames = _FRAME.findall(current.partition("\n\n")[0])
+        return [f"{function} ({Path(file).name}:{line})" for file, line, function in frames[:_CRASH_FRAMES]]
+
+    def _log(self) -> str:
         with suppress(OSError):
-            lines = (self.folder / "log").read_text("utf-8", "replace").strip().splitlines()
-            return lines[-1].strip()[-_LOG_TAIL:] if lines else ""
+            return (self.folder / "log").read_text("utf-8", "replace")
         return ""
 
     def ask_to_end(self) -> None:

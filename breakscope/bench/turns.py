@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from breakscope.bench import arm_compat
+from breakscope.bench import arm_compat, pace
 from breakscope.bench.ambient import Ambient
 from breakscope.bench.meter import Mark, Meter, Sample, spin
 from breakscope.bench.outputs import compare_folders, fresh, on_gpu, save
@@ -44,7 +44,11 @@ KEPT_STEPS = 2  # steps whose outputs are kept for the comparison
 
 
 class Turns:
-    """One process's steps."""
+    """One process's steps.
+
+    Attributes:
+        when_timed: done once, before the first step that is timed.
+    """
 
     def __init__(self, settings: ArmSettings, channel: Channel, began: float) -> None:
         self._settings = settings
@@ -59,10 +63,12 @@ class Turns:
         self._open = False  # a grant is being worked off
         self._unit = settings.unit
         self._last: tuple[Any, Any, Any, Ambient] | None = None
+        self.when_timed: Callable[[], None] | None = None
         self.meter = Meter()
         self.compiles = arm_compat.CompileWatch()
         self.sessions = Sessions(Path(settings.outputs))
         self._grant: Message = {}
+        self._pace_ms = 0.0
         self._samples: list[Sample] = []
         self._done_steps = 0
         self._calls: list[tuple[Mark, Mark]] = []
@@ -213,6 +219,8 @@ class Turns:
         self._open = False
         self.meter.settle()
         extra = self.sessions.end()
+        if self._grant.get("timed"):
+            extra["pace_ms"] = [self._pace_ms, pace.probe_ms()]
         timed, by_call = self._grant.get("timed", False), self._unit == "call"
         samples = [
             {**sample.told(timed, by_call), "settle": index < self._grant["settle"]}
@@ -263,6 +271,11 @@ class Turns:
         self.meter.settle()
         self.meter.reset_peak()
         spin(message.get("spin_ms", 0.0))
+        if message.get("timed"):
+            if self.when_timed is not None:
+                self.when_timed()
+                self.when_timed = None
+            self._pace_ms = pace.settle_on_a_fast_cpu(message.get("best_pace_ms"))
         self.sessions.begin(message, self.meter.on_gpu)
 
     def _send(self, kind: str, **fields: Any) -> None:

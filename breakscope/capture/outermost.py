@@ -53,6 +53,7 @@ class OutermostCall:
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._wrapped: weakref.WeakKeyDictionary[Any, Callable[..., Any]] = weakref.WeakKeyDictionary()
+        self._called: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def __get__(self, module: Any, owner: type | None = None) -> Callable[..., Any] | None:
         # Dynamo folds is_compiling() into a constant: the rest disappears from what it traces.
@@ -70,12 +71,29 @@ class OutermostCall:
     def run(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ``module``, compiled, with everything inside it left to Dynamo."""
         self._on_call(module)
+        self._called.add(module)
         compiled = self._compiled_for(module)
         self._inside.yes = True
         try:
             return compiled(module, *args, **kwargs)
         finally:
             self._inside.yes = False
+
+    def pin(self) -> None:
+        """Answer from the modules that were outermost so far, as ``nn.Module.compile()`` does.
+
+        The class need not be asked any more: a call of each nested module is cheaper by half a microsecond.
+        """
+        for module in self._called:
+            module._compiled_call_impl = self._pinned(module)
+
+    def _pinned(self, module: Any) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if getattr(self._inside, "yes", False) or self._in_backward():
+                return module._call_impl(*args, **kwargs)
+            return self.run(module, args, kwargs)
+
+        return call
 
     def _compiled_for(self, module: Any) -> Callable[..., Any]:
         if self._skips(type(module).forward):

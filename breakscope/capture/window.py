@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -55,7 +56,11 @@ class Window:
         on_gpu = torch.cuda.is_available() and torch.cuda.is_initialized()
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
         self._profile = profile(activities=activities)
-        self._profile.start()
+        with warnings.catch_warnings():
+            # Of a second cycle, which there is none of. With acc_events torch would not warn, but parse all
+            # events in Python at the end, and it has crashed doing so.
+            warnings.filterwarnings("ignore", message=".*Profiler clears events", category=UserWarning)
+            self._profile.start()
 
     def region(self) -> AbstractContextManager[object]:
         """What a region runs in while the window is open."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import struct
 from dataclasses import dataclass
 
 from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.evidence import Seen
 from breakscope.rewrite.ops import FLOATING
+from breakscope.rewrite.precision import wider
 from breakscope.rewrite.rule import Site
 from breakscope.rewrite.values import Unsafe, Value
 
@@ -42,7 +42,9 @@ def split(site: Site, evaluate: Evaluator, test: ast.expr, *, ran: bool = True) 
     while count < len(operands) and _is_python(site, evaluate, operands[count]):
         count += 1
     if count == len(operands):
-        raise Unsafe("the condition is decided in Python")
+        seen = [site.seen(one) for one in ast.walk(test) if isinstance(one, ast.expr)]
+        numpy = any(name.startswith("numpy.") for one in seen if one is not None for name in one.types)
+        raise Unsafe(f"the condition is decided in Python{', by numpy' if numpy else ''}")
     if count and not ran:
         raise Unsafe("the condition has a part that Python decides")
     static = _joined(site, operands[:count])
@@ -267,41 +269,15 @@ def _side(
         if own.shapes is None or any(_elements(shape) != 1 for shape in own.shapes):
             raise Unsafe(f"`{text}` is not known to have one element")
         text, atom = f"{text if atom else f'({text})'}.reshape(())", True
-    if not _compares_exactly(own, other):
-        text, atom = f"{text if atom else f'({text})'}.double()", True
+    to = wider(site, node, own, other)
+    if to:
+        text, atom = f"{text if atom else f'({text})'}.{to}()", True
     return text if atom else f"({text})"
 
 
 def _converter(node: ast.expr) -> str | None:
     """``int`` of ``int(t)``; None for ``t.item()``."""
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
-
-
-def _compares_exactly(own: Value, other: Value) -> bool:
-    """Whether a tensor in its own dtype compares as Python's numbers do."""
-    if own.dtype == "float64":
-        return True
-    if other.kind == "tensor":
-        return own.dtype == other.dtype
-    number = other.literal
-    if not other.written or not isinstance(number, int | float):
-        return False
-    if own.dtype in FLOATING:
-        return exact_in(str(own.dtype), float(number))
-    return isinstance(number, int) and abs(number) < 2**31
-
-
-def exact_in(dtype: str, number: float) -> bool:
-    """Whether a floating dtype holds a number without rounding it."""
-    formats = {"float16": "e", "float32": "f", "float64": "d", "bfloat16": "f"}
-    try:
-        packed = struct.pack(f">{formats[dtype]}", number)
-    except (OverflowError, KeyError):
-        return False
-    if dtype == "bfloat16" and packed[2:] != b"\0\0":
-        return False
-    back: float = struct.unpack(f">{formats[dtype]}", packed)[0]
-    return back == number
 
 
 def _is_atom(node: ast.expr) -> bool:

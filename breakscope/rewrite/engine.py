@@ -122,7 +122,7 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
     if (
         judgement.status == "unproved"
         and judgement.evidence.get("ran_out")
-        and judgement.evidence["not_driven"]
+        and (judgement.evidence["not_driven"] or judgement.evidence["untried"])
     ):
         # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
         longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from breakscope.rewrite.operations import DTYPES, apply, binary, cast, convert
 from breakscope.rewrite.ops import CASTS, FLOATING, OPS, RANDOM, STEADY
 from breakscope.rewrite.rule import Site
-from breakscope.rewrite.scope import builtin, dotted
+from breakscope.rewrite.scope import builtin, dotted, parameters
 from breakscope.rewrite.values import Unsafe, Value, broadcast, from_seen, scalar
 
 _NUMBER_FUNCTIONS = {"float", "int", "bool", "abs", "len", "min", "max", "round"}
@@ -63,7 +63,7 @@ class Evaluator:
                 seen, kinds=seen.kinds - {"None"}, values=tuple(v for v in seen.values if v is not None)
             )
         if seen is None:
-            raise Unsafe(f"`{path}` was not seen in the recorded run")
+            raise Unsafe(_why_unseen(self.site, path))
         value = from_seen(seen, path, self.site.evidence.grad)
         if value is None:
             raise Unsafe(f"`{path}` was not always of one kind in the recorded run")
@@ -275,6 +275,25 @@ class Evaluator:
     def _short(self, node: ast.expr) -> str:
         text = " ".join(self.site.text(node).split())
         return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _why_unseen(site: Site, path: str) -> str:
+    """Why nothing was recorded of a name."""
+    binders = [
+        node
+        for node in ast.walk(site.function)
+        if isinstance(node, ast.NamedExpr | ast.comprehension | ast.arg)
+    ]
+    for node in binders:
+        target = node.target if isinstance(node, ast.NamedExpr | ast.comprehension) else node
+        bound = {getattr(one, "id", getattr(one, "arg", None)) for one in ast.walk(target)}
+        if path not in bound or path in parameters(site.function):
+            continue
+        if isinstance(node, ast.NamedExpr):
+            return f"`{path}` gets its value inside an expression (`:=`)"
+        kind = "comprehension" if isinstance(node, ast.comprehension) else "lambda"
+        return f"`{path}` belongs to a {kind}, whose values are not recorded"
+    return f"`{path}` was not seen in the recorded run"
 
 
 def _root(node: ast.Attribute) -> str | None:

@@ -38,14 +38,9 @@ def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
             return Judgement("unproved", one["trouble"], evidence)
     if not any(one["captured"] for one in functions):
         return Judgement("unproved", "the function was not called in the proof run", evidence)
-    for one in functions:
-        if one["captured"] and not one["kinds"].get("compiled by Dynamo"):
-            return Judgement("unproved", "there was no time to compare the compiled form", evidence)
-    if evidence["not_driven"]:
-        what = "; ".join(evidence["not_driven"])
-        return Judgement("unproved", f"no input was found for which {what}", evidence)
-    if evidence["compared"] <= evidence["raising"]:
-        return Judgement("unproved", "on every input both forms raise", evidence)
+    missing = _missing(functions, evidence)
+    if missing is not None:
+        return Judgement("unproved", missing, evidence)
     handed_on = [path for one in functions for path in one["apart"] if path.startswith("result")]
     if handed_on:
         evidence["needs_consent"] = True
@@ -57,7 +52,22 @@ def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
     how = "bitwise equal" if exact else "equal up to the order of sums"
     inputs = evidence["compared"]
     ways = ", both branches" if evidence["branches"] else ""
-    return Judgement("proved", f"{how} on {inputs} inputs{ways}", evidence)
+    count = len(evidence["limits"])
+    limits = f", within {count} limit{'' if count == 1 else 's'}" if count else ""
+    return Judgement("proved", f"{how} on {inputs} inputs{ways}{limits}", evidence)
+
+
+def _missing(functions: list[Mapping[str, Any]], evidence: Mapping[str, Any]) -> str | None:
+    """What the proof did not come to."""
+    if any(one["captured"] and not one["kinds"].get("compiled by Dynamo") for one in functions):
+        return "there was no time to compare the compiled form"
+    if evidence["not_driven"]:
+        return f"no input was found for which {'; '.join(evidence['not_driven'])}"
+    if evidence["untried"]:
+        return f"the time was up before any of these was tried: {', '.join(evidence['untried'])}"
+    if evidence["compared"] <= evidence["raising"]:
+        return "on every input both forms raise"
+    return None
 
 
 def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]:
@@ -112,6 +122,7 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
         ],
         "not_driven": not_driven,
         "ran_out": any(one["ran_out"] for one in functions),
+        "untried": [kind for one in functions for kind in one["untried"]],
         "limits": [limit for one in functions for limit in one["limits"]],
         "own_memory": [path for one in functions for path in one["apart"]],
         "notes": [*(note for one in functions for note in one["notes"]), *operands],

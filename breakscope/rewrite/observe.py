@@ -127,7 +127,7 @@ def instrument(tree: ast.Module, source: str, functions: Iterable[str], recorder
         The functions that were found. Line numbers and the values of all expressions stay as they were.
     """
     wanted = set(functions)
-    lines = source.splitlines() or [""]
+    lines = source.split("\n")  # as rule.locate does: a form feed ends no line of Python
     found: set[str] = set()
 
     def visit(node: ast.AST, prefix: str) -> None:

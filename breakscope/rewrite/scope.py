@@ -30,6 +30,8 @@ def imports(site: Site) -> dict[str, str]:
                 bound, target = alias.asname or alias.name, f"{node.module}.{alias.name}"
                 if found.setdefault(bound, target) != target:
                     clashing.add(bound)
+        elif isinstance(node, ast.ImportFrom):
+            clashing.update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             clashing.add(node.id)
         elif isinstance(node, ast.arg):

@@ -1,7 +1,8 @@
 """Code that a random draw skips (layer drop), taken apart: what decides, and what would not run.
 
-Four forms: ``if drawn < p: continue``; a flag that is set, and read by ``if not flag:``;
-``if drawn < p: <constants> else: ...``; and ``if not skip: ...`` with a ``skip`` of its own.
+Four forms: ``if drawn < p: continue``; a flag that is set, and read by ``if not flag:``, or by
+``if flag: <constants> else: ...``; ``if drawn < p: <constants> else: ...``; and ``if not skip: ...`` with a
+``skip`` of its own.
 """
 
 from __future__ import annotations
@@ -150,6 +151,13 @@ def _flag(site: Site, statement: ast.If, only: ast.Assign) -> Skip:
         raise Unsafe(f"`{name}` is given other values too")
     reads = loads([site.function], name)
     guard = block[index + 1] if index + 1 < len(block) else None
+    if len(reads) == 1 and isinstance(guard, ast.If) and guard.test is reads[0] and guard.orelse:
+        constants = _constants(guard.body)
+        if constants is not None:  # only says that something was skipped; the rest is what is
+            return Skip(
+                statement, statement.test, guard.orelse, guard=guard, around=around, flag=name,
+                reset=constants,
+            )  # fmt: skip
     if not isinstance(guard, ast.If) or guard.orelse or not _negates(guard.test, name) or len(reads) != 1:
         raise Unsafe(f"`{name}` decides more than the branch that follows")
     return Skip(statement, statement.test, guard.body, guard=guard, around=around, flag=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -164,5 +165,11 @@ def _revealed(before: Report, after: Report) -> tuple[Finding, ...]:
 
 
 def _last_line(log: Path) -> str:
+    """The exception that a run ended with; its last line if it named none."""
     lines = log.read_bytes().decode(errors="replace").strip().splitlines()
-    return lines[-1][:120] if lines else "no output"
+    # torch writes advice behind its exceptions.
+    raised = [one for one in lines if _EXCEPTION.match(one)]
+    return (raised or lines or ["no output"])[-1][:160]
+
+
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception|Unsupported)(:|$)")

@@ -161,6 +161,8 @@ def _scalar_category(value: Value) -> int:
 
 def same_type(left: Value, right: Value) -> str | None:
     """Why two tensors cannot stand in for one another, or None if they can."""
+    if left.kind != "tensor" and right.kind != "tensor":
+        return "the branches give Python values, not tensors"
     if left.kind != "tensor" or right.kind != "tensor":
         return "one branch gives a tensor and the other a Python value"
     if left.dtype is None or right.dtype is None:

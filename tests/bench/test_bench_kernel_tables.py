@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from bench_samples import CEILINGS, MATMUL, TRITON
 
-from breakscope.bench import export_text, trace
+from breakscope.bench import export_text, kernels, trace
 from breakscope.bench.advice import advise
+from breakscope.bench.conducted import Conducted
 from breakscope.bench.fragments import fragment
 from breakscope.bench.kernels import judged
 from breakscope.bench.origins import origins
+from breakscope.bench.plan import Arm
+from breakscope.bench.players import Player
 from breakscope.benchmark import KernelTable
 
 
@@ -100,6 +103,21 @@ def test_on_a_cpu_an_operation_has_its_own_time_only() -> None:
         "aten::copy_": (30.0, None),
         "graph_0_cpp_fused_add_0": (40.0, 3),
     }
+
+
+def test_a_script_that_ended_before_its_kernels_could_be_looked_into_says_so() -> None:
+    player = Player(Arm("compiled"), 0, None, Path(), None, None, 1.0)  # type: ignore[arg-type]
+    record = {"name": "gemm", "category": "kernel", "grid": [4, 1, 1], "block": [64, 1, 1], "us": 30.0}
+    player.profile = {"kernels": [{**record, "calls": 1.0, "op": None, "registers": 8, "shared": 0}]}
+    found = Conducted(players=[player])
+
+    def why() -> str | None:
+        known = kernels._known(found)
+        return kernels._table(found, player.arm, 1.0, CEILINGS, known, True).kernels[0].alone_why
+
+    assert why() == "it was not seen in the step that was looked into"
+    player.last = {"ended": True}
+    assert why() == "the script ended before a step could be looked into: let it make more"
 
 
 # ---- ceilings ----

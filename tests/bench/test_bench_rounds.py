@@ -42,7 +42,7 @@ def test_a_fast_process_spins_until_it_has_worked_as_long_as_a_slow_one() -> Non
 
     def ask(_kind: str, **fields: Any) -> dict[str, Any]:
         asked.append(fields)
-        return {"samples": [], "peak_mib": 1.0}
+        return {"samples": [], "peak_mib": 1.0, "pace_ms": [2.0, 2.0]}
 
     for step_ms in (1.0, 10.0):
         conductor()._round(_Asking(player(step_ms), ask), 0, 20, 6)  # type: ignore[arg-type]
@@ -54,4 +54,5 @@ class _Asking:
 
     def __init__(self, one: Player, ask: Any) -> None:
         self.warmup, self.rounds, self.discarded, self.peak_mib = one.warmup, [], {}, None
+        self.paces: list[tuple[float, float]] = []
         self.ask = ask

@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import linecache
+import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,14 @@ from breakscope.rewrite.proof.agent import ProofRun
 
 
 def proof(
-    before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True, **claims: Any
+    before: str,
+    after: str,
+    calls: tuple[str, ...],
+    folder: Path,
+    *,
+    exact: bool = True,
+    budget: float = 60,
+    **claims: Any,
 ) -> dict[str, Any]:
     """What a proof run says of a module's two forms after some calls of ``f``."""
     old, new = source_of(before), source_of(after)
@@ -26,11 +35,13 @@ def proof(
     settings = {
         "edits": [[0, len(old), new]],
         "claims": {"exact": exact, **claims},
-        "budget_s": 60,
+        "budget_s": budget,
         "result": str(result),
     }
     run = ProofRun(settings)
-    names: dict[str, Any] = {"__name__": "module"}
+    # Dynamo imports the module of a function whose decorator it traces.
+    module = sys.modules["module"] = types.ModuleType("module")
+    names = vars(module)
     exec(compile(run.parse(old.encode(), file), file, "exec"), names)
     f = entry(names)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):

@@ -428,4 +428,22 @@ PROGRAMS = (
         "def f(x, **options):\n    options['state'].append(1)\n    return x * 2",
         ("torch.ones(3), state=[]",),
     ),
+    Program(
+        "a number that the tensor's dtype does not hold",
+        "def f(x, t):\n    if x.sum() > 0 or t.item() == -1:\n        x = x * 2\n    return x * 1",
+        "def f(x, t):\n    x = torch.where((x.sum() > 0) | (t == -1), x * 2, x)\n    return x * 1",
+        ("-torch.rand(3, 4), torch.tensor(3, dtype=torch.uint8)",),
+    ),
+    Program(
+        "a read that sees what is written after it",
+        "def f(x, t):\n    return t.item() * t.add_(x.sum() > 100)",
+        "def f(x, t):\n    return t.detach() * t.add_(x.sum() > 100)",
+        (f"{PLAIN}, torch.tensor(2.0)",),
+    ),
+    Program(
+        "sizes of one",
+        "def f(x, y):\n    z = x + y\n    if x.sum() > 0:\n        z = z * 2\n    return z if x.numel() > 1 else x",
+        "def f(x, y):\n    z = x + y\n    return torch.where(x.sum() > 0, z * 2, z)",
+        ("torch.randn(7), torch.randn(7)",),
+    ),
 )

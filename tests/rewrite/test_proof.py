@@ -196,6 +196,100 @@ def test_an_operand_that_nothing_drives_alone_is_no_hindrance(tmp_path: Path) ->
     assert "`y.isnan().any()` was never true" in found.evidence["notes"]
 
 
+def test_an_operand_that_compares_numbers_has_to_go_both_ways(tmp_path: Path) -> None:
+    found = judged(
+        "def f(x, t):\n    if x.sum() > 0 or t.item() == 77777:\n        x = x * 2\n    return x + 1",
+        "def f(x, t):\n    x = torch.where((x.sum() > 0) | (t == 77777), x * 2, x)\n    return x + 1",
+        ("torch.randn(3), torch.tensor(3)",),
+        tmp_path,
+    )
+    assert found.status == "unproved"
+    assert "`t.item() == 77777` is true" in found.why
+
+
+def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
+    """Which of them is gone cannot be told; here it is the first, which nothing drives."""
+    head = "def f(x):\n    t = x.isnan().any() & ~x.isnan().any()\n"
+    kept = "    t = x.isnan().any()\n    if t:\n        x = x + 1\n    return x * 1"
+    found = judged(
+        f"{head}    if t:\n        x = x * 2\n{kept}",
+        f"{head}    x = torch.where(t, x * 3, x)\n{kept}",
+        ("torch.randn(3)",),
+        tmp_path,
+    )
+    assert found.status == "unproved"
+    assert found.why == "no input was found for which `t` is true"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "call", "limit"),
+    [
+        (
+            "def f(x, flag):\n    if flag:\n        x = x * 2\n    return x * 1",
+            "def f(x, flag):\n    x = torch.where(flag, x * 2, x)\n    return x * 1",
+            "torch.randn(3), torch.tensor(True)",
+            "with a number (input 2 alone as a Python number): the old code returns, the new one raises",
+        ),
+        (
+            "def f(x):\n    if x.sum() > 5:\n        x = x.flip(1)\n    return x * 1",
+            "def f(x):\n    x = torch.where(x.sum() > 5, x.flip(1), x)\n    return x * 1",
+            "torch.randn(3, 4)",
+            "with another number of dimensions (all tensors one dimension fewer)",
+        ),
+        (
+            "def f(x, y):\n    if x.sum() > 0:\n        z = x * 2\n    else:\n        z = y * 3\n    return z",
+            "def f(x, y):\n    z = torch.where(x.sum() > 0, x * 2, y * 3)\n    return z",
+            "torch.randn(3, 4), torch.randn(3, 4)",
+            "with other strides (input",
+        ),
+        (
+            "def f(x, m=None):\n    if x.sum() > 0:\n        x = x + m\n    return x * 1",
+            "def f(x, m=None):\n    x = torch.where(x.sum() > 0, x + m, x)\n    return x * 1",
+            "-torch.rand(3), torch.ones(3)",
+            "without it (m = None)",
+        ),
+        (
+            "def f(x):\n    if x.any():\n        return torch.sigmoid(x)\n    return x * 1",
+            "def f(x):\n    return torch.where(x.any(), torch.sigmoid(x), x * 1)",
+            "torch.randn(3)",
+            "in other dtypes (zeros, all tensors int64)",
+        ),
+        (
+            "@torch.no_grad()\ndef f(x):\n    if x.sum() > 0:\n        return x @ x\n    return x * 1",
+            "@torch.no_grad()\ndef f(x):\n    return torch.where(x.sum() > 0, x @ x, x * 1)",
+            "torch.rand(3, 3)",
+            "under autocast (autocast): result: its dtype differs",
+        ),
+    ],
+    ids=["a number", "dimensions", "strides", "None", "dtype", "autocast"],
+)
+def test_inputs_of_another_kind_are_limits(
+    before: str, after: str, call: str, limit: str, tmp_path: Path
+) -> None:
+    """What only such inputs tell apart is right for the script: it is said, and refuses nothing."""
+    found = judge(proof(before, after, (call,), tmp_path, unaliased=True), exact=True)
+    assert any(limit in one for one in found.evidence["limits"]), found
+
+
+def test_time_that_is_up_too_early_proves_nothing(tmp_path: Path) -> None:
+    before = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x * 2"
+    found = judge(
+        proof(before, before.replace("x * 2", "2 * x"), ("torch.ones(3)",), tmp_path, budget=2), exact=True
+    )
+    assert found.status == "unproved"
+    assert "the time was up before any of these was tried: " in found.why
+
+
+def test_an_expanded_argument_is_written_as_it_is(tmp_path: Path) -> None:
+    found = judged(
+        "def f(x):\n    y = x * 1\n    if x.sum() > 0:\n        y = y * 2\n    return y",
+        "def f(x):\n    y = x * 1\n    y = torch.where(x.sum() > 0, y * 2, y)\n    return y",
+        ("torch.randn(3, 1).expand(3, 4)",),
+        tmp_path,
+    )
+    assert found.status == "proved", found
+
+
 def test_what_nobody_can_look_at_is_left_out(tmp_path: Path) -> None:
     found = judged(
         "def f(x):\n    return x.as_strided((x.size(0) // 3, 2 * x.size(0) - 1), (0, 0))",

@@ -1433,6 +1433,34 @@ def f(x, y):
 """,
         calls=("torch.randn(3), torch.randn(3)",),
     ),
+    Example(
+        """\
+def f(x, level):
+    if level.item() < 300:
+        x = x * 2
+    return x + 1
+""",
+        """\
+def f(x, level):
+    x = torch.where(level.long() < 300, x * 2, x)
+    return x + 1
+""",
+        calls=("torch.randn(3), torch.tensor(3, dtype=torch.int8)",),
+    ),
+    Example(
+        """\
+def f(x, count, most):
+    if count.item() > most:
+        x = x * 2
+    return x + 1
+""",
+        """\
+def f(x, count, most):
+    x = torch.where(count > most, x * 2, x)
+    return x + 1
+""",
+        calls=("torch.randn(3), torch.tensor(3), 2", "torch.randn(3), torch.tensor(3), 4"),
+    ),
 )
 
 LEAVES = (
@@ -2412,5 +2440,24 @@ def f(x, y):
 """,
         why="`x` is changed in place elsewhere",
         calls=("torch.randn(3), torch.randn(3)",),
+    ),
+    Example(
+        """\
+def f(x):
+    if (peak := x.max()) > 0:
+        x = x * peak
+    return x + 1
+""",
+        why="`peak` gets its value inside an expression (`:=`)",
+    ),
+    Example(
+        """\
+def f(x, count):
+    if count.item() > 0.5:
+        x = x * 2
+    return x + 1
+""",
+        why="compares int64 with a float, which a double may round",
+        calls=("torch.randn(3), torch.tensor(3)",),
     ),
 )

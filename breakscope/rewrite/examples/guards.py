@@ -59,7 +59,7 @@ def f(x, lengths):
 """,
         """\
 def f(x, lengths):
-    assert lengths.max().double() <= x.size(1)
+    assert lengths.max() <= x.size(1)
     return x + 1
 """,
         calls=("torch.randint(0, 9, (3, 4)), torch.tensor([4, 4, 4])",),
@@ -227,6 +227,46 @@ class f(nn.Module):
 )
 
 LEAVES = (
+    Example(
+        """\
+def f(x):
+    try:
+        if x.isnan().any():
+            raise RuntimeError("NaN")
+    except RuntimeError:
+        return x * 0
+    return x + 1
+""",
+        why="the exception is caught in the function",
+    ),
+    Example(
+        """\
+def f(x):
+    log = []
+    try:
+        assert x.max().item() <= 100
+    finally:
+        log.append(1)
+    return x + len(log)
+""",
+        why="a `finally` runs after it",
+    ),
+    Example(
+        """\
+def checked(x):
+    if x.isnan().any():
+        raise RuntimeError("NaN")
+    return x + 1
+
+
+def f(x):
+    try:
+        return checked(x)
+    except RuntimeError:
+        return x * 0
+""",
+        why="`checked` is called where exceptions are caught",
+    ),
     Example(
         """\
 def f(x):

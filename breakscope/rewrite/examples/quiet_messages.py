@@ -284,6 +284,20 @@ def f(x):
 LEAVES = (
     Example(
         """\
+import warnings
+
+
+def f(x):
+    try:
+        warnings.warn("slow")
+    except UserWarning:
+        return x * 0
+    return x + 1
+""",
+        why="an `except` around the message may wait for the warning",
+    ),
+    Example(
+        """\
 def f(x):
     y = x + 1; print("hello")
     return y

@@ -192,9 +192,88 @@ return x
         calls=_CALLS,
         consent=True,
     ),
+    Example(
+        _net("""
+for layer in self.layers:
+    skip = False
+    if self.training:
+        if torch.rand([]) < 0.5:  # drop it
+            skip = True
+    if skip:
+        out = (None, None)
+    else:
+        out = (layer(x), 1)
+        x = out[0]
+return x
+"""),
+        _net("""
+for layer in self.layers:
+    skip = False
+    if self.training:
+        # drop it
+        skip = torch.rand([]) < 0.5
+        x_kept = x.clone()
+    out = (layer(x), 1)
+    x = out[0]
+    if skip is not False:
+        x = torch.where(skip, x_kept, x)
+return x
+"""),
+        calls=_CALLS,
+        consent=True,
+    ),
+    Example(
+        _net("""
+for layer in self.layers:
+    if torch.rand([]) < 0.5:
+        continue
+    scale = 2
+    x = layer(x) * scale
+return x
+"""),
+        _net("""
+for layer in self.layers:
+    dropped = torch.rand([]) < 0.5
+    x_kept = x.clone()
+    scale = 2
+    x = layer(x) * scale
+    x = torch.where(dropped, x_kept, x)
+return x
+"""),
+        calls=_CALLS,
+        consent=True,
+    ),
 )
 
 LEAVES = (
+    Example(
+        _net("""
+s = x.sum()
+for layer in self.layers:
+    if torch.rand([]) < 0.5:
+        s = 1.0
+    else:
+        s = layer(x).sum()
+    x = x * s
+return x
+"""),
+        why="`s` is a constant where code is skipped, and is read afterwards",
+        calls=_CALLS,
+    ),
+    Example(
+        _net("""
+for layer in self.layers:
+    skip, done = False, 1
+    if torch.rand([]) < 0.5:
+        done = 0
+    else:
+        x = layer(x)
+    x = x + done
+return x
+"""),
+        why="`done` is a constant where code is skipped, and is read afterwards",
+        calls=_CALLS,
+    ),
     Example(
         _net("""
 count = []

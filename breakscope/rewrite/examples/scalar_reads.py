@@ -140,7 +140,7 @@ def f(x, n):
 """,
         """\
 def f(x, n):
-    return x * n
+    return x * n.clone()
 """,
         calls=("torch.randn(3, 4), torch.tensor(3)",),
     ),
@@ -179,7 +179,7 @@ def f(x, alpha):
 """,
         """\
 def f(x, alpha):
-    return x * alpha.detach().reshape(())
+    return x * alpha.detach().reshape(()).clone()
 """,
         calls=("torch.randn(3, 4), torch.tensor([0.5])",),
     ),
@@ -200,7 +200,7 @@ class f(nn.Module):
         self.register_buffer("scale", torch.tensor(0.5))
 
     def forward(self, x):
-        return x * self.scale.detach()
+        return x * self.scale.detach().clone()
 """,
     ),
     Example(
@@ -220,7 +220,7 @@ class f(nn.Module):
         self.temperature = nn.Parameter(torch.tensor(0.5))
 
     def forward(self, x):
-        return x / self.temperature.detach()
+        return x / self.temperature.detach().clone()
 """,
     ),
     Example(

@@ -142,6 +142,13 @@ LEAVES = (
     Example(
         """\
 def f(x):
+    return [row * 2 if row.sum() > 0 else row * 1 for row in x]
+""",
+        why="`row` belongs to a comprehension, whose values are not recorded",
+    ),
+    Example(
+        """\
+def f(x):
     return x[:1] if x.sum() > 0 else x
 """,
         why="`x[:1]` may raise for some inputs",

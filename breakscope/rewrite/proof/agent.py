@@ -78,7 +78,8 @@ class ProofRun:
         return pairs.tree
 
     def _session(self, name: str) -> Any:
-        from breakscope.rewrite.proof.session import Claims, Condition, Session
+        from breakscope.rewrite.proof.claims import Claims, Condition
+        from breakscope.rewrite.proof.session import Session
 
         if name not in self._sessions:
             conditions = [Condition(one.text, one.operand_of) for one in self._conditions[name]]

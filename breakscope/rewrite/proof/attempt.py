@@ -38,6 +38,8 @@ class Conditions:
         calls: makes other calls of the captured ones, after their tensors have been copied.
         gradients: compare them: every floating input gets one.
         seed: of every generator; None for the state at the captured call.
+        mode: entered around the calls.
+        beyond: the limit that a difference would be, where the input is of another kind than the script's.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Conditions:
     calls: Callable[[Sequence[Call]], Sequence[Call]] | None = None
     gradients: bool = False
     seed: int | None = None
+    mode: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    beyond: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ def attempt(
                 conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != apart])
         if conditions.calls is not None:
             calls = list(conditions.calls(calls))
-        with _watched(conditions.seed) as watched:
+        with _watched(conditions.seed) as watched, conditions.mode():
             results, raised = _call(function, calls, conditions.gradients)
         shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -43,6 +44,11 @@ def values(
                 )
 
 
+def filled(edge: str) -> Callable[[list[torch.Tensor]], None]:
+    """What gives all tensors the values of an edge, by its name."""
+    return partial(_each, dict(_EDGES)[edge])
+
+
 def states(count: int) -> Iterator[Conditions]:
     """Other values for what modules hold: one parameter or buffer at a time."""
     for name, fill in _STATES:
@@ -64,13 +70,13 @@ def dtypes() -> Iterator[Conditions]:
 
 
 def shapes(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Other sizes: every dimension of one size, in all arguments, becomes one longer, half, or empty."""
+    """Other sizes: every dimension of one size, in all arguments, becomes one longer, half, one, or empty."""
     sizes: dict[int, None] = {}
     for args, kwargs in calls:
-        for tensor in _tensors((args, kwargs)):
+        for tensor in tensors((args, kwargs)):
             sizes.update(dict.fromkeys(tensor.shape))
     for size in [one for one in sizes if one > 0][:_MOST_SIZES]:
-        for other in dict.fromkeys((size + 1, max(1, size // 2), 0)):
+        for other in dict.fromkeys((size + 1, max(1, size // 2), 1, 0)):
             if other != size:
                 yield Conditions(f"size {other} for {size}", calls=partial(_resized, size, other))
 
@@ -82,7 +88,7 @@ def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
         for key, value in arguments:
             for other in _others(value):
                 name = key + 1 if isinstance(key, int) else key
-                yield Conditions(f"argument {name} = {other!r}", calls=partial(_with, key, other))
+                yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
 
 
 def to(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -105,10 +111,12 @@ def _only(index: int, fill: Fill, given: list[torch.Tensor]) -> None:
 
 def _apply(fill: Fill, tensor: torch.Tensor) -> None:
     if tensor.numel() and not tensor.is_complex():
+        # An expanded dimension is one element in memory, and can be written as such only.
+        shape = [1 if not step else size for size, step in zip(tensor.shape, tensor.stride(), strict=True)]
         # Not through .data or detach(): an inner tensor of a graph keeps its place in it.
         fill(
             torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
-                tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
+                tensor.untyped_storage(), tensor.storage_offset(), shape, tensor.stride()
             )
         )
 
@@ -117,14 +125,20 @@ def _constant(value: float, tensor: torch.Tensor) -> None:
     if tensor.dtype is torch.bool:
         tensor.fill_(bool(value))
     elif tensor.is_floating_point():
-        tensor.fill_(value)
+        tensor.fill_(_within(value, tensor))
     elif abs(value) < 127:
         tensor.fill_(max(int(value), 0) if tensor.dtype is torch.uint8 else int(value))
 
 
+def _within(value: float, tensor: torch.Tensor) -> float:
+    """A number as the tensor's dtype can hold it: torch raises for one that is too large."""
+    largest = torch.finfo(tensor.dtype).max
+    return max(-largest, min(largest, value)) if math.isfinite(value) else value
+
+
 def _one_element(value: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
-        tensor[tuple(size // 2 for size in tensor.shape)] = value
+        tensor[tuple(size // 2 for size in tensor.shape)] = _within(value, tensor)
 
 
 def _scaled(factor: float, tensor: torch.Tensor) -> None:
@@ -145,6 +159,9 @@ def _signed(sign: float, tensor: torch.Tensor) -> None:
 def _extreme(which: str, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
         tensor.fill_(getattr(torch.finfo(tensor.dtype), which))
+    elif tensor.dtype in (torch.uint8, torch.int8):  # wider ones may be sizes, and fill the memory
+        limits = torch.iinfo(tensor.dtype)
+        tensor.fill_(limits.max if which == "max" else limits.min)
 
 
 def _noise(scale: float, seed: int, tensor: torch.Tensor) -> None:
@@ -184,7 +201,7 @@ _ALONE = tuple(
     pair
     for pair in _EDGES
     if pair[0] in ("random values", "zeros", "signs flipped", "times 1e4", "NaN in one element", "ones")
-    or pair[0] in ("inf in one element", "positive", "negative")
+    or pair[0] in ("inf in one element", "positive", "negative", "largest finite values")
 )
 
 
@@ -217,7 +234,7 @@ def _beside(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
 
 def _odd_one(value: float, rest: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
-        tensor.fill_(rest)
+        tensor.fill_(_within(rest, tensor))
         _one_element(value, tensor)
 
 
@@ -235,15 +252,16 @@ def _wild(seed: int, tensor: torch.Tensor) -> None:
 # ---- arguments ----
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in arguments, in order."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _tensors(item)
+            yield from tensors(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors(item)
 
 
 def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
@@ -277,7 +295,8 @@ def _others(value: Any) -> Iterator[Any]:
         yield from (value * 2 + 1, -value)
 
 
-def _with(key: int | str, other: Any, calls: Sequence[Call]) -> Sequence[Call]:
+def with_argument(key: int | str, other: Any, calls: Sequence[Call]) -> Sequence[Call]:
+    """Calls with another value for one argument."""
     changed = []
     for args, kwargs in calls:
         if isinstance(key, str):

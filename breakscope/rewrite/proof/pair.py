@@ -126,8 +126,10 @@ def _forms(old: ast.stmt, new: ast.stmt, name: str, result: Pairs) -> list[ast.s
     result.functions.append(name)
     watched = copy.deepcopy(old)
     result.conditions[name] = _watch(watched, new, name)
-    new.decorator_list = [_decorator(FORM, name, "new")]
-    watched.decorator_list = [_decorator(FORM, name, "watched")]
+    # What switches gradients belongs to the function: it does so in every call.
+    modes = [one for one in old.decorator_list if _switches_gradients(one)]
+    new.decorator_list = [_decorator(FORM, name, "new"), *copy.deepcopy(modes)]
+    watched.decorator_list = [_decorator(FORM, name, "watched"), *copy.deepcopy(modes)]
     old.decorator_list.append(_decorator(CHECK, name))
     for form in (new, watched, old):
         for decorator in form.decorator_list:
@@ -151,6 +153,12 @@ def _decorator(name: str, *words: str) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(word) for word in words], [])
 
 
+def _switches_gradients(node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    name = getattr(called, "attr", getattr(called, "id", ""))
+    return name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
+
+
 def _tests(function: ast.AST) -> Iterator[ast.expr]:
     for node in _own(function):
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
@@ -162,7 +170,10 @@ def _tests(function: ast.AST) -> Iterator[ast.expr]:
 
 
 def _wholes(function: ast.AST) -> dict[int, str]:
-    """Text of the condition around each operand of ``and`` and ``or``, by the operand's id."""
+    """Text of the condition around each operand of ``and`` and ``or``, by the operand's id.
+
+    Not of operands that compare numbers: each of those has to go both ways itself.
+    """
     return {
         id(operand): ast.unparse(node.test)
         for node in _own(function)
@@ -170,19 +181,29 @@ def _wholes(function: ast.AST) -> dict[int, str]:
         for one in ast.walk(node.test)
         if isinstance(one, ast.BoolOp)
         for operand in one.values
+        if not _compares_numbers(operand)
     }
+
+
+def _compares_numbers(node: ast.expr) -> bool:
+    """Whether Python compares what was read from a tensor, which a tensor may do in another precision."""
+    return any(isinstance(one, ast.Compare) for one in ast.walk(node)) and any(
+        isinstance(one, ast.Call)
+        and getattr(one.func, "attr", getattr(one.func, "id", "")) in ("item", "tolist", "int", "float")
+        for one in ast.walk(node)
+    )
 
 
 def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[Watched]:
     """Watch each condition of a function that its new form does not have any more."""
     kept = Counter(ast.dump(test) for test in _tests(new))
-    gone: dict[int, str] = {}
-    for test in _tests(function):
-        dump = ast.dump(test)
-        if kept[dump]:
-            kept[dump] -= 1
-        else:
-            gone[id(test)] = ast.unparse(test)
+    there = Counter(ast.dump(test) for test in _tests(function))
+    # Which one of several alike is gone cannot be told from here: each has to go both ways then.
+    gone = {
+        id(test): ast.unparse(test)
+        for test in _tests(function)
+        if there[ast.dump(test)] > kept[ast.dump(test)]
+    }
     wholes = _wholes(function)
     found: list[Watched] = []
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,8 +14,10 @@ import torch
 
 from breakscope.rewrite.proof import inputs, reach
 from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, UnreadableError, attempt, compare
+from breakscope.rewrite.proof.beyond import beyond
+from breakscope.rewrite.proof.claims import Claims, Condition
 from breakscope.rewrite.proof.copies import NotCopiedError
-from breakscope.rewrite.proof.picture import Comparer, largest
+from breakscope.rewrite.proof.picture import Comparer, Difference, largest
 from breakscope.rewrite.proof.world import TooLargeError, World
 
 MAX_CAPTURED = 8
@@ -27,52 +29,11 @@ REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
 ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
-REASSOCIATED = 1e-5
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
 Form = Literal["old", "watched", "new"]
-
-
-@dataclass(slots=True)
-class Condition:
-    """A condition of the old code that the new code does not have.
-
-    Attributes:
-        operand_of: the whole condition, if it is an operand of ``and`` or ``or`` in one.
-        taken: how many test calls took it, true and false.
-        unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
-    """
-
-    text: str
-    operand_of: str | None = None
-    taken: Counter[bool] = field(default_factory=Counter)
-    unknown: bool = False
-
-    @property
-    def driven(self) -> bool:
-        """Whether it went both ways."""
-        return self.unknown or (self.taken[True] > 0 and self.taken[False] > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What a rewrite says of itself (:class:`breakscope.rewrite.rule.Rewrite`).
-
-    Attributes:
-        conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
-            run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
-    """
-
-    exact: bool
-    unaliased: bool = False
-    early: tuple[str, ...] = ()
-    conditional: bool = False
-
-    def comparer(self) -> Comparer:
-        """Compares old and new by these claims."""
-        return Comparer(0.0 if self.exact else REASSOCIATED, self.unaliased)
 
 
 @dataclass(slots=True)
@@ -83,7 +44,8 @@ class Session:
         calls: of the script. captured: of them, taken as test inputs. compared: pairs of test calls.
         rejected: test inputs that the old code itself does not take.
         apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
-        limits: where an assumption that the rewrite states does not hold, and the forms differ.
+        limits: where what a rewrite relies on does not hold, and the forms differ, by what that is.
+        untried: kinds of inputs of which none was tried when the time was up.
         mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises.
         trouble: why it could not be compared.
     """
@@ -104,6 +66,7 @@ class Session:
     trouble: str | None = None
     apart: dict[str, None] = field(default_factory=dict)
     limits: dict[str, str] = field(default_factory=dict)
+    untried: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     max_difference: float = 0.0
@@ -111,6 +74,7 @@ class Session:
     _seen: Counter[Any] = field(default_factory=Counter)
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
+    _tried: set[str] = field(default_factory=set)
     _deadline: float = 0.0
 
     # -- what the paired module calls ------------------------------------------------------------
@@ -120,8 +84,9 @@ class Session:
         forms = {**self.forms, "old": old}
         # Mutable defaults are state that both forms share, as they would had there been only one.
         for form in ("new", "watched"):
-            forms[form].__defaults__ = old.__defaults__
-            forms[form].__kwdefaults__ = old.__kwdefaults__
+            function = inspect.unwrap(forms[form])
+            function.__defaults__ = old.__defaults__
+            function.__kwdefaults__ = old.__kwdefaults__
 
         @functools.wraps(old)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -216,18 +181,27 @@ class Session:
     def _search(self, bench: _Bench, constants: Iterable[float]) -> None:
         given = [one for one in bench.world.tensors if id(one) in bench.world.given]
         constants = tuple(constants)
-        groups: list[tuple[str, Iterable[Conditions], bool]] = [
+        groups: list[tuple[str, Iterator[Conditions], bool]] = [
             ("edge values", inputs.values(given, constants, gradients=False), False),
             ("edge values with gradients", inputs.values(given, constants, gradients=True), True),
             ("random seeds", inputs.seeds(), False),
             ("other shapes", inputs.shapes(bench.calls), True),
             ("other scalars", inputs.scalars(bench.calls), True),
             ("other dtypes", inputs.dtypes(), True),
+            ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True),
         ]
-        for kind, group, skip_raising in groups:
-            for conditions in group:
-                if not self._agree(bench, conditions, kind, skip_raising=skip_raising):
+        # In turns, so that a proof that runs out of time has seen something of every kind.
+        self.untried = dict.fromkeys(kind for kind, _, _ in groups if kind not in self._tried)
+        while groups:
+            for one in list(groups):
+                kind, group, skip_raising = one
+                conditions = next(group, None)
+                if conditions is None:
+                    groups.remove(one)
+                elif not self._agree(bench, conditions, kind, skip_raising=skip_raising):
                     return
+                self._tried.add(kind)
+                self.untried.pop(kind, None)
         for conditions in inputs.states(len(bench.world.tensors) - len(given)):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
@@ -241,8 +215,8 @@ class Session:
         Args:
             skip_raising: the old code may not take these inputs at all; then nothing is compared.
         """
-        if self.mismatch:
-            return False
+        if self.mismatch or conditions.beyond in self.limits:
+            return not self.mismatch
         if time.monotonic() > self._deadline:
             self.notes[TIME_IS_UP] = None
             return False
@@ -255,15 +229,27 @@ class Session:
             return self._rejected(before)
         new = bench.run("new", conditions)
         comparer = self.claims.comparer()
+        if conditions.beyond:
+            # What is printed is left out: torch says some things only once.
+            old, new = _quiet(old), _quiet(new)
         found = compare(old, new, comparer)
-        other_dtype = conditions.other_dtypes and found is not None and found.aspect == "dtype"
-        if found is not None and other_dtype and self.claims.conditional:
-            # One of each: whatever else is tried in that dtype says the same.
-            self.limits.setdefault(found.text, conditions.name)
+        if found is not None and (limit := self._limit(conditions, found)):
+            text = found.text.splitlines()[0][:160]
+            self.limits.setdefault(limit, f"{limit} ({conditions.name}): {text}")
+            self._forget(before)
             return True
         if found is not None:
             self.mismatch, self.breaks = f"on {conditions.name}: {found.text}", found.aspect == "raised"
             return False
+        self._count(old, new, comparer, kind)
+        for index, condition in enumerate(self.conditions):
+            for way in (True, False):
+                if condition.taken[way] > before[index][way]:
+                    self._driving.setdefault((index, way), conditions)
+        return True
+
+    def _count(self, old: Outcome, new: Outcome, comparer: Comparer, kind: str) -> None:
+        """Count a pair of calls that agree."""
         self.apart.update(dict.fromkeys(comparer.apart))
         self.compared += 1
         self.raising += bool(old.raised)
@@ -271,18 +257,23 @@ class Session:
         self.max_difference = max(self.max_difference, largest(old.picture.entries, new.picture.entries))
         if any(gradient is not None for gradient in old.gradients):
             self.kinds["calls with gradients"] += 1
-        for index, condition in enumerate(self.conditions):
-            for way in (True, False):
-                if condition.taken[way] > before[index][way]:
-                    self._driving.setdefault((index, way), conditions)
-        return True
+
+    def _limit(self, conditions: Conditions, found: Difference) -> str:
+        """What does not hold in a test, if it is something that the rewrite relies on; else ""."""
+        if conditions.other_dtypes and found.aspect == "dtype" and self.claims.conditional:
+            return "in other dtypes"
+        return conditions.beyond
 
     def _rejected(self, before: Sequence[Counter[bool]]) -> bool:
-        """Leave an input out: the ways that it took count for nothing."""
+        """Leave an input out that the old form does not take."""
         self.rejected += 1
+        self._forget(before)
+        return True
+
+    def _forget(self, before: Sequence[Counter[bool]]) -> None:
+        """The ways that an input took count for nothing."""
         for condition, taken in zip(self.conditions, before, strict=True):
             condition.taken = taken
-        return True
 
     def _compiled(self, bench: _Bench, plain: Conditions) -> None:
         """The new form under Dynamo against the old one as it is, on inputs that go every way."""
@@ -330,7 +321,8 @@ class Session:
             "breaks": self.breaks,
             "ran_out": TIME_IS_UP in self.notes,
             "trouble": self.trouble,
-            "limits": [f"in other dtypes ({where}): {what}" for what, where in self.limits.items()],
+            "limits": list(self.limits.values()),
+            "untried": list(self.untried),
             "apart": list(self.apart)[:20],
             "notes": list(self.notes),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from breakscope.rewrite.catching import caught
 from breakscope.rewrite.conditions import Condition, split
 from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.examples import guards as examples
@@ -13,6 +14,8 @@ from breakscope.rewrite.scope import builtin, enclosing_statement, torch_name
 from breakscope.rewrite.values import Unsafe
 
 _COMPILED = "under torch.compile a failed check raises RuntimeError, on CUDA at the next synchronisation"
+
+_UNCAUGHT = "no compiled code catches the exception: a check in the graph raises past every `except` in it"
 
 
 class Guards(Rule):
@@ -25,6 +28,7 @@ class Guards(Rule):
     needs = (
         "The condition can be said with tensors alone.",
         "A branch that raises does nothing else, and its message is text.",
+        "No `try` or `with` around it, or around a call of its function in its module, may catch it.",
     )
     hazards = (
         "Outside torch.compile nothing changes, neither the exception nor its message.",
@@ -40,12 +44,25 @@ class Guards(Rule):
         raising = isinstance(statement, ast.If) and len(statement.body) == 1 and not statement.orelse
         try:
             if isinstance(statement, ast.Assert):
+                _escapes(site, statement)
                 return _assertion(site, statement)
             if isinstance(statement, ast.If) and raising and isinstance(statement.body[0], ast.Raise):
+                _escapes(site, statement)
                 return _raising(site, statement, statement.body[0])
         except Unsafe as error:
             return Refusal(str(error))
         return None
+
+
+def _escapes(site: Site, statement: ast.stmt) -> None:
+    """Refuse a check whose exception something waits for.
+
+    Raises:
+        Unsafe: a check in the graph would go past it.
+    """
+    catches = caught(site, statement)
+    if catches is not None:
+        raise Unsafe(f"{catches}, and a check in the graph raises past it")
 
 
 def _assertion(site: Site, node: ast.Assert) -> Rewrite:
@@ -65,6 +82,7 @@ def _assertion(site: Site, node: ast.Assert) -> Rewrite:
         edits=edits,
         summary="the assertion is checked in the graph",
         notes=(_COMPILED,),
+        assumes=(_UNCAUGHT,),
         branches=(site.span(node.test),),
     )
 
@@ -95,6 +113,7 @@ def _raising(site: Site, node: ast.If, raised: ast.Raise) -> Rewrite:
         edits=(Edit(start, layout.end(node), text),),
         summary="the check runs in the graph while compiling",
         notes=(_COMPILED,),
+        assumes=(_UNCAUGHT,),
         consent=kind != "RuntimeError",
         branches=(site.span(node.test),),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from breakscope.rewrite.catching import handles_warnings
 from breakscope.rewrite.examples import quiet_messages as examples
 from breakscope.rewrite.layout import Layout
 from breakscope.rewrite.messages import message_kind
@@ -72,6 +73,8 @@ class QuietMessages(Rule):
         torch = torch_name(site)
         if torch is None:
             return Refusal("the module does not import torch")
+        if kind == "warning" and handles_warnings(site, statement):
+            return Refusal("an `except` around the message may wait for the warning")
         effect = _effect(site, call)
         if effect is not None:
             return Refusal(f"computing the message may have an effect: `{effect}`")

@@ -92,6 +92,7 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     kept = [name for name in skipped.stored if not _temporary(site, skip, name)]
     if not kept:
         raise Unsafe("what is skipped gives nothing that is used")
+    unread = _constants_unread(site, skip)
     for name in kept:
         _one_type(site, skip, name)
     layout = Layout(site)
@@ -113,7 +114,10 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
         edits=tuple(edits),
         summary="what a random draw skips runs in any case, and torch.where drops what it gives",
         notes=(*_NOTES, *never),
-        assumes=tuple(f"`{name}` keeps its shape and dtype in what is skipped" for name in kept),
+        assumes=(
+            *(f"`{name}` keeps its shape and dtype in what is skipped" for name in kept),
+            *(f"`{name}` is not read after code that was skipped, as in the recorded run" for name in unread),
+        ),
         consent=True,
         unaliased=True,
     )
@@ -245,6 +249,24 @@ def _temporary(site: Site, skip: Skip, name: str) -> bool:
     return _flow(site, skip.block, name) != "read"
 
 
+def _constants_unread(site: Site, skip: Skip) -> list[str]:
+    """Names of constants that say what was skipped, and that code reads which never ran: they are taken away.
+
+    Raises:
+        Unsafe: the skipped code would give the name another value.
+    """
+    inside = {id(node) for one in skip.block for node in ast.walk(one)}
+    found: dict[str, None] = {}
+    for name in sorted(skip.reset):
+        for read in loads([site.function], name):
+            if id(read) in inside:
+                continue
+            if not _never_read(site, read, name, skip):
+                raise Unsafe(f"`{name}` is a constant where code is skipped, and is read afterwards")
+            found[name] = None
+    return list(found)
+
+
 def _never_read(site: Site, read: ast.Name, name: str, skip: Skip) -> bool:
     """Whether a read outside of the skipped code cannot matter: it never ran, or is of a constant's name."""
     statement = enclosing_statement(site, read)
@@ -272,6 +294,22 @@ def _flow(site: Site, block: list[ast.stmt], name: str) -> str:
     return ""
 
 
+def _seen_before(site: Site, skip: Skip, name: str, reads: list[ast.Name]) -> list[Seen]:
+    """What a name was where the skipped code first reads it, if it gives it no value before that."""
+    first = min((one for one in reads if site.seen(one)), key=site.offsets, default=None)
+    if first is None:
+        return []
+    stored = [
+        site.offsets(enclosing_statement(site, node))
+        for one in skip.block
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+    ]
+    before = site.offsets(enclosing_statement(site, first)) <= min(stored, default=(0, 0))
+    seen = site.seen(first)
+    return [seen] if before and seen is not None else []
+
+
 def _one_type(site: Site, skip: Skip, name: str) -> None:
     """Whether a name is a tensor of one shape and dtype, before and after.
 
@@ -293,7 +331,15 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
             ):
                 seen += [one for one in [site.seen(node.value)] if one is not None]
     entered = site.evidence.entry.get(site.span(skip.block[0]), {}).get(name)
-    olds = [entered] if entered is not None else [one for one in map(site.seen, reads[:1]) if one is not None]
+    olds = [entered] if entered is not None else _seen_before(site, skip, name, reads)
+    grows = [
+        node
+        for one in skip.block
+        for node in ast.walk(one)
+        if isinstance(node, ast.AugAssign) and name in names_in([node.target])
+    ]
+    if any(isinstance(node.value, ast.Tuple | ast.List) for node in grows):
+        raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
     if not olds or not seen:
         raise Unsafe(f"`{name}` was not seen before and after what is skipped")
     if not all(one.only("tensor") for one in [*olds, *seen]):

@@ -10,7 +10,8 @@ from breakscope.rewrite.evidence import Seen
 from breakscope.rewrite.examples import scalar_reads as examples
 from breakscope.rewrite.ops import FLOATING, INTEGRAL
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
-from breakscope.rewrite.scope import enclosing_statement, loads, rebound_elsewhere
+from breakscope.rewrite.scope import enclosing_statement, loads, parameters, rebound_elsewhere
+from breakscope.rewrite.skips import stores
 from breakscope.rewrite.values import Unsafe
 
 _ARITHMETIC = ast.Add | ast.Sub | ast.Mult
@@ -18,7 +19,7 @@ _ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq
 
 
 class ScalarReads(Rule):
-    """``x * t.item()`` -> ``x * t.detach()``."""
+    """``x * t.item()`` -> ``x * t.detach().clone()``."""
 
     name = "scalar-read"
     codes = ("BS102", "BS103")
@@ -49,10 +50,15 @@ class ScalarReads(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """How a number is used: ``python`` arithmetic on its way, then an operation with tensors."""
+    """How a number is used: ``python`` arithmetic on its way, then an operation with tensors.
+
+    Attributes:
+        divides: it is a divisor. kept: autograd keeps it for the way back.
+    """
 
     python: bool
     divides: bool
+    kept: bool = False
 
 
 def _read_at(site: Site) -> tuple[ast.Call, ast.expr] | None:
@@ -93,8 +99,11 @@ def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
         text += ".detach()"
     if seen.shapes - {()}:
         text += ".reshape(())"
-    if _kept(site, call) and not _reduces(inner):
-        text += ".clone()"  # the tensor may be changed in place before its number is used
+    converts = any(use.python for use in uses) and dtype != "float64"
+    saved = site.evidence.grad and not converts and any(use.kept for use in uses)
+    kept = _kept(site, call) or saved
+    if kept and not _own(site, inner):
+        text += ".clone()"  # the tensor may be changed in place before its number, or the way back, needs it
     if any(use.python for use in uses):
         text += ".double()"
     divides = any(use.divides for use in uses)
@@ -118,9 +127,32 @@ def _kept(site: Site, call: ast.Call) -> bool:
 def _reduces(node: ast.expr) -> bool:
     """Whether an expression certainly gives a tensor of its own."""
     reductions = ("sum", "mean", "max", "min", "amax", "amin", "norm", "std", "var", "prod", "numel")
+    if isinstance(node, ast.BinOp):
+        return True
     return (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in reductions
     )
+
+
+def _own(site: Site, node: ast.expr) -> bool:
+    """Whether nobody can change the tensor in place: a new one, maybe under a name that only computes."""
+    if _reduces(node):
+        return True
+    if not isinstance(node, ast.Name) or node.id in parameters(site.function):
+        return False
+    made, name = stores(site, node.id), node.id
+    names = [one for one in ast.walk(site.function) if isinstance(one, ast.Name) and one.id == name]
+    if sum(not isinstance(one.ctx, ast.Load) for one in names) != len(made) or not all(map(_reduces, made)):
+        return False
+    return bool(made) and all(_only_read(site, one) for one in names if isinstance(one.ctx, ast.Load))
+
+
+def _only_read(site: Site, node: ast.Name) -> bool:
+    """Whether a read of a tensor's name neither writes into it nor hands it on."""
+    parent = site.parents[node]
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ("item", "abs", "clone") and isinstance(site.parents[parent], ast.Call)
+    return isinstance(parent, ast.BinOp | ast.Compare) or is_scalar_read(site, parent) is node
 
 
 def _number(site: Site, call: ast.Call, statement: ast.stmt) -> list[ast.expr]:
@@ -163,7 +195,7 @@ def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool, python: bool) 
                 _meets(
                     site, parent, parent.op, other, dtype, floats=floats or python, python=python, left=left
                 )
-                return _Use(python, isinstance(parent.op, ast.Div))
+                return _Use(python, isinstance(parent.op, ast.Div), isinstance(parent.op, ast.Mult | ast.Div))
             is_number = isinstance(constant, ast.Constant) or (
                 other is not None and other.only("int", "float")
             )

@@ -1,0 +1,55 @@
+"""An eager arm's hook leaves the class before steps are timed, and still finds every outermost call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from breakscope.capture import compat
+from breakscope.capture.outermost import OutermostCall
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x)
+
+
+def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
+    seen: list[str] = []
+
+    def told(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            seen.append(type(module).__name__)
+            return function(module, *args, **kwargs)
+
+        return call
+
+    outermost = OutermostCall(
+        in_backward=lambda: False,
+        wants=lambda: True,
+        skips=lambda _function: False,
+        compile_call=told,
+        on_call=lambda _module: None,
+        caller=compat.module_call_code(),
+    )
+    before = torch.nn.Module.__dict__["_compiled_call_impl"]
+    release = compat.answer_module_calls(outermost)
+    try:
+        x, net, late = torch.ones(1, 2), Net(), Net()
+        net(x)
+        net.inner(x)
+        assert seen == ["Net", "Linear"]
+        outermost.pin()
+    finally:
+        release()
+    assert torch.nn.Module.__dict__["_compiled_call_impl"] is before
+    net(x)  # its inner one, which is pinned as well, is not outermost now
+    net.inner(x)
+    late(x)  # was never called before
+    assert seen == ["Net", "Linear", "Net", "Linear"]
