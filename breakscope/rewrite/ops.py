@@ -13,6 +13,7 @@ changes the order of strides is left out, because ``torch.where`` gives another 
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import Literal
 
@@ -146,3 +147,16 @@ def category(dtype: str) -> int:
     if dtype in INTEGRAL:
         return 1
     return 2 if dtype in FLOATING or dtype.startswith("float8") else 3
+
+
+def exact_in(dtype: str, number: float) -> bool:
+    """Whether a floating dtype holds a number without rounding it."""
+    formats = {"float16": "e", "float32": "f", "float64": "d", "bfloat16": "f"}
+    try:
+        packed = struct.pack(f">{formats[dtype]}", number)
+    except (OverflowError, KeyError):
+        return False
+    if dtype == "bfloat16" and packed[2:] != b"\0\0":
+        return False
+    back: float = struct.unpack(f">{formats[dtype]}", packed)[0]
+    return back == number

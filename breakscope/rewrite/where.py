@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
-from breakscope.rewrite.conditions import exact_in, split
+from breakscope.rewrite.conditions import split
 from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.layout import Layout
 from breakscope.rewrite.operations import binary
-from breakscope.rewrite.ops import DOMAIN, FLOATING, STEADY
+from breakscope.rewrite.ops import DOMAIN, FLOATING, STEADY, exact_in
 from breakscope.rewrite.rule import Edit, Rewrite, Site
 from breakscope.rewrite.scope import (
     bound_before,
