@@ -127,6 +127,9 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
         # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
         longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
         judgement = judge(runs.prove(longer, candidate.file, edits, claims), exact=exact)
+    if candidate.rewrite.scaffold and judgement.status != "refused":
+        why = f"a scaffold to finish by hand: {candidate.rewrite.scaffold} (so far: {judgement.why})"
+        return Judgement("unproved", why, {**judgement.evidence, "needs_consent": False, "works": False})
     return judgement
 
 

@@ -72,6 +72,8 @@ class Rewrite:
         unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
             hands on an equal tensor of its own: other memory, and dense strides.
         early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
+        scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
+            shown, and never accepted, with consent or without.
     """
 
     edits: tuple[Edit, ...]
@@ -84,6 +86,7 @@ class Rewrite:
     branches: tuple[Span, ...] = ()
     unaliased: bool = False
     early: tuple[str, ...] = ()
+    scaffold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +274,13 @@ def all_rules() -> tuple[Rule, ...]:
 def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
     """The first rewrite that a rule has for a site; else the first refusal, with its rule.
 
-    A rewrite without need of consent goes before one that needs it.
+    A rewrite without need of consent goes before one that needs it, and a scaffold comes last.
     """
     # A skipped frame has a code of its own, whatever stopped Dynamo in it.
     asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
     answers = [(rule, rule.rewrite(site)) for rule in asked]
     rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
-    rewrites.sort(key=lambda pair: pair[1].consent)
+    rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
     if rewrites:
         return rewrites[0]
     for rule, answer in answers:
