@@ -116,6 +116,8 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
         "exact": exact,
         "unaliased": any(one.unaliased for one in rewrites),
         "conditional": any(one.assumes for one in rewrites),
+        "compiled_only": any(one.compiled_only for one in rewrites),
+        "zeros": any(one.compiled_only and one.consent for one in rewrites),
         "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
     }
     judgement = judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)

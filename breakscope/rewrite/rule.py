@@ -74,6 +74,7 @@ class Rewrite:
         early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
         scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
             shown, and never accepted, with consent or without.
+        compiled_only: the code is another one only while it is compiled, so that the proof compares that.
     """
 
     edits: tuple[Edit, ...]
@@ -87,6 +88,7 @@ class Rewrite:
     unaliased: bool = False
     early: tuple[str, ...] = ()
     scaffold: str = ""
+    compiled_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
