@@ -274,7 +274,22 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
-    """The first rewrite that a rule has for a site; else the first refusal, with its rule.
+    """The first rewrite that a rule has for a site; else the first refusal, with its rule."""
+    rewrites, refusals = _answers(site)
+    if rewrites:
+        return rewrites[0]
+    if refusals:
+        return refusals[0]
+    return None, Refusal("no rule rewrites this kind of place")
+
+
+def others(site: Site) -> list[tuple[Rule, Rewrite]]:
+    """The rewrites that rules have for a site besides the first, for when that one makes things slower."""
+    return [(rule, one) for rule, one in _answers(site)[0][1:] if one.edits and not one.scaffold]
+
+
+def _answers(site: Site) -> tuple[list[tuple[Rule, Rewrite]], list[tuple[Rule, Refusal]]]:
+    """Rewrites, best first, and refusals.
 
     A rewrite without need of consent goes before one that needs it, and a scaffold comes last.
     """
@@ -283,9 +298,4 @@ def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
     answers = [(rule, rule.rewrite(site)) for rule in asked]
     rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
     rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
-    if rewrites:
-        return rewrites[0]
-    for rule, answer in answers:
-        if isinstance(answer, Refusal):
-            return rule, answer
-    return None, Refusal("no rule rewrites this kind of place")
+    return rewrites, [(rule, answer) for rule, answer in answers if isinstance(answer, Refusal)]

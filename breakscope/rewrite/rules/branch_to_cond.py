@@ -26,7 +26,7 @@ class BranchToCond(Rule):
     )
     hazards = (
         "The branch stays for code that is not compiled: torch.cond would compile at every call there.",
-        "On a GPU the condition is read back in every call, as before; CUDA graphs leave such a graph out.",
+        "On a GPU the condition is read back in every call, as it was for the branch.",
         "A tensor that only one side uses gets a gradient of zero where it got None: with consent only.",
     )
     rewrites = examples.REWRITES
