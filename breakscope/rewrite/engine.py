@@ -113,8 +113,10 @@ def _others(work: Work, accepted: Sequence[Candidate], why: str) -> bool:
     for one in (one for one in accepted if one.others):
         _withdraw(work, [one], f"measured slower: {why}")
         work.progress(f"proof of another rewrite: {one.function}, {one.others[0].rule}")
-        other = _judge(work, replace(one.others[0], others=one.others[1:]))
-        found = found or acceptable(*other, work.options)
+        other, judgement = _judge(work, replace(one.others[0], others=one.others[1:]))
+        notes = [*judgement.evidence.get("notes", ()), f"instead of {one.rule}, with which {why}"]
+        work.judged[-1] = (other, replace(judgement, evidence={**judgement.evidence, "notes": notes}))
+        found = found or acceptable(other, judgement, work.options)
     return found
 
 
