@@ -123,6 +123,9 @@ def _others(work: Work, accepted: Sequence[Candidate], why: str) -> bool:
 def _prove(work: Work, candidate: Candidate) -> Judgement:
     if not candidate.edits:
         return Judgement("proved", "source unchanged; the whole script agrees", {"conditions": "none"})
+    if candidate.rewrite.scaffold:
+        why = f"a scaffold to finish by hand, nothing was compared: {candidate.rewrite.scaffold}"
+        return Judgement("unproved", why, {"works": False})
     # On top of what is already accepted in the same function: the function as it will be is what is proved.
     beside = [
         one
@@ -150,7 +153,7 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
         "unaliased": any(one.unaliased for one in rewrites),
         "conditional": any(one.assumes for one in rewrites),
         "compiled_only": any(one.compiled_only for one in rewrites),
-        "zeros": any(one.compiled_only and one.consent for one in rewrites),
+        "zeros": any(one.compiled_only and (one.consent or one.assumes) for one in rewrites),
         "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
     }
     judgement = judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)
@@ -162,9 +165,6 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
         # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
         longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
         judgement = judge(runs.prove(longer, candidate.file, edits, claims), exact=exact)
-    if candidate.rewrite.scaffold and judgement.status != "refused":
-        why = f"a scaffold to finish by hand: {candidate.rewrite.scaffold} (so far: {judgement.why})"
-        return Judgement("unproved", why, {**judgement.evidence, "needs_consent": False, "works": False})
     return judgement
 
 

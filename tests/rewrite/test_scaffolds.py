@@ -35,8 +35,7 @@ def test_a_scaffold_is_never_accepted(scan: Scan) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     suggestion = next(one.suggestion for one in latest(folder).findings if one.suggestion is not None)
     assert (suggestion.rule, suggestion.status) == ("custom-op", "unproved")
-    assert suggestion.why.startswith("a scaffold to finish by hand: what it gave had the shape of `y`")
-    assert suggestion.evidence["compared"] > 20, "it was compared all the same"
+    assert suggestion.why.startswith("a scaffold to finish by hand, nothing was compared: what it gave had")
     assert not suggestion.evidence["accepted"]
     assert suggestion.diff in done.stdout
     assert (folder / "script.py").read_bytes() == before

@@ -67,7 +67,7 @@ class Claims:
         conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
             run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
         compiled_only: the new code is another one only while it is compiled: that is what is searched around.
-        zeros: it asks for consent to gradients of zero where there were none.
+        zeros: it asks for consent to gradients of zero where there were none, or says that none flow.
     """
 
     exact: bool
