@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from breakscope import catalog
@@ -27,6 +27,7 @@ class Candidate:
     Attributes:
         findings: those that it answers; two conditions of one ``if`` are two findings.
         function: dotted path of the function that it changes.
+        others: other rewrites of the place, for when this one is measured to make the script slower.
     """
 
     findings: tuple[Finding, ...]
@@ -34,6 +35,7 @@ class Candidate:
     function: str
     rule: str
     rewrite: Rewrite
+    others: tuple[Candidate, ...] = ()
 
     @property
     def edits(self) -> Edits:
@@ -83,7 +85,12 @@ def propose(
             refused.append(Refused(finding, rule.name if rule else "", why))
         else:
             assert rule is not None
-            candidates.append(Candidate((finding,), file, bare.qualname, rule.name, answer))
+            others = tuple(
+                Candidate((finding,), file, bare.qualname, one.name, other)
+                for one, other in rules.others(site)
+                if not answer.scaffold
+            )
+            candidates.append(Candidate((finding,), file, bare.qualname, rule.name, answer, others))
     return _merged(candidates), refused
 
 
@@ -105,7 +112,8 @@ def _merged(candidates: Sequence[Candidate]) -> list[Candidate]:
         key = (one.file, one.function, one.edits, tuple(sorted(one.rewrite.config.items())))
         before = merged.get(key)
         findings = (*before.findings, *one.findings) if before else one.findings
-        merged[key] = Candidate(findings, one.file, one.function, one.rule, one.rewrite)
+        others = tuple(replace(other, findings=findings) for other in one.others)
+        merged[key] = Candidate(findings, one.file, one.function, one.rule, one.rewrite, others)
     return list(merged.values())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from breakscope.rewrite import truths
 from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.evidence import Seen
 from breakscope.rewrite.ops import FLOATING
@@ -39,7 +40,7 @@ def split(site: Site, evaluate: Evaluator, test: ast.expr, *, ran: bool = True) 
     """
     operands = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     count = 0
-    while count < len(operands) and _is_python(site, evaluate, operands[count]):
+    while count < len(operands) and is_python(site, evaluate, operands[count]):
         count += 1
     if count == len(operands):
         seen = [site.seen(one) for one in ast.walk(test) if isinstance(one, ast.expr)]
@@ -51,9 +52,9 @@ def split(site: Site, evaluate: Evaluator, test: ast.expr, *, ran: bool = True) 
     for one in operands[:count]:
         _narrow(evaluate, one)
     texts = [
-        _tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(operands[count:])
+        as_tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(operands[count:])
     ]
-    text, atom = _combine(texts, "&")
+    text, atom = combine(texts, "&")
     return Condition(static, text, atom)
 
 
@@ -88,7 +89,12 @@ def enclosed(site: Site, node: ast.expr) -> str:
     return " ".join(ast.unparse(node).split()) if len(ast.unparse(node)) < 60 else f"({text})"
 
 
-def _is_python(site: Site, evaluate: Evaluator, node: ast.expr) -> bool:
+def is_python(site: Site, evaluate: Evaluator, node: ast.expr) -> bool:
+    """Whether Python decides an operand, and no tensor is asked.
+
+    Raises:
+        Unsafe: it was both, or that is not known.
+    """
     seen = site.seen(node)
     if seen is not None:
         if "tensor" not in seen.kinds:
@@ -116,6 +122,8 @@ def _reads_scalar(site: Site, node: ast.expr) -> bool:
             return True
         if isinstance(one, ast.Compare) and len(one.ops) > 1 and _chain_reads(site, one):
             return True
+        if truths.asks(site, one):
+            return True
     return False
 
 
@@ -138,27 +146,34 @@ def is_scalar_read(site: Site, node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _combine(texts: list[tuple[str, bool]], operator: str) -> tuple[str, bool]:
+def combine(texts: list[tuple[str, bool]], operator: str) -> tuple[str, bool]:
+    """Sources joined by ``&`` or ``|``; and whether that needs no parentheses."""
     if len(texts) == 1:
         return texts[0]
     return f" {operator} ".join(text if atom else f"({text})" for text, atom in texts), False
 
 
-def _tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> tuple[str, bool]:
+def as_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> tuple[str, bool]:
     """Source of a 0-dim bool tensor that is true when the expression is; and whether it is an atom."""
     if isinstance(node, ast.BoolOp):
         operator = "&" if isinstance(node.op, ast.And) else "|"
         parts = [
-            _tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(node.values)
+            as_tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(node.values)
         ]
-        return _combine(parts, operator)
+        return combine(parts, operator)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         if _python_bool(evaluate, node.operand):
             return f"(not {_text(site, node.operand)})", True  # `~` of a Python bool is a number
-        text, atom = _tensor(site, evaluate, node.operand, ran=ran)
+        text, atom = as_tensor(site, evaluate, node.operand, ran=ran)
         return f"~{text}" if atom else f"~({text})", True
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
-        return _chain(site, evaluate, node)
+        return _chain(site, evaluate, node, ran=ran)
+    every = truths.operands(site, node)
+    if every is not None:
+        return combine([as_tensor(site, evaluate, one, ran=ran) for one in every[1]], every[0])
+    told = truths.said(site, node, lambda one: _value(site, evaluate, one, ran=ran))
+    if told is not None:
+        return told
     exact = _scalar_read(site, evaluate, node, ran=ran)
     if exact is not None:
         return exact
@@ -208,12 +223,16 @@ def _elements(shape: tuple[int, ...]) -> int:
     return result
 
 
-def _chain(site: Site, evaluate: Evaluator, node: ast.Compare) -> tuple[str, bool]:
+def _chain(site: Site, evaluate: Evaluator, node: ast.Compare, *, ran: bool) -> tuple[str, bool]:
     operands = [node.left, *node.comparators]
     parts: list[tuple[str, bool]] = []
     for left, op, right in zip(operands, node.ops, operands[1:], strict=False):
         pair = ast.Compare(left, [op], [right])
         ast.copy_location(pair, node)
+        exact = _scalar_read(site, evaluate, pair, ran=ran and not parts)
+        if exact is not None:
+            parts.append(exact)
+            continue
         value = evaluate(pair)
         if value.kind != "tensor":
             raise Unsafe(f"`{site.text(node)}` is decided in Python")
@@ -221,7 +240,7 @@ def _chain(site: Site, evaluate: Evaluator, node: ast.Compare) -> tuple[str, boo
             raise Unsafe(f"what `{site.text(node)}` does is not known")
         text = f"{_text(site, left)} {_SYMBOLS[type(op).__name__]} {_text(site, right)}"
         parts.append(_as_bool(text, False, value))
-    return _combine(parts, "&")
+    return combine(parts, "&")
 
 
 _SYMBOLS = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}

@@ -15,7 +15,7 @@ from breakscope.rewrite.runs import Script
 from breakscope.rewrite.text import NotTextError
 from breakscope.rewrite.together import Whole, WholeScript
 from breakscope.rewrite.under_inductor import under_inductor
-from breakscope.rewrite.work import Choose, Options, Work, acceptable, diff, place
+from breakscope.rewrite.work import Choose, Options, Work, acceptable, diff, needs_consent, place
 
 MAX_ROUNDS = 4
 # How many times the budget a proof gets that ran out of time before it had driven every branch.
@@ -64,6 +64,12 @@ def fix(
     if accepted and options.inductor:
         progress("the whole script under Inductor, without and with the patches")
         inductor = under_inductor(work.trials, accepted, options.settings)
+        if inductor["verdict"] == "slower" and _others(work, accepted, str(inductor["why"])):
+            whole = work.trials.check(accepted := work.accepted())
+            _drop(work, accepted, whole)
+            accepted = work.accepted()
+            work.progress("the whole script under Inductor, with other rewrites")
+            inductor = under_inductor(work.trials, accepted, options.settings) if accepted else inductor
         if inductor["verdict"] in ("differs", "slower"):
             _withdraw(work, accepted, str(inductor["why"]))
     return Fixed(tuple(outcomes(work, report, whole, inductor)), sources, whole, inductor, trials)
@@ -76,20 +82,50 @@ def _round(work: Work, findings: Sequence[Finding]) -> None:
     for index, candidate in enumerate(candidates, 1):
         names = ", ".join(dict.fromkeys(one.code for one in candidate.findings))
         work.progress(f"proof {index} of {len(candidates)}: {names} {candidate.function}, {candidate.rule}")
-        judgement = _prove(work, candidate)
-        # Asked now, because what is proved next is proved on top of what is accepted.
-        if (
-            work.choose is not None
-            and acceptable(candidate, judgement, work.options)
-            and not work.choose(candidate, judgement, diff(work, candidate, work.root))
-        ):
-            judgement = Judgement("unproved", "you declined it", {**judgement.evidence, "works": False})
-        work.judged.append((candidate, judgement))
+        _judge(work, candidate)
+
+
+def _judge(work: Work, candidate: Candidate) -> tuple[Candidate, Judgement]:
+    """Prove a rewrite; if it is refused, another one of the same place."""
+    tried: list[tuple[Candidate, Judgement]] = []
+    for one in (candidate, *candidate.others):
+        judgement = _prove(work, one)
+        tried.append((one, judgement))
+        consentable = needs_consent(one, judgement) and judgement.evidence.get("works", True)
+        if judgement.status != "refused" or consentable:
+            break
+    else:
+        one, judgement = tried[0]  # what is said of the place is what the best rewrite came to
+    # Asked now, because what is proved next is proved on top of what is accepted.
+    if (
+        work.choose is not None
+        and acceptable(one, judgement, work.options)
+        and not work.choose(one, judgement, diff(work, one, work.root))
+    ):
+        judgement = Judgement("unproved", "you declined it", {**judgement.evidence, "works": False})
+    work.judged.append((one, judgement))
+    return one, judgement
+
+
+def _others(work: Work, accepted: Sequence[Candidate], why: str) -> bool:
+    """Exchange patches that made the script slower for others; whether any was accepted."""
+    found = False
+    for one in (one for one in accepted if one.others):
+        _withdraw(work, [one], f"measured slower: {why}")
+        work.progress(f"proof of another rewrite: {one.function}, {one.others[0].rule}")
+        other, judgement = _judge(work, replace(one.others[0], others=one.others[1:]))
+        notes = [*judgement.evidence.get("notes", ()), f"instead of {one.rule}, with which {why}"]
+        work.judged[-1] = (other, replace(judgement, evidence={**judgement.evidence, "notes": notes}))
+        found = found or acceptable(other, judgement, work.options)
+    return found
 
 
 def _prove(work: Work, candidate: Candidate) -> Judgement:
     if not candidate.edits:
         return Judgement("proved", "source unchanged; the whole script agrees", {"conditions": "none"})
+    if candidate.rewrite.scaffold:
+        why = f"a scaffold to finish by hand, nothing was compared: {candidate.rewrite.scaffold}"
+        return Judgement("unproved", why, {"works": False})
     # On top of what is already accepted in the same function: the function as it will be is what is proved.
     beside = [
         one
@@ -116,6 +152,8 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
         "exact": exact,
         "unaliased": any(one.unaliased for one in rewrites),
         "conditional": any(one.assumes for one in rewrites),
+        "compiled_only": any(one.compiled_only for one in rewrites),
+        "zeros": any(one.compiled_only and (one.consent or one.assumes) for one in rewrites),
         "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
     }
     judgement = judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)

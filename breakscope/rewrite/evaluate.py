@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from breakscope.rewrite.evidence import Seen
 from breakscope.rewrite.operations import DTYPES, apply, binary, cast, convert
 from breakscope.rewrite.ops import CASTS, FLOATING, OPS, RANDOM, STEADY
 from breakscope.rewrite.rule import Site
@@ -45,6 +46,10 @@ class Evaluator:
         if handler is None:
             raise Unsafe(f"what `{self._short(node)}` does is not known")
         return handler(node)
+
+    def seen_at_entry(self, path: str) -> Seen | None:
+        """What a name or an attribute was when the statement began; None if nobody looked."""
+        return self._entry.get(path)
 
     def _constant(self, node: ast.Constant) -> Value:
         if isinstance(node.value, int | float | bool | str) or node.value is None:

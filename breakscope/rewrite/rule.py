@@ -72,6 +72,9 @@ class Rewrite:
         unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
             hands on an equal tensor of its own: other memory, and dense strides.
         early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
+        scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
+            shown, and never accepted, with consent or without.
+        compiled_only: the code is another one only while it is compiled, so that the proof compares that.
     """
 
     edits: tuple[Edit, ...]
@@ -84,6 +87,8 @@ class Rewrite:
     branches: tuple[Span, ...] = ()
     unaliased: bool = False
     early: tuple[str, ...] = ()
+    scaffold: str = ""
+    compiled_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,18 +274,28 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
-    """The first rewrite that a rule has for a site; else the first refusal, with its rule.
+    """The first rewrite that a rule has for a site; else the first refusal, with its rule."""
+    rewrites, refusals = _answers(site)
+    if rewrites:
+        return rewrites[0]
+    if refusals:
+        return refusals[0]
+    return None, Refusal("no rule rewrites this kind of place")
 
-    A rewrite without need of consent goes before one that needs it.
+
+def others(site: Site) -> list[tuple[Rule, Rewrite]]:
+    """The rewrites that rules have for a site besides the first, for when that one makes things slower."""
+    return [(rule, one) for rule, one in _answers(site)[0][1:] if one.edits and not one.scaffold]
+
+
+def _answers(site: Site) -> tuple[list[tuple[Rule, Rewrite]], list[tuple[Rule, Refusal]]]:
+    """Rewrites, best first, and refusals.
+
+    A rewrite without need of consent goes before one that needs it, and a scaffold comes last.
     """
     # A skipped frame has a code of its own, whatever stopped Dynamo in it.
     asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
     answers = [(rule, rule.rewrite(site)) for rule in asked]
     rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
-    rewrites.sort(key=lambda pair: pair[1].consent)
-    if rewrites:
-        return rewrites[0]
-    for rule, answer in answers:
-        if isinstance(answer, Refusal):
-            return rule, answer
-    return None, Refusal("no rule rewrites this kind of place")
+    rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
+    return rewrites, [(rule, answer) for rule, answer in answers if isinstance(answer, Refusal)]

@@ -110,7 +110,8 @@ class WholeScript:
                 first = "; ".join(compared.differences[:1]) or f"largest difference {compared.max_abs:.3g}"
                 why = f"the outputs of the script differ: {first}"
                 return Whole(dict.fromkeys(everyone, why), (), compared, before.report, report)
-            if report.totals.recompiles > before.report.totals.recompiles:
+            more = _newly_compiled(patches, before.report, report)
+            if report.totals.recompiles > before.report.totals.recompiles + more:
                 counts = f"{report.totals.recompiles} recompiles instead of {before.report.totals.recompiles}"
                 return Whole(
                     dict.fromkeys(everyone, f"with it there are {counts}"),
@@ -120,6 +121,12 @@ class WholeScript:
                     report,
                 )
             return Whole({}, _revealed(before.report, report), compared, before.report, report, consent)
+
+
+def _newly_compiled(patches: Sequence[Candidate], before: Report, after: Report) -> int:
+    """Recompiles that come of more being compiled: a frame that was skipped ran eagerly at all shapes."""
+    skipped = any(finding.kind == "skip" for one in patches for finding in one.findings)
+    return max(0, (after.totals.regions or 0) - (before.totals.regions or 0)) if skipped else 0
 
 
 def _sites(report: Report) -> dict[tuple[str, int, int | None], Finding]:

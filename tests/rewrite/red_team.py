@@ -446,4 +446,46 @@ PROGRAMS = (
         "def f(x, y):\n    z = x + y\n    return torch.where(x.sum() > 0, z * 2, z)",
         ("torch.randn(7), torch.randn(7)",),
     ),
+    Program(
+        "or that hands on a number",
+        "def f(x):\n    return x * (x.sum() or x.max())",
+        "def f(x):\n    return x * ((x.sum() != 0) | (x.max() != 0))",
+        ("torch.tensor([1.0, 0.0])",),
+    ),
+    Program(
+        "and with a mask",
+        "def f(x):\n    return x.sum() > 0 and x > 1",
+        "def f(x):\n    return (x.sum() > 0) & (x > 1)",
+        ("-torch.ones(3)",),
+    ),
+    Program(
+        "not that is an index",
+        "def f(x):\n    return x[int(not (x.sum() > 0))]",
+        "def f(x):\n    return x[~(x.sum() > 0)]",
+    ),
+    Program(
+        "not that is returned",
+        "def f(x):\n    return not (x.sum() > 0)",
+        "def f(x):\n    return ~(x.sum() > 0)",
+    ),
+    Program(
+        "a bool that outlives its tensor",
+        "def f(x, on):\n    y = bool(on)\n    on.logical_not_()\n    return x * y",
+        "def f(x, on):\n    y = on\n    on.logical_not_()\n    return x * y",
+        ("torch.ones(3), torch.tensor(True)",),
+    ),
+    Program(
+        "any that kept a division from its error",
+        "def f(a, n):\n    ok = n > 0 and (a // n).sum() > 2\n    return a * ok",
+        "def f(a, n):\n    ok = (n > 0) & ((a // n).sum() > 2)\n    return a * ok",
+        ("torch.arange(6), torch.tensor(2)",),
+    ),
+    Program(
+        "numpy rounds the number that it compares with",
+        "def f(x):\n    y = x * 1\n    if np.any(x.detach().numpy() >= 0.7):\n        y = y + 1\n    return y\n\n\n"
+        "import numpy as np",
+        "def f(x):\n    y = x * 1\n    y = torch.where((x.double() >= 0.7).any(), y + 1, y)\n    return y\n\n\n"
+        "import numpy as np",
+        ("torch.tensor([0.5])",),
+    ),
 )

@@ -39,6 +39,8 @@ def test_no_rule_has_the_wrong_rewrite_proved(program: Program, tmp_path: Path) 
             "unaliased": answer.unaliased,
             "early": tuple(path.rpartition(".")[2] for path in answer.early),
             "conditional": bool(answer.assumes),
+            "compiled_only": answer.compiled_only,
+            "zeros": answer.compiled_only and (answer.consent or bool(answer.assumes)),
         }
         exact = answer.exact == "bitwise"
         found = judge(

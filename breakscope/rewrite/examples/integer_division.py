@@ -76,7 +76,7 @@ def f(x):
     return x.new_zeros((half, 1)), half
 """,
         site="x.new_zeros((half, 1))",
-        why="the quotient may be used as a tensor",
+        why="the number may be used as a tensor",
     ),
     _at(
         """

@@ -184,9 +184,19 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
         return Difference("they draw different random numbers")
     if old.backward_failed != new.backward_failed:
         return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
-    if len(old.gradients) != len(new.gradients):
+    return _compare_gradients(old.gradients, new.gradients, zeros=comparer.zeros)
+
+
+def _compare_gradients(
+    old: Sequence[torch.Tensor | None], new: Sequence[torch.Tensor | None], *, zeros: bool
+) -> Difference | None:
+    if zeros and not old:
+        old = [None] * len(new)
+    if len(old) != len(new):
         return Difference("gradients flow in only one of them")
-    for index, (before, after) in enumerate(zip(old.gradients, new.gradients, strict=True)):
+    for index, (before, after) in enumerate(zip(old, new, strict=True)):
+        if zeros and before is None and after is not None and not after.count_nonzero():
+            continue
         found = _compare_gradient(f"gradient {index + 1}", before, after)
         if found is not None:
             return found

@@ -38,13 +38,17 @@ class Claims:
     Attributes:
         conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
             run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
+        compiled_only: the new code is another one only while it is compiled: that is what is searched around.
+        zeros: it asks for consent to gradients of zero where there were none, or says that none flow.
     """
 
     exact: bool
     unaliased: bool = False
     early: tuple[str, ...] = ()
     conditional: bool = False
+    compiled_only: bool = False
+    zeros: bool = False
 
     def comparer(self) -> Comparer:
         """Compares old and new by these claims."""
-        return Comparer(0.0 if self.exact else REASSOCIATED, self.unaliased)
+        return Comparer(0.0 if self.exact else REASSOCIATED, self.unaliased, self.zeros)

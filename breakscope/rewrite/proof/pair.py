@@ -160,6 +160,7 @@ def _switches_gradients(node: ast.expr) -> bool:
 
 
 def _tests(function: ast.AST) -> Iterator[ast.expr]:
+    yield from _truths(function)
     for node in _own(function):
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
             yield node.test
@@ -169,16 +170,38 @@ def _tests(function: ast.AST) -> Iterator[ast.expr]:
             yield from node.ifs
 
 
+def _truths(function: ast.AST) -> Iterator[ast.expr]:
+    """What Python decides although nothing branches: the outermost of ``y = not (a or b)``."""
+    inside: set[int] = set()
+    for node in _own(function):
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+            inside.update(map(id, ast.walk(node.test)))
+        elif id(node) not in inside and isinstance(node, ast.expr) and _is_truth(node):
+            inside.update(map(id, ast.walk(node)))
+            yield node
+
+
+def _is_truth(node: ast.expr) -> bool:
+    if isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return True
+    if isinstance(node, ast.Compare):
+        return len(node.ops) > 1 or isinstance(node.ops[0], ast.In | ast.NotIn)
+    called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    return called in ("any", "all", "bool")
+
+
 def _wholes(function: ast.AST) -> dict[int, str]:
     """Text of the condition around each operand of ``and`` and ``or``, by the operand's id.
 
     Not of operands that compare numbers: each of those has to go both ways itself.
     """
+    tests = [
+        node.test for node in _own(function) if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)
+    ]
     return {
-        id(operand): ast.unparse(node.test)
-        for node in _own(function)
-        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)
-        for one in ast.walk(node.test)
+        id(operand): ast.unparse(whole)
+        for whole in [*tests, *_truths(function)]
+        for one in ast.walk(whole)
         if isinstance(one, ast.BoolOp)
         for operand in one.values
         if not _compares_numbers(operand)

@@ -194,6 +194,7 @@ class Comparer:
         tolerance: of floating values, relative to the largest one of the tensor; 0 asks for equal bits.
         unaliased: where the old code leaves a tensor that something else holds too, the new one may leave
             an equal tensor of its own. Where it does is noted.
+        zeros: the new code may give a gradient of zero where the old one gave none, and record one there.
 
     Attributes:
         apart: paths where the new code left a tensor of its own.
@@ -201,6 +202,7 @@ class Comparer:
 
     tolerance: float
     unaliased: bool = False
+    zeros: bool = False
     apart: list[str] = field(default_factory=list)
     _memories: dict[int, int] = field(default_factory=dict)
     _counterparts: dict[int, int] = field(default_factory=dict)
@@ -242,6 +244,8 @@ class Comparer:
             if not free:
                 self.apart.append(path)
             free = _OWN_MEMORY
+        if self.zeros and aspects["requires_grad"][1]:
+            free = free | {"requires_grad"}
         for aspect, (one, other) in aspects.items():
             if one != other and aspect not in free and aspect not in ("memory", "offset"):
                 return Difference(f"{path}: its {aspect} differs: {one}, now {other}", aspect=aspect)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -29,6 +30,8 @@ REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
 ALIKE = 3
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
+# Each is compiled anew.
+EDGES_COMPILED = 16
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
@@ -46,7 +49,8 @@ class Session:
         apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
         limits: where what a rewrite relies on does not hold, and the forms differ, by what that is.
         untried: kinds of inputs of which none was tried when the time was up.
-        mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises.
+        mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises, or
+            another one that no consent makes right.
         trouble: why it could not be compared.
     """
 
@@ -277,22 +281,46 @@ class Session:
 
     def _compiled(self, bench: _Bench, plain: Conditions) -> None:
         """The new form under Dynamo against the old one as it is, on inputs that go every way."""
-        tried = [plain, *(self._driving.values() if self.captured <= SEARCHED else ())]
         compiled = torch.compile(bench.forms["new"], backend="eager")
-        for conditions in {id(one): one for one in tried if not one.gradients}.values():
+        for conditions in self._to_compile(bench, plain):
             late = time.monotonic() > self._deadline and conditions is not plain
             if self.mismatch or late:
                 return
-            old = bench.run("watched", conditions)
+            try:
+                old = bench.run("watched", conditions)
+            except UnreadableError:
+                continue
+            if conditions.gradients and (old.raised or old.backward_failed):
+                continue
             torch.compiler.reset()
             with torch.compiler.set_stance("default"):
                 new = bench.run("new", conditions, compiled)
             # What is printed while compiling is what the rewrite's notes are about.
-            found = compare(_quiet(old), _quiet(new), self.claims.comparer())
+            comparer = self.claims.comparer()
+            found = compare(_quiet(old), _quiet(new), comparer)
             if found is not None and not (old.raised and new.raised):
                 self.mismatch = f"compiled by Dynamo, on {conditions.name}: {found.text}"
+                # Nothing but gradients of zero is what a rewrite for compiled code asks consent to.
+                self.breaks = found.aspect == "raised" or self.claims.compiled_only
                 return
+            self.apart.update(dict.fromkeys(comparer.apart))
             self.kinds["compiled by Dynamo"] += 1
+            if conditions.gradients and any(one is not None for one in old.gradients):
+                self.kinds["calls with gradients"] += 1
+
+    def _to_compile(self, bench: _Bench, plain: Conditions) -> Iterator[Conditions]:
+        searched = self.captured <= SEARCHED
+        driving = list({id(one): one for one in self._driving.values()}.values()) if searched else []
+        yield plain
+        yield from (one for one in driving if not one.gradients)
+        if not self.claims.compiled_only:
+            return
+        for one in [plain, *driving]:
+            name = one.name if one.gradients else f"{one.name}, with gradients"
+            yield replace(one, name=name, gradients=True)
+        if searched:
+            given = [one for one in bench.world.tensors if id(one) in bench.world.given]
+            yield from itertools.islice(inputs.values(given, (), gradients=False), EDGES_COMPILED)
 
     # -- what came of it -------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import ast
 
 from breakscope.rewrite.branch import outermost_first, rewrite_if
 from breakscope.rewrite.examples import branch_to_where as examples
+from breakscope.rewrite.examples import truths
 from breakscope.rewrite.rule import Refusal, Rewrite, Rule, Site
 from breakscope.rewrite.scope import enclosing_statement
 from breakscope.rewrite.values import Unsafe
@@ -29,8 +30,8 @@ class BranchToWhere(Rule):
         "A derivative that is infinite in the branch not taken would make gradients NaN: refused.",
         "A function that handed out its own argument in one branch hands out a new tensor in both.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewrites = (*examples.REWRITES, *truths.REWRITES)
+    leaves = (*examples.LEAVES, *truths.LEAVES)
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the outermost branch on a tensor around the site that can be rewritten."""

@@ -53,7 +53,7 @@ def _rewrite(site: Site, statement: ast.stmt) -> Rewrite | None:
     for call in divisions:
         rounds = next(one.value for one in call.keywords)
         assert isinstance(rounds, ast.Constant)
-        _only_sizes(site, call, set())
+        only_sizes(site, call, set())
         left, right = (_operand(site, one) for one in call.args)
         if rounds.value == "trunc":
             negative = [text for node, text in zip(call.args, (left, right), strict=True) if not _count(node)]
@@ -129,7 +129,7 @@ def _count(node: ast.expr) -> bool:
     )
 
 
-def _only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
+def only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
     """Follow a quotient to where it is used.
 
     Raises:
@@ -140,9 +140,9 @@ def _only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
         other = parent.right if parent.left is node else parent.left
         if not _is_integer(site, other):
             raise Unsafe(f"`{site.text(parent)}` is arithmetic with a tensor")
-        return _only_sizes(site, parent, followed)
+        return only_sizes(site, parent, followed)
     if isinstance(parent, ast.Tuple | ast.List):
-        return _only_sizes(site, parent, followed)
+        return only_sizes(site, parent, followed)
     if isinstance(parent, ast.keyword):
         return _sizes_of(site, site.parents[parent], parent)
     if isinstance(parent, ast.Call):
@@ -158,9 +158,9 @@ def _only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
         if len(stores(site, name)) != 1 or rebound_elsewhere(site.function, name):
             raise Unsafe(f"`{name}` is given other values too")
         for read in loads([site.function], name):
-            _only_sizes(site, read, followed | {name})
+            only_sizes(site, read, followed | {name})
         return None
-    raise Unsafe(f"the quotient may be used as a tensor: `{' '.join(ast.unparse(parent).split())[:60]}`")
+    raise Unsafe(f"the number may be used as a tensor: `{' '.join(ast.unparse(parent).split())[:60]}`")
 
 
 def _sizes_of(site: Site, call: ast.AST, argument: ast.AST) -> None:
@@ -174,6 +174,6 @@ def _sizes_of(site: Site, call: ast.AST, argument: ast.AST) -> None:
     if argument is call.func or not (
         of_tensor or full in _FUNCTIONS or (named and full == "torch.as_strided")
     ):
-        raise Unsafe(f"the quotient is handed to `{site.text(call.func)}`, which may use it as a tensor")
+        raise Unsafe(f"the number is handed to `{site.text(call.func)}`, which may use it as a tensor")
     if name in ("new_full", "full") and argument in call.args[1:]:
-        raise Unsafe("the quotient is what the tensor is filled with")
+        raise Unsafe("the number is what the tensor is filled with")

@@ -34,31 +34,35 @@ class NumpyNumber(Rule):
         calls = _calls(site)
         if not calls:
             return None
-        module = next((name for name, target in imports(site).items() if target == "math"), "")
-        at_top = {
-            alias.asname or alias.name
-            for one in site.tree.body
-            if isinstance(one, ast.Import)
-            for alias in one.names
-        }
-        if module and module not in at_top:
+        math = math_module(site)
+        if math is None:
             return None
-        edits = [
-            Edit(*site.offsets(call.func), f"{module or 'math'}.{_SAME[_name(site, call)][0]}")
-            for call in calls
-        ]
-        if not module:
-            if _takes(site.tree, "math"):
-                return None
-            first = next(one for one in site.tree.body if _imports_numpy(one))
-            start, _ = site.offsets(first)
-            edits.append(Edit(start, start, "import math\n"))
+        module, imported = math
+        edits = [Edit(*site.offsets(call.func), f"{module}.{_SAME[_name(site, call)][0]}") for call in calls]
         return Rewrite(
-            edits=tuple(edits),
+            edits=(*edits, *imported),
             summary="Python's math computes the number instead of numpy",
             notes=("the number is an int instead of a numpy.int64, also for others who call this",),
             consent=True,
         )
+
+
+def math_module(site: Site) -> tuple[str, tuple[Edit, ...]] | None:
+    """The name under which the module has ``math``, and what imports it; None if it has other uses for it."""
+    module = next((name for name, target in imports(site).items() if target == "math"), "")
+    at_top = {
+        alias.asname or alias.name
+        for one in site.tree.body
+        if isinstance(one, ast.Import)
+        for alias in one.names
+    }
+    if module:
+        return (module, ()) if module in at_top else None
+    numpy = next((one for one in site.tree.body if _imports_numpy(one)), None)
+    if numpy is None or _takes(site.tree, "math"):
+        return None
+    start, _ = site.offsets(numpy)
+    return "math", (Edit(start, start, "import math\n"),)
 
 
 def _takes(tree: ast.Module, name: str) -> bool:

@@ -1,0 +1,60 @@
+"""A rewrite that makes the measured step slower is not applied: another one of the place is, or none."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+from scanning import Scanned, clean_environment, command
+from test_fix import latest
+
+Scan = Callable[..., Scanned]
+
+# Passes over a large tensor that no compiler can make one of, in a branch that is never taken.
+COSTLY = "\n".join(["            y = y - y.sum()"] * 12)
+SCRIPT = f"""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        y = x * 2
+        if x.max() > 50:
+{COSTLY}
+        return y + 1
+
+
+torch.manual_seed(0)
+net = torch.compile(Net())
+x = torch.randn(1024, 1024)
+with torch.no_grad():
+    for step in range(40):
+        net(x)
+"""
+
+
+@pytest.mark.slow
+def test_torch_cond_takes_the_place_of_a_where_that_was_measured_slower(scan: Scan) -> None:
+    folder = scan(SCRIPT).folder
+    done = subprocess.run(
+        command("fix", "--all"),
+        cwd=folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "branch-to-where" in done.stderr
+    assert "proof of another rewrite: Net.forward, branch-to-cond" in done.stderr
+    (finding,) = latest(folder).findings
+    assert finding.suggestion is not None
+    assert finding.suggestion.rule == "branch-to-cond"
+    assert finding.suggestion.status == "proved"
+    assert finding.suggestion.evidence["inductor"]["verdict"] == "agrees"
+    assert any("instead of branch-to-where" in note for note in finding.suggestion.evidence["notes"])
+    before, after = finding.suggestion.evidence["inductor"]["compiled_ms"]
+    assert after < 1.5 * before
