@@ -40,32 +40,31 @@ def under_inductor(trials: WholeScript, patches: Sequence[Candidate], settings: 
         if after.ended.status != "ok":
             return {"verdict": "differs", "why": f"under Inductor the script ends with {after.ended.status}"}
         was, now = compare(eager, before), compare(eager, after)
+    found = {"before": was.max_rel, "after": now.max_rel, "calls": now.calls}
     times = _steps(before.report.timing, after.report.timing)
-    found = {"before": was.max_rel, "after": now.max_rel, "calls": now.calls, **times}
     if not now.calls:
-        return {"verdict": "not compared", "why": "no outermost call returned anything", **found}
+        return {"verdict": "not compared", "why": "no outermost call returned anything", **found, **times}
+    different = None
     if now.differences and not was.differences:
-        return {
-            "verdict": "differs",
-            "why": f"under Inductor the outputs differ: {now.differences[0]}",
-            **found,
-        }
-    if now.max_rel > max(FLOOR, FACTOR * was.max_rel):
-        why = (
+        different = f"under Inductor the outputs differ: {now.differences[0]}"
+    elif now.max_rel > max(FLOOR, FACTOR * was.max_rel):
+        different = (
             f"under Inductor the outputs differ from eager by {now.max_rel:.2g}, before by {was.max_rel:.2g}"
         )
-        return {"verdict": "differs", "why": why, **found}
-    if _slower(before.report.timing, after.report.timing):
-        was_ms, now_ms = times["step_ms"]
-        why = f"a step takes {now_ms:.3g} ms instead of {was_ms:.3g}"
-        return {"verdict": "slower", "why": why, **found}
+    if different is not None:
+        return {"verdict": "differs", "why": different, **found, **times}
     skipped = any(one.kind == "skip" for one in before.report.findings)  # what ran eagerly was not counted
-    if not skipped and _more_inside(times):
-        was_ms, now_ms = times["compiled_ms"]
-        why = f"compiled code takes {now_ms:.3g} ms of a step, where it took {was_ms:.3g} with the breaks"
-        return {"verdict": "slower", "why": why, **found}
+    slower = _slower(before.report.timing, after.report.timing, skipped)
+    if slower is not None:
+        # Once more: on a machine that others use, one run can be slower than the next whatever it runs.
+        again = trials.run(inductor)
+        with trials.with_patches(patches, inductor) as patched:
+            slower = _slower(again.report.timing, patched.report.timing, skipped)
+            times = _steps(again.report.timing, patched.report.timing) or times
+    if slower is not None:
+        return {"verdict": "slower", "why": slower, **found, **times}
     why = f"within {now.max_rel:.2g} of eager, {was.max_rel:.2g} without the patches"
-    return {"verdict": "agrees", "why": why, **found}
+    return {"verdict": "agrees", "why": why, **found, **times}
 
 
 def _steps(before: Timing | None, after: Timing | None) -> dict[str, Any]:
@@ -82,24 +81,24 @@ def _inside(timing: Timing) -> float | None:
     return timing.regions_ms + timing.breaks_ms
 
 
-def _more_inside(times: dict[str, Any]) -> bool:
-    """Whether compiled code itself got much slower: steps of these runs also write what calls return.
+def _slower(before: Timing | None, after: Timing | None, skipped: bool) -> str | None:
+    """What got slower by more than chance: steps, or compiled code: such steps also write what calls return.
 
-    By half, and by a tenth of a step: both are medians, and no measure of their spread is kept.
+    Steps by a tenth and three times their spread. Compiled code by half and by a tenth of a step: both are
+    medians, and no measure of their spread is kept.
+
+    Args:
+        skipped: something ran eagerly before, and was in no compiled code.
     """
-    if "compiled_ms" not in times:
-        return False
-    was, now = times["compiled_ms"]
-    return bool(now > 1.5 * was and now - was > 0.1 * times["step_ms"][0])
-
-
-def _slower(before: Timing | None, after: Timing | None) -> bool:
-    """Whether steps got slower by more than chance: a tenth, and three times the spread."""
-    if not _steps(before, after):
-        return False
-    assert before is not None
-    assert before.step_ms is not None
-    assert after is not None
-    assert after.step_ms is not None
+    times = _steps(before, after)
+    if before is None or after is None or not times:
+        return None
+    was_ms, now_ms = times["step_ms"]
     spread = max(before.spread_ms or 0.0, after.spread_ms or 0.0)
-    return after.step_ms - before.step_ms > max(0.1 * before.step_ms, 3 * spread)
+    if now_ms - was_ms > max(0.1 * was_ms, 3 * spread):
+        return f"a step takes {now_ms:.3g} ms instead of {was_ms:.3g}"
+    if "compiled_ms" in times and not skipped:
+        was, now = times["compiled_ms"]
+        if now > 1.5 * was and now - was > 0.1 * was_ms:
+            return f"compiled code takes {now:.3g} ms of a step, where it took {was:.3g} with the breaks"
+    return None
