@@ -48,8 +48,6 @@ def test_torch_cond_takes_the_place_of_a_where_that_was_measured_slower(scan: Sc
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "branch-to-where" in done.stderr
-    assert "proof of another rewrite: Net.forward, branch-to-cond" in done.stderr
     (finding,) = latest(folder).findings
     assert finding.suggestion is not None
     assert finding.suggestion.rule == "branch-to-cond"

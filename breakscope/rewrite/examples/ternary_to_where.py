@@ -166,7 +166,7 @@ def f(x):
     n = 1 if x.sum() > 0 else 2
     return x[:n]
 """,
-        why="one branch gives a tensor and the other a Python value",
+        why="the branches give Python values, not tensors",
     ),
     Example(
         """\
