@@ -42,6 +42,11 @@ class _Side:
     block: list[ast.stmt]
     gives: dict[str, ast.expr | None]
 
+    @property
+    def nodes(self) -> list[ast.AST]:
+        """Its statements, and the expressions that it hands on."""
+        return [*self.block, *(one for one in self.gives.values() if one is not None)]
+
 
 def rewrite_with_cond(site: Site, top: ast.If) -> Rewrite:
     """The rewrite of one ``if``.
@@ -206,10 +211,9 @@ def _operands(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outpu
     }
     found: dict[str, None] = {}
     for side in sides:
-        nodes: list[ast.AST] = [*side.block, *(one for one in side.gives.values() if one is not None)]
         names = [
             one.id
-            for top in nodes
+            for top in side.nodes
             for one in ast.walk(top)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
         ]
@@ -218,8 +222,6 @@ def _operands(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outpu
             if name not in own or name in found:
                 continue
             seen = evaluate.seen_at_entry(name)
-            if seen is None and not bound_before_any(site, sides, name):
-                continue
             if seen is not None and "tensor" in seen.kinds:
                 if not seen.only("tensor"):
                     raise Unsafe(f"`{name}` was a tensor in some calls and not in others")
@@ -227,11 +229,6 @@ def _operands(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outpu
     if not found:
         raise Unsafe("its sides read no tensor of the function")
     return sorted(found)
-
-
-def bound_before_any(site: Site, sides: tuple[_Side, _Side], name: str) -> bool:
-    """Whether a name that was not seen is at least bound outside of the sides."""
-    return any(side.block and bound_before(site, side.block[0], name) for side in sides)
 
 
 def _alike(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outputs: list[str]) -> None:
@@ -271,11 +268,7 @@ def _gradients(site: Site, sides: tuple[_Side, _Side]) -> tuple[bool, tuple[str,
 
 def _flow(site: Site, sides: tuple[_Side, _Side]) -> bool:
     nodes = [
-        node
-        for side in sides
-        for top in [*side.block, *(one for one in side.gives.values() if one is not None)]
-        for node in ast.walk(top)
-        if isinstance(node, ast.expr)
+        node for side in sides for top in side.nodes for node in ast.walk(top) if isinstance(node, ast.expr)
     ]
     seen = [site.seen(node) for node in nodes]
     never = any(one is None for node, one in zip(nodes, seen, strict=True) if isinstance(node, ast.Call))
@@ -287,10 +280,9 @@ def _flow(site: Site, sides: tuple[_Side, _Side]) -> bool:
 
 def _paths(site: Site, side: _Side) -> frozenset[str]:
     """The longest names and attributes that a side reads."""
-    nodes: list[ast.AST] = [*side.block, *(one for one in side.gives.values() if one is not None)]
     found = {name for name, one in side.gives.items() if one is None}
     own = set(_assigned(side.block))
-    for top in nodes:
+    for top in side.nodes:
         inner: set[int] = set()
         for node in ast.walk(top):
             if isinstance(node, ast.Attribute):
