@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class ArmHooks:
         self._turns = turns
         self._by_us = False
         self._script_compiles = False
+        self._called: weakref.WeakSet[Any] = weakref.WeakSet()  # outermost modules so far
         self._release: Callable[[], None] = lambda: None
         self._dynamic = {"auto": None, "true": True, "false": False}[settings.dynamic]
 
@@ -50,7 +52,7 @@ class ArmHooks:
             imports.after_import("torch._inductor.compile_fx", self._turns.sessions.cuda_graphs.install)
 
     def _pin(self, outermost: OutermostCall) -> None:
-        outermost.pin()
+        outermost.pin(self._called)
         self._release()
 
     def measured(self, function: Any) -> Any:
@@ -141,7 +143,7 @@ class ArmHooks:
             wants=lambda: not self._script_compiles,
             skips=compat.skipped_by_rule if self._settings.variant != "eager" else lambda _function: False,
             compile_call=lambda call: self._turns.wrap(self._compiled_by_us(call)),
-            on_call=lambda _module: None,
+            on_call=self._called.add,
             caller=compat.module_call_code(),
         )
 

@@ -12,7 +12,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch.compiler
@@ -53,7 +53,6 @@ class OutermostCall:
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._wrapped: weakref.WeakKeyDictionary[Any, Callable[..., Any]] = weakref.WeakKeyDictionary()
-        self._called: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def __get__(self, module: Any, owner: type | None = None) -> Callable[..., Any] | None:
         # Dynamo folds is_compiling() into a constant: the rest disappears from what it traces.
@@ -71,7 +70,6 @@ class OutermostCall:
     def run(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ``module``, compiled, with everything inside it left to Dynamo."""
         self._on_call(module)
-        self._called.add(module)
         compiled = self._compiled_for(module)
         self._inside.yes = True
         try:
@@ -79,12 +77,12 @@ class OutermostCall:
         finally:
             self._inside.yes = False
 
-    def pin(self) -> None:
-        """Answer from the modules that were outermost so far, as ``nn.Module.compile()`` does.
+    def pin(self, modules: Iterable[Any]) -> None:
+        """Answer from these modules, as ``nn.Module.compile()`` does.
 
         The class need not be asked any more: a call of each nested module is cheaper by half a microsecond.
         """
-        for module in self._called:
+        for module in modules:
             module._compiled_call_impl = self._pinned(module)
 
     def _pinned(self, module: Any) -> Callable[..., Any]:

@@ -45,7 +45,7 @@ def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
         net(x)
         net.inner(x)
         assert seen == ["Net", "Linear"]
-        outermost.pin()
+        outermost.pin([net, net.inner])
     finally:
         release()
     assert torch.nn.Module.__dict__["_compiled_call_impl"] is before
