@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 _AUTOCAST_DEVICES = ("cuda", "cpu")
 
 
-@dataclass(frozen=True, slots=True)
-class Ambient:
-    """Gradient, inference and autocast modes."""
+class Ambient(NamedTuple):
+    """Gradient, inference and autocast modes. Made at every call that is timed: it must cost little."""
 
     grad: bool
     inference: bool
@@ -23,15 +21,11 @@ class Ambient:
     @classmethod
     def now(cls) -> Ambient:
         """Those of this moment."""
-        return cls(
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-            tuple(
-                (device, torch.get_autocast_dtype(device))
-                for device in _AUTOCAST_DEVICES
-                if torch.is_autocast_enabled(device)
-            ),
-        )
+        autocast: tuple[tuple[str, Any], ...] = ()
+        for device in _AUTOCAST_DEVICES:
+            if torch.is_autocast_enabled(device):
+                autocast += ((device, torch.get_autocast_dtype(device)),)
+        return cls(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast)
 
     @contextmanager
     def entered(self) -> Iterator[None]:

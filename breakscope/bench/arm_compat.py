@@ -39,19 +39,27 @@ def dynamo_loaded() -> None:
         compat.never_compile(never_compile_pending.pop())
 
 
+# What Inductor does at the first launch of a kernel, after the compile that made it has ended.
+_TUNING = ("CachingAutotuner.benchmark_all_configs", "CachingAutotuner.coordinate_descent_tuning")
+
+
 class CompileWatch:
     """Counts and times everything that torch compiles, in any thread.
 
     Reason for ``torch._dynamo.callback``: it reports frames, lazily compiled backwards and recordings of
     CUDA graphs alike, with nothing in the path of a call. Without it, ``seconds`` and ``count`` stay 0 and
-    ``works`` is False, which becomes a note.
+    ``works`` is False, which becomes a note. Kernels are tuned where they are launched first, outside of
+    what it reports; those seconds are in torch's counters of phases.
     """
 
     def __init__(self) -> None:
         self.count = 0
-        self.seconds = 0.0
         self.works = True
+        self._inside_s = 0.0
         self._began = 0.0
+        self._tuned_before = 0.0
+        self._tuned_inside = 0.0
+        self._told = 0
         self._lock = threading.Lock()
 
     def install(self) -> None:
@@ -68,16 +76,48 @@ class CompileWatch:
         with self._lock:
             self.count += 1
             self._began = time.perf_counter()
+            self._tuned_before = _tuning_s()
 
     def _end(self, *_args: Any) -> None:
         with self._lock:
-            self.seconds += time.perf_counter() - self._began
+            self._inside_s += time.perf_counter() - self._began
+            self._tuned_inside += _tuning_s() - self._tuned_before
+
+    @property
+    def seconds(self) -> float:
+        """Spent compiling, the tuning of kernels at their first launch included."""
+        return self._inside_s + _tuning_s() - self._tuned_inside
 
     def phases(self) -> dict[str, float]:
         """Seconds by phase as torch counts them; empty where it does not. A phase holds what it calls."""
-        dynamo = sys.modules.get("torch._dynamo.utils")
-        spent = getattr(dynamo, "cumulative_time_spent_ns", {})
-        return {str(name): round(float(time_ns) / 1e9, 4) for name, time_ns in spent.items()}
+        return {str(name): round(float(time_ns) / 1e9, 4) for name, time_ns in _phases_ns().items()}
+
+    def reasons(self) -> list[str]:
+        """Why frames were compiled since this was last asked, as ``function: guard that failed``.
+
+        Reason for ``get_compilation_metrics``: it keeps Dynamo's own reason of each recompile. Without it,
+        nothing is said.
+        """
+        read = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", list)
+        metrics: list[Any] = read()
+        new, self._told = metrics[self._told :], len(metrics)
+        return list(dict.fromkeys(f"{one.co_name}: {_why(one)}" for one in new))
+
+
+def _why(metrics: Any) -> str:
+    """Of ``0/1: tensor 'x' size mismatch …`` what comes after 0/1, the compile whose guard failed."""
+    reason = str(getattr(metrics, "recompile_reason", None) or "")
+    first = reason.partition("\n")[0].partition("  #")[0].strip()
+    return first.partition(": ")[2] or first or "for the first time"
+
+
+def _phases_ns() -> Any:
+    return getattr(sys.modules.get("torch._dynamo.utils"), "cumulative_time_spent_ns", {})
+
+
+def _tuning_s() -> float:
+    phases = _phases_ns()
+    return sum(float(phases.get(name, 0)) for name in _TUNING) / 1e9
 
 
 def random_state() -> tuple[bytes, ...]:

@@ -41,6 +41,7 @@ class ArmHooks:
         if self._settings.function is None:
             outermost = self._outermost()
             self._release = compat.answer_module_calls(outermost)
+            self._turns.replaying = outermost.inside
             if self._settings.variant == "eager":
                 # Compiled code has no nested calls that could ask; eager code would be slower by the hook.
                 self._turns.when_timed = functools.partial(self._pin, outermost)
@@ -143,7 +144,7 @@ class ArmHooks:
             wants=lambda: not self._script_compiles,
             skips=compat.skipped_by_rule if self._settings.variant != "eager" else lambda _function: False,
             compile_call=lambda call: self._turns.wrap(self._compiled_by_us(call)),
-            on_call=self._called.add,
+            on_call=self._called.add if self._settings.variant == "eager" else lambda _module: None,
             caller=compat.module_call_code(),
         )
 

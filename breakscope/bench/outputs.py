@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from breakscope.bench import arm_compat
 from breakscope.capture.outputs import flatten
 
 # Norm of the difference over the norm of eager's tensor. Compiled code fuses and so rounds less often or in
@@ -43,20 +42,6 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 def on_gpu(value: Any) -> bool:
     """Whether a result is on a GPU."""
     return any(tensor.is_cuda for tensor in tensors(value))
-
-
-def fresh(value: Any) -> Any:
-    """The same with every plain tensor in it copied: a call cannot change what the next one gets."""
-    return arm_compat.tree_map(_copy, value)
-
-
-def _copy(leaf: Any) -> Any:
-    if type(leaf) is not torch.Tensor or leaf.layout is not torch.strided:
-        return leaf
-    # A normal tensor stays one in inference mode, and the other way round: guards would tell them apart.
-    with torch.inference_mode(leaf.is_inference()):
-        copied = leaf.detach().clone(memory_format=torch.preserve_format)
-    return copied.requires_grad_(leaf.requires_grad)
 
 
 def save(value: Any, folder: Path, index: int) -> None:

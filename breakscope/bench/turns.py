@@ -16,6 +16,7 @@ import threading
 import time
 import types
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ import torch
 
 from breakscope.bench import arm_compat, pace
 from breakscope.bench.ambient import Ambient
+from breakscope.bench.copies import copied, fresh
 from breakscope.bench.meter import Mark, Meter, Sample, spin
-from breakscope.bench.outputs import compare_folders, fresh, on_gpu, save
+from breakscope.bench.outputs import compare_folders, on_gpu, save
 from breakscope.bench.plan import CUDA_GRAPH_MODES, ArmSettings
 from breakscope.bench.sessions import Sessions
 from breakscope.bench.wire import (
@@ -48,6 +50,7 @@ class Turns:
 
     Attributes:
         when_timed: done once, before the first step that is timed.
+        replaying: entered around calls that are made again after the script's end.
     """
 
     def __init__(self, settings: ArmSettings, channel: Channel, began: float) -> None:
@@ -64,6 +67,7 @@ class Turns:
         self._unit = settings.unit
         self._last: tuple[Any, Any, Any, Ambient] | None = None
         self.when_timed: Callable[[], None] | None = None
+        self.replaying: Callable[[], AbstractContextManager[None]] = nullcontext
         self.meter = Meter()
         self.compiles = arm_compat.CompileWatch()
         self.sessions = Sessions(Path(settings.outputs))
@@ -152,7 +156,7 @@ class Turns:
         self._keep(result)
         if by_call:
             if self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
-                result = fresh(result)  # the next replay of the graph overwrites it
+                result = copied(result)  # the next replay of the graph overwrites it
             self._end_step()
         return result
 
@@ -187,7 +191,8 @@ class Turns:
             torch.compiler.cudagraph_mark_step_begin()
         self._calls = []
         self._compiles_before = self.compiles.count
-        self._compile_s_before = self.compiles.seconds
+        if not self._grant.get("timed"):
+            self._compile_s_before = self.compiles.seconds
         self.sessions.begin_step()
         # A step that is a call has the call's own marks: nothing of ours lies between.
         self._step_began = self.meter.mark() if self._unit == "optimizer" else None
@@ -205,7 +210,8 @@ class Turns:
                 self._settled_ns = time.perf_counter_ns()
             ended.host_ns = max(ended.host_ns, self._settled_ns)
         compiles = self.compiles.count - self._compiles_before
-        compile_s = self.compiles.seconds - self._compile_s_before
+        # Between timed steps every microsecond counts: there it is read once, for all of them.
+        compile_s = 0.0 if timed else self.compiles.seconds - self._compile_s_before
         self._samples.append(Sample(began, ended, self._calls, compiles, compile_s))
         self._done_steps += 1
         self.sessions.end_step()
@@ -219,9 +225,13 @@ class Turns:
         self._open = False
         self.meter.settle()
         extra = self.sessions.end()
-        if self._grant.get("timed"):
-            extra["pace_ms"] = [self._pace_ms, pace.probe_ms()]
         timed, by_call = self._grant.get("timed", False), self._unit == "call"
+        if timed:
+            extra["pace_ms"] = [self._pace_ms, pace.probe_ms()]
+            if self.compiles.seconds > self._compile_s_before:
+                extra["compiled_why"] = self.compiles.reasons()
+                if not any(sample.compiles for sample in self._samples):
+                    extra["tuned"] = True  # in one of them, nobody knows which
         samples = [
             {**sample.told(timed, by_call), "settle": index < self._grant["settle"]}
             for index, sample in enumerate(self._samples)
@@ -272,6 +282,8 @@ class Turns:
         self.meter.reset_peak()
         spin(message.get("spin_ms", 0.0))
         if message.get("timed"):
+            self.compiles.reasons()  # those of the warm-up are no news
+            self._compile_s_before = self.compiles.seconds
             if self.when_timed is not None:
                 self.when_timed()
                 self.when_timed = None
@@ -312,15 +324,17 @@ class Turns:
     def _replay(self) -> None:
         assert self._last is not None
         function, args, kwargs, ambient = self._last
-        with ambient.entered():
+        with ambient.entered(), self.replaying():
             self._replayed += 1
-            self._call(function, fresh(args), fresh(kwargs))
+            new_args, new_kwargs = fresh((args, kwargs))
+            self._call(function, new_args, new_kwargs)
         self._last = (function, args, kwargs, ambient)
 
     def _repeat(self, function: Any, args: Any, kwargs: Any) -> None:
         """``--function``: its first inputs, until the benchmark says END."""
         while True:
-            self._call(function, fresh(args), fresh(kwargs))
+            new_args, new_kwargs = fresh((args, kwargs))
+            self._call(function, new_args, new_kwargs)
 
     # -- outputs -----------------------------------------------------------------------------------
 

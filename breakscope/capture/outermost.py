@@ -12,7 +12,8 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch.compiler
@@ -52,6 +53,7 @@ class OutermostCall:
         self._caller = caller
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._skipped: dict[type, bool] = {}  # asking Dynamo's rules takes 0.1 ms
         self._wrapped: weakref.WeakKeyDictionary[Any, Callable[..., Any]] = weakref.WeakKeyDictionary()
 
     def __get__(self, module: Any, owner: type | None = None) -> Callable[..., Any] | None:
@@ -77,6 +79,15 @@ class OutermostCall:
         finally:
             self._inside.yes = False
 
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """As in an outermost call: for who makes the compiled call again, and not by way of its module."""
+        self._inside.yes = True
+        try:
+            yield
+        finally:
+            self._inside.yes = False
+
     def pin(self, modules: Iterable[Any]) -> None:
         """Answer from these modules, as ``nn.Module.compile()`` does.
 
@@ -84,6 +95,7 @@ class OutermostCall:
         """
         for module in modules:
             module._compiled_call_impl = self._pinned(module)
+        self._on_call = lambda _module: None  # all that can still come are known
 
     def _pinned(self, module: Any) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -94,13 +106,17 @@ class OutermostCall:
         return call
 
     def _compiled_for(self, module: Any) -> Callable[..., Any]:
-        if self._skips(type(module).forward):
+        kind = type(module)
+        skipped = self._skipped.get(kind)
+        if skipped is None:
+            skipped = self._skipped[kind] = self._skips(kind.forward)
+        if skipped:
             # As torch.compile does for these, the call is wrapped in a function that Dynamo takes.
             # One for each module: several share their class's code, and would share its cache.
             if module not in self._wrapped:
                 self._wrapped[module] = self._compile_call(_wrapper_at_call_site(type(module).__name__))
             return self._wrapped[module]
-        function = type(module)._call_impl
+        function = kind._call_impl
         if function not in self._compiled:
             self._compiled[function] = self._compile_call(function)
         return self._compiled[function]

@@ -22,6 +22,7 @@ class Net(torch.nn.Module):
 
 def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
     seen: list[str] = []
+    asked: list[Any] = []
 
     def told(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -33,7 +34,7 @@ def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
     outermost = OutermostCall(
         in_backward=lambda: False,
         wants=lambda: True,
-        skips=lambda _function: False,
+        skips=lambda function: asked.append(function) is not None,
         compile_call=told,
         on_call=lambda _module: None,
         caller=compat.module_call_code(),
@@ -53,3 +54,26 @@ def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
     net.inner(x)
     late(x)  # was never called before
     assert seen == ["Net", "Linear", "Net", "Linear"]
+    assert asked == [Net.forward, torch.nn.Linear.forward]  # once for each class: Dynamo's rules take long
+
+
+def test_a_call_that_is_made_again_has_no_other_inside_it() -> None:
+    found: list[Any] = []
+    outermost = OutermostCall(
+        in_backward=lambda: False,
+        wants=lambda: True,
+        skips=lambda _function: False,
+        compile_call=lambda function: function,
+        on_call=found.append,
+        caller=compat.module_call_code(),
+    )
+    release = compat.answer_module_calls(outermost)
+    try:
+        net = Net()
+        with outermost.inside():
+            net._call_impl(torch.ones(1, 2))
+        assert found == []
+        net._call_impl(torch.ones(1, 2))
+        assert [type(module).__name__ for module in found] == ["Linear"]
+    finally:
+        release()

@@ -1,0 +1,103 @@
+"""Copies of inputs, to make a call again, and of outputs, before a CUDA graph overwrites them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import is_dataclass
+from typing import Any
+
+import torch
+
+from breakscope.bench import arm_compat
+
+_ALIGNED = 16  # bytes: kernels are chosen by it
+_MOST_SHARED = 2  # times what the tensors that share a storage have together
+
+
+def copied(value: Any) -> Any:
+    """The same with every plain tensor in it copied: the next call cannot change it.
+
+    It lies between two timed calls, so what results usually are made of does not take the long way.
+    """
+    kind = type(value)
+    if kind is torch.Tensor:
+        return _copy(value)
+    if kind is tuple or kind is list:
+        return kind(map(copied, value))
+    if kind is dict:
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, OrderedDict) and is_dataclass(kind):
+        # A result of transformers, made by this call: to make another one takes longer than the copies.
+        for key, item in value.items():
+            value[key] = copied(item)
+        return value
+    if value is None:
+        return None
+    return arm_compat.tree_map(_copy, value)
+
+
+def fresh(value: Any) -> Any:
+    """Inputs like these for another call: every plain tensor copied.
+
+    What was one tensor stays one, and what shared memory shares it: guards ask for both, and a call with
+    other relations between its inputs would be another compile.
+    """
+    by_memory: dict[tuple[torch.device, int], dict[int, torch.Tensor]] = {}
+
+    def group(leaf: Any) -> Any:
+        if _plain(leaf):
+            memory = (leaf.device, leaf.untyped_storage().data_ptr())
+            by_memory.setdefault(memory, {})[id(leaf)] = leaf
+        return leaf
+
+    arm_compat.tree_map(group, value)
+    copies: dict[int, torch.Tensor] = {}
+    for sharing in by_memory.values():
+        together = _copy_together(list(sharing.values())) or map(_copy, sharing.values())
+        copies.update(zip(sharing, together, strict=True))
+    return arm_compat.tree_map(lambda leaf: copies.get(id(leaf), leaf), value)
+
+
+def _plain(leaf: Any) -> bool:
+    return type(leaf) is torch.Tensor and leaf.layout is torch.strided
+
+
+def _copy(leaf: Any) -> Any:
+    if not _plain(leaf):
+        return leaf
+    if not torch.is_grad_enabled() and leaf.is_inference() == torch.is_inference_mode_enabled():
+        copy = leaf.clone()
+        return copy.requires_grad_() if leaf.requires_grad else copy
+    # A normal tensor stays one in inference mode, and the other way round: guards would tell them apart.
+    with torch.inference_mode(leaf.is_inference()):
+        copy = leaf.detach().clone(memory_format=torch.preserve_format)
+    return copy.requires_grad_(leaf.requires_grad)
+
+
+def _copy_together(sharing: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+    """Copies of tensors of one storage in one new one; None where that would copy far more than them."""
+    own = sum(leaf.numel() * leaf.element_size() for leaf in sharing)
+    if len(sharing) < 2 or not own or any(leaf.is_conj() or leaf.is_neg() for leaf in sharing):
+        return None
+    first = min(leaf.storage_offset() * leaf.element_size() for leaf in sharing) // _ALIGNED * _ALIGNED
+    last = max((leaf.storage_offset() + _reach(leaf)) * leaf.element_size() for leaf in sharing)
+    if last - first > _MOST_SHARED * own + _ALIGNED:
+        return None
+    some = sharing[0]
+    with torch.inference_mode(some.is_inference()):
+        whole = torch.empty(0, dtype=torch.uint8, device=some.device)
+        memory = whole.set_(some.untyped_storage(), first, (last - first,), (1,)).clone().untyped_storage()
+        copies = []
+        for leaf in sharing:
+            offset = leaf.storage_offset() - first // leaf.element_size()
+            copy = torch.empty(0, dtype=leaf.dtype, device=leaf.device)
+            copies.append(copy.set_(memory, offset, leaf.size(), leaf.stride()))
+    return [copy.requires_grad_(leaf.requires_grad) for copy, leaf in zip(copies, sharing, strict=True)]
+
+
+def _reach(leaf: torch.Tensor) -> int:
+    """Elements of the storage from its first to its last one."""
+    if not leaf.numel():
+        return 0
+    return 1 + sum((int(size) - 1) * int(step) for size, step in zip(leaf.shape, leaf.stride(), strict=True))

@@ -1,0 +1,115 @@
+"""A call is made again with inputs that stand in the same relations, and outputs outlive the next call."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from breakscope.bench.ambient import Ambient
+from breakscope.bench.copies import copied, fresh
+
+
+def memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def test_what_was_one_tensor_stays_one() -> None:
+    x = torch.randn(4, 8)
+    (first,), others = fresh(((x,), {"x": x, "n": 3, "name": "x"}))
+    assert first is others["x"]
+    assert torch.equal(first, x)
+    assert memory(first) != memory(x)
+    assert (others["n"], others["name"]) == (3, "x")
+
+
+def test_what_shared_memory_shares_it() -> None:
+    x = torch.randn(4, 8)
+    views = {"rows": x[1:3], "turned": x.t(), "numbers": x.view(torch.int32)}
+    made = fresh(views)
+    assert {memory(view) for view in made.values()} == {memory(made["rows"])}
+    assert memory(made["rows"]) != memory(x)
+    for name, view in views.items():
+        assert torch.equal(made[name], view)
+        assert made[name].stride() == view.stride()
+        assert made[name].dtype == view.dtype
+    made["rows"].fill_(7.0)
+    assert made["turned"].t()[1:3].eq(7.0).all()
+    assert not x.eq(7.0).any()
+
+
+def test_alignment_is_kept() -> None:
+    """Kernels are chosen by it: another alignment would be another compile."""
+    x = torch.randn(100)
+    one, two = fresh((x[5:9], x[8:12]))
+    assert [part.data_ptr() % 16 for part in (one, two)] == [
+        part.data_ptr() % 16 for part in (x[5:9], x[8:12])
+    ]
+
+
+def test_a_huge_storage_is_not_copied_for_two_small_views() -> None:
+    data = torch.randn(1000, 1000)
+    one, two = fresh((data[0], data[-1]))
+    assert torch.equal(one, data[0])
+    assert torch.equal(two, data[-1])
+    assert one.untyped_storage().nbytes() == 4000
+
+
+@pytest.mark.parametrize("function", [fresh, copied])
+def test_gradients_and_inference_tensors_are_what_they_were(function: type) -> None:
+    wanted = torch.randn(2, requires_grad=True)
+    with torch.inference_mode():
+        inference = torch.randn(2)
+    for _mode in ("now", "no_grad", "inference"):
+        context = {"now": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}[
+            _mode
+        ]
+        with context():
+            made, other, empty = function((wanted, inference, torch.empty(0)))
+        assert made.requires_grad
+        assert made.is_leaf
+        assert not made.is_inference()
+        assert other.is_inference()
+        assert empty.numel() == 0
+
+
+@dataclass
+class Result(OrderedDict):  # type: ignore[type-arg]
+    """As results of transformers are: a dict and a dataclass at once."""
+
+    out: torch.Tensor
+    past: tuple[torch.Tensor, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__setitem__("out", self.out)
+        super().__setitem__("past", self.past)
+
+    def __setitem__(self, key: str, value: object) -> None:
+        super().__setitem__(key, value)
+        setattr(self, key, value)
+
+
+def test_outputs_are_copied_in_whatever_holds_them() -> None:
+    x, y = torch.randn(3), torch.randn(3)
+    with torch.no_grad():
+        result = copied(Result(x, (y, y)))
+        pair, mapping = copied(([x, None], {"y": y, "n": 1}))
+        assert copied("text") == "text"
+    assert type(result) is Result
+    assert [torch.equal(result.out, x), torch.equal(result["past"][0], y)] == [True, True]
+    made = [result.out, result["out"], *result["past"], *result.past, pair[0], mapping["y"]]
+    assert not {memory(one) for one in made} & {memory(x), memory(y)}
+    assert pair[1] is None
+    assert mapping["n"] == 1
+
+
+def test_modes_are_found_again() -> None:
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        modes = Ambient.now()
+    with modes.entered():
+        assert not torch.is_grad_enabled()
+        assert torch.get_autocast_dtype("cpu") == torch.bfloat16
+        assert torch.is_autocast_enabled("cpu")
+    assert torch.is_grad_enabled()
