@@ -221,6 +221,7 @@ class Kernel:
         bandwidth: GB/s of one call alone, else in the step; tflops: TFLOP/s likewise; of an op of several
             kernels, over all of them. bandwidth_share, tflops_share: of this device's measured ceiling.
         give_back_us: time a step that would be gone if it ran at the ceiling.
+        cut_from: the kernel right before it, in the graph before: a graph break keeps them from being fused.
         op: ATen op or ops that it does; inputs: their shapes, strides and dtypes; sources: source lines;
             nodes: FX nodes it came from.
     """
@@ -251,6 +252,7 @@ class Kernel:
     inputs: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    cut_from: str | None = None
     exported: str | None = None
     op_kernels: int = 1
     op_alone_us: float | None = None
@@ -314,6 +316,7 @@ class Benchmark:
         horizon: steps for which the recommendation is made.
         l2: in which state the L2 cache was.
         threads: CPU threads of each arm; cpus: which CPUs they may use.
+        interrupted: whether it was ended early, and holds what had been measured up to then.
         noisy: why the figures deserve less trust; empty for a quiet run.
     """
 
@@ -331,6 +334,7 @@ class Benchmark:
     verdicts: tuple[Verdict, ...]
     recommendation: Recommendation | None
     spent: Spent
+    interrupted: bool = False
     noisy: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     gpu: tuple[GpuState, ...] = ()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from breakscope.bench import gpu_state, stats
 from breakscope.bench.choose import break_even, recommend
 from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, Options
-from breakscope.bench.players import Player, samples
+from breakscope.bench.players import Player, compiled_by_inductor, repeatability, samples
 from breakscope.bench.verdicts import judge
 from breakscope.benchmark import LAYOUT, ArmResult, Benchmark, Estimate, Outputs, Process, Spent
 
@@ -56,6 +56,7 @@ def benchmark(
             compile_s=round(sum(map(_compile_s, found.players)), 3),
             **{part: round(value, 3) for part, value in found.spent.items()},
         ),
+        interrupted=found.interrupted,
         noisy=tuple(_noise(found, arms, on_gpu)),
         notes=tuple(_notes(found, options, arms)),
         gpu=tuple(found.gpu),
@@ -134,7 +135,8 @@ def _resolution(player: Player) -> float:
 
 def _estimate(players: Sequence[Player], what: str) -> Estimate | None:
     processes = [samples(player, what) for player in players]
-    return stats.estimate(processes, resolution=_resolution(players[0]))
+    least = max(map(repeatability, players))
+    return stats.estimate(processes, resolution=_resolution(players[0]), least=least)
 
 
 def _no_steps(players: Sequence[Player]) -> str:
@@ -147,13 +149,9 @@ def _no_steps(players: Sequence[Player]) -> str:
 def _process(player: Player) -> Process:
     late = int(player.last.get("compiles", 0)) - int(player.warmed.get("compiles", 0))
     phases = player.warmed.get("phases", {})
-    # A filled cache leaves out Inductor's own phases, but its kernels are still waited for.
-    if not {"inductor_compile", "async_compile.wait", "code_gen"} & phases.keys():
-        cache = "none"
-    else:
-        cache = "cold" if player.number == 0 else "warm"
+    filled: Literal["cold", "warm"] = "cold" if player.number == 0 else "warm"
     return Process(
-        cache=cache,  # type: ignore[arg-type]
+        cache=filled if compiled_by_inductor(player) else "none",
         startup_s=round(player.startup_s, 3),
         first_step_s=round(player.warmup[0]["ms"] / 1e3, 4) if player.warmup else None,
         first_steps_ms=tuple(round(one["ms"], 4) for one in player.warmup[:_SHOWN_FIRST_STEPS]),
@@ -185,7 +183,8 @@ def _outputs(found: Conducted, arm: Arm, players: Sequence[Player]) -> Outputs |
         return None
     fields = found.outputs.get(arm.name)
     if fields is None:
-        return Outputs("not compared", "there are no outputs of the eager arm to compare with")
+        why = "there are no outputs of the eager arm to compare with"
+        return Outputs("not compared", "it was interrupted before that" if found.interrupted else why)
     base = [player for player in found.players if player.arm.variant == "eager"]
     outputs = Outputs(**fields)
     if outputs.status == "different" and any(one.last.get("random") for one in (*base, *players)):
@@ -211,6 +210,9 @@ def _arm_notes(found: Conducted, arm: Arm, players: Sequence[Player]) -> list[st
             notes.append(f"process {player.number + 1} was lost after its steps were measured: {player.lost}")
         elif not player.steady:
             notes.append(f"process {player.number + 1}: its steps were not steady when the warm-up ended")
+    late = dict.fromkeys(why for player in players for why in player.compiled_why)
+    if late:
+        notes.append(f"compiled again after the warm-up: {'; '.join(late)}")
     if arm.cuda_graphs:
         notes.append(
             "CUDA graphs: breakscope marks each step (cudagraph_mark_step_begin) and copies outputs after "
@@ -245,7 +247,8 @@ def _method(options: Options) -> str:
     return (
         f"{processes} per arm, all arms in turn in rounds on the same steps of the script; medians; "
         "95% intervals by bootstrap over rounds and samples, covering every process and at least "
-        f"{stats.REPEATABILITY:.1%} to each side"
+        f"{stats.REPEATABILITY:.1%} to each side, {stats.TUNED_REPEATABILITY:.0%} where Inductor chose GPU "
+        "kernels by timing them"
     )
 
 
@@ -273,6 +276,8 @@ def _noise(found: Conducted, arms: Sequence[ArmResult], on_gpu: bool) -> list[st
 
 def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> list[str]:
     notes = list(found.notes)
+    if found.interrupted:
+        notes.append("it was interrupted: these are the figures of what had been measured")
     slow = found.slow_turns
     if slow.left_out:
         notes.append(

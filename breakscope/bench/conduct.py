@@ -63,7 +63,11 @@ class Conductor:
         self.found = Conducted(spent=dict.fromkeys(("startup_s", "warmup_s", "timed_s", "kernels_s"), 0.0))
 
     def run(self, meanwhile: Callable[[], None]) -> Conducted:
-        """Start, warm up, measure in rounds, compare, end. An arm that fails is left with its reason."""
+        """Start, warm up, measure in rounds, compare, end. An arm that fails is left with its reason.
+
+        Raises:
+            KeyboardInterrupt: before anything was measured. Later, what was measured is returned.
+        """
         arms = self._options.arms()
         try:
             with self._timed("startup_s"):
@@ -72,13 +76,34 @@ class Conductor:
                 meanwhile()
             self._perform(players)
             self._again_alone()
+        except KeyboardInterrupt:
+            self._kill_all()
+            if not any(one.timed_steps for one in self.found.players):
+                raise
+            self._interrupted()
+            return self.found
         except BaseException:
-            # Ctrl-C, or a fault of ours: nobody waits for scripts to end by themselves.
-            for player in self.found.players:
-                player.kill()
+            self._kill_all()
             raise
         self._end_all()
         return self.found
+
+    def _kill_all(self) -> None:
+        """Nobody waits for scripts to end by themselves."""
+        for player in self.found.players:
+            player.kill()
+
+    def _interrupted(self) -> None:
+        """Some minutes of measuring are not thrown away."""
+        self.found.interrupted = True
+        if not any(one.measured for one in self.found.players):
+            ready = [one for one in self.found.players if one.failed is None]
+            self.found.slow_turns = slow_turns.leave_out(ready, ROUNDS // 2)
+        for player in self.found.players:
+            if player.alive and player.timed_steps:
+                player.lost = "it was interrupted"
+            elif player.alive:
+                player.failed = "it was interrupted before its steps were timed"
 
     def _end_all(self) -> None:
         """Let the scripts end by themselves, all at once, and end those that do not."""
@@ -154,7 +179,6 @@ class Conductor:
         if not ready:
             return
         steps, settle = self._round_size(ready)
-        on_gpu = any(player.last.get("on_gpu") for player in ready)
         for number in range(min(_MOST_ROUNDS[player.unit] for player in ready)):
             turn = [player for player in ready if player.alive and not player.last.get("ended")]
             if not turn or (number >= ROUNDS and slow_turns.enough(turn, ROUNDS)):
@@ -163,8 +187,7 @@ class Conductor:
             for player in turn:
                 self._say(f"round {number + 1} of {ROUNDS}: {player.arm.name}")
                 attempt(self._round, player, number, steps, settle)
-            if on_gpu:
-                self._read_gpu(ready)
+            self._after_round(ready)
         self.found.slow_turns = slow_turns.leave_out(ready, ROUNDS // 2)
 
     def _round_size(self, players: Sequence[Player]) -> tuple[int, int]:
@@ -190,18 +213,21 @@ class Conductor:
         for sample in reply["samples"]:
             if sample["settle"]:
                 continue
-            if sample["compiles"]:
+            if sample["compiles"] or reply.get("tuned"):
                 reason = "something was compiled in it"
                 player.discarded[reason] = player.discarded.get(reason, 0) + 1
             else:
                 kept.append(sample)
+        player.compiled_why += reply.get("compiled_why", ())
         while len(player.rounds) <= number:
             player.rounds.append([])
             player.paces.append((before, after))
         player.rounds[number] = kept
         player.peak_mib = max(player.peak_mib or 0.0, float(reply["peak_mib"]))
 
-    def _read_gpu(self, players: Sequence[Player]) -> None:
+    def _after_round(self, players: Sequence[Player]) -> None:
+        if not any(player.last.get("on_gpu") for player in players):
+            return
         uuid = next((info["device_uuid"] for info in _infos(players) if info.get("device_uuid")), None)
         device = f"GPU-{uuid}" if uuid and not str(uuid).startswith("GPU-") else uuid
         pids = [player.popen.pid for player in self.found.players]

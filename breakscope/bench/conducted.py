@@ -20,6 +20,7 @@ class Conducted:
         outputs: fields of ``Outputs`` by arm.
         spent: seconds by part.
         slow_turns: what was done about turns beside which the CPU was slow.
+        interrupted: by whoever runs it, after something was measured.
     """
 
     players: list[Player] = field(default_factory=list)
@@ -29,6 +30,7 @@ class Conducted:
     spent: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     slow_turns: SlowTurns = field(default_factory=SlowTurns)
+    interrupted: bool = False
 
     def of(self, arm: Arm) -> list[Player]:
         """An arm's processes."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from breakscope.bench import stats
 from breakscope.bench.plan import Arm, ArmSettings, Options
 from breakscope.bench.wire import DONE, END, FAILED, Channel, ClosedError, Message
 from breakscope.child.launch import Agent, Program, spawn
@@ -38,6 +39,7 @@ class Player:
         rounds: timed samples (messages' dicts) by round, those thrown out left out.
         paces: by round, milliseconds of the piece of work of ``pace``, before and after its steps.
         warmup: the samples of the warm-up.
+        compiled_why: why frames were compiled in timed steps, as Dynamo says.
         failed: why it cannot go on.
         measured: whether its steps are timed, and what comes now can cost it none of them.
         lost: why it cannot be asked any more, though its steps are measured.
@@ -56,6 +58,7 @@ class Player:
     rounds: list[list[dict[str, Any]]] = field(default_factory=list)
     paces: list[tuple[float, float]] = field(default_factory=list)
     discarded: dict[str, int] = field(default_factory=dict)
+    compiled_why: list[str] = field(default_factory=list)
     last: Message = field(default_factory=dict)
     warmed: Message = field(default_factory=dict)
     steady: bool = False
@@ -69,6 +72,11 @@ class Player:
     def alive(self) -> bool:
         """Whether it can be asked."""
         return self.failed is None and self.lost is None
+
+    @property
+    def timed_steps(self) -> int:
+        """Timed steps so far."""
+        return sum(map(len, self.rounds))
 
     @property
     def out_of_memory(self) -> bool:
@@ -229,6 +237,18 @@ def wait_until_ready(player: Player, deadline: float) -> None:
 def samples(player: Player, what: str) -> list[list[float]]:
     """One figure of every timed step, by round."""
     return [[sample[what] for sample in made] for made in player.rounds]
+
+
+def compiled_by_inductor(player: Player) -> bool:
+    """Whether Inductor made its kernels. A filled cache leaves out most phases, but kernels are awaited."""
+    phases = player.warmed.get("phases", {})
+    return not {"inductor_compile", "async_compile.wait", "code_gen"}.isdisjoint(phases)
+
+
+def repeatability(player: Player) -> float:
+    """By what share of a step another run of this arm may differ though nothing shows it in this one."""
+    tuned = bool(player.last.get("on_gpu")) and compiled_by_inductor(player)
+    return stats.TUNED_REPEATABILITY if tuned else stats.REPEATABILITY
 
 
 def attempt(action: Callable[..., object], *arguments: object) -> None:

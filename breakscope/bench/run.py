@@ -123,7 +123,7 @@ def _crossings(report: Report) -> float | None:
 
 
 def _with_kernels(result: Benchmark, found: Conducted, options: Options, folder: Path) -> Benchmark:
-    if not options.kernels:
+    if not options.kernels or found.interrupted:
         return result
     from breakscope.bench import kernels
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from breakscope.bench import stats
 from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, Options
-from breakscope.bench.players import samples
+from breakscope.bench.players import repeatability, samples
 from breakscope.benchmark import Verdict
 
 
@@ -21,9 +21,10 @@ def judge(found: Conducted, options: Options, good: Sequence[str]) -> list[Verdi
     pairs: list[tuple[Arm, Arm]] = [(arm, base) for arm in plan for base in _bases(arm, plan)]
     verdicts = []
     for arm, base in pairs:
-        mine = [samples(player, "ms") for player in found.of(arm) if player.failed is None]
-        theirs = [samples(player, "ms") for player in found.of(base) if player.failed is None]
-        verdict = stats.compare(arm.name, base.name, mine, theirs)
+        one, other = ([player for player in found.of(each) if player.failed is None] for each in (arm, base))
+        mine, theirs = ([samples(player, "ms") for player in players] for players in (one, other))
+        least = max(map(repeatability, (*one, *other)), default=stats.REPEATABILITY)
+        verdict = stats.compare(arm.name, base.name, mine, theirs, least=least)
         if verdict is not None:
             verdicts.append(verdict)
     return verdicts

@@ -14,6 +14,7 @@ from breakscope.cli import arguments
 from breakscope.cli.script_words import ScriptCommand, program_of
 from breakscope.errors import UsageError
 
+_INTERRUPTED = 130
 _DEFAULT = Path(".breakscope") / "bench.json"
 
 
@@ -96,7 +97,7 @@ def add(app: typer.Typer) -> None:
         """Measure a script eager, compiled, and compiled with fixes, and say what pays.
 
         Exits with 1 if an arm computes something else than eager or is slower than --budget allows, and
-        with 3 if nothing could be measured.
+        with 3 if nothing could be measured. Interrupted (130), it writes what it has measured so far.
         """
         from breakscope import schema
         from breakscope.bench import plan
@@ -189,4 +190,4 @@ def _judge(result: Any, stored: Any) -> int:
         problems += [f"over budget: {sentence}" for sentence in budget.exceeded(result, stored)]
     for problem in problems:
         print(f"breakscope: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return _INTERRUPTED if result.interrupted else 1 if problems else 0

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from scanning import clean_environment, command
 
-from breakscope import overlay
+import breakscope
+from breakscope import benchmark, overlay
 
 NET = """
 import torch
@@ -81,7 +82,7 @@ def test_a_script_that_compiles_nothing(bench: Callable[..., Any]) -> None:
     for arm in result.arms:
         assert arm.step is not None
         assert arm.step.low <= arm.step.median <= arm.step.high
-        assert arm.step.samples == 2 * 40
+        assert 2 * 20 <= arm.step.samples <= 2 * 80  # 40 each, or what turns on a slow CPU made of it
         assert len(arm.processes) == 2
         assert all(process.late_compiles == 0 for process in arm.processes)
     assert compiled.outputs is not None
@@ -112,7 +113,7 @@ def test_a_training_step_is_more_than_its_calls(bench: Callable[..., Any]) -> No
         assert arm.step is not None
         assert arm.calls is not None
         assert arm.calls.median < arm.step.median
-        assert arm.step.samples == 20
+        assert 10 <= arm.step.samples <= 30  # 20, or what turns on a slow CPU made of it
     compiled = done.arm("compiled")
     assert compiled.crossings_per_step == 2.0
     assert compiled.outputs is not None
@@ -185,6 +186,83 @@ with torch.no_grad():
 
 
 @pytest.mark.slow
+def test_repeated_calls_are_the_script_s_own(bench: Callable[..., Any]) -> None:
+    """The script's calls have twice the same input, and modules that run outside of graphs: so do repeated ones."""
+    script = f"""{NET}
+class Outer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.ModuleList(Net() for _ in range(2))
+
+    def forward(self, x, y):
+        torch._dynamo.graph_break()
+        for inner in self.inner:
+            torch._dynamo.graph_break()
+            x = torch.cat([inner(x), y[:, 8:]], 1)
+        return x
+
+net, x = Outer(), torch.randn(4, 32)
+with torch.no_grad():
+    for _ in range(10):
+        net(x, x)
+"""
+    done = bench(script, "--backend", "aot_eager", "--processes", "1", "--steps", "40")
+    assert any("repeat its last call" in note for note in done.benchmark.notes)
+    compiled = done.arm("compiled")
+    assert compiled.processes[0].late_compiles == 0, compiled.notes
+    assert "something was compiled in it" not in compiled.discarded
+
+
+@pytest.mark.slow
+def test_a_late_compile_says_why(bench: Callable[..., Any]) -> None:
+    script = f"""{NET}
+net = torch.compile(Net(), backend="eager")
+with torch.no_grad():
+    for step in range(3000):
+        net(torch.randn(4 if step % 100 < 97 else 4 + step // 100, 32))
+"""
+    done = bench(script, "--processes", "1", "--steps", "200")
+    [note] = [note for note in done.arm("compiled").notes if note.startswith("compiled again")]
+    assert "forward: tensor 'x' size mismatch at index 0. expected 4, actual 5" in note
+
+
+@pytest.mark.slow
+def test_an_interrupted_benchmark_keeps_what_it_has_measured(tmp_path: Path) -> None:
+    script = f"""{NET}
+import os, pathlib, time
+net = torch.compile(Net(), backend="eager")
+with torch.no_grad():
+    for step in range(10**6):
+        net(torch.randn(4, 32))
+        time.sleep(0.005)
+        if step == 400:
+            pathlib.Path(f"far-{{os.getpid()}}").touch()
+"""
+    (tmp_path / "script.py").write_text(script)
+    running = subprocess.Popen(
+        command("bench", "--processes", "1", "--steps", "1000", "script.py"),
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    # Warm-up and first turn take at most 260 steps: both arms are in a later turn.
+    until(lambda: len(list(tmp_path.glob("far-*"))) == 2, limit_s=120)
+    running.send_signal(signal.SIGINT)
+    stdout, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "it was interrupted: these are the figures of what had been measured" in stdout
+    found = benchmark.from_dict(breakscope.load(tmp_path / ".breakscope" / "bench.json").benchmark)
+    assert found is not None
+    assert found.interrupted
+    assert [arm.status for arm in found.arms] == ["ok", "ok"]
+    assert all(arm.step is not None and 100 <= arm.step.samples < 1000 for arm in found.arms)
+    assert [verdict.arm for verdict in found.verdicts] == ["compiled"]
+    assert not list((tmp_path / ".breakscope").glob(".run-*"))
+
+
+@pytest.mark.slow
 def test_one_function_on_its_first_inputs(bench: Callable[..., Any]) -> None:
     script = """
 import torch
@@ -231,6 +309,7 @@ def test_kernels_of_a_cpu_and_their_scripts(bench: Callable[..., Any]) -> None:
     assert names["cpp"].alone_us is not None
     assert names["cpp"].bytes == 4 * 32 * 4
     assert names["vendor"].op == "aten.addmm.out"
+    assert names["cpp"].cut_from is None  # the product lies before it
     assert names["vendor"].flops == 2 * 4 * 32 * 32 or names["vendor"].flops == 2 * 4 * 32 * 8
     assert done.arm("compiled").processes[0].cache == "cold"
     assert {one.what for one in done.benchmark.ceilings} == {"copy", "triad", "matmul"}
@@ -253,6 +332,41 @@ def test_kernels_of_a_cpu_and_their_scripts(bench: Callable[..., Any]) -> None:
     graph = next(text for name, text in said.items() if name.startswith("arm1_graph"))
     error = float(graph.partition("relative difference ")[2].split()[0])
     assert error < 1e-5
+
+
+@pytest.mark.slow
+def test_a_kernel_that_a_break_keeps_from_being_fused_is_named(bench: Callable[..., Any]) -> None:
+    source = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(512))
+
+    def forward(self, x):
+        x = (x * self.scale).relu()
+        torch._dynamo.graph_break()
+        x = x.exp() + 1
+        torch._dynamo.graph_break()
+        return x @ x.t()
+
+net = Net()
+with torch.no_grad():
+    for _ in range(200):
+        net(torch.randn(64, 512))
+"""
+    done = bench(source, "--processes", "1", "--steps", "10", "--kernels")
+    assert done.exit_code == 0, done.stderr
+    table = next(one for one in done.benchmark.kernels if one.arm == "compiled")
+    cuts = {one.name.partition("cpp_fused_")[2]: one.cut_from for one in table.kernels if one.kind == "cpp"}
+    assert len(cuts) == 2
+    first, second = sorted(cuts, key=lambda name: "exp" in name)
+    assert cuts[first] is None
+    assert cuts[second] is not None
+    assert first in cuts[second]
+    product = next(one for one in table.kernels if one.kind == "vendor" and one.op == "aten.mm.out")
+    assert product.cut_from is None  # a product would not have been fused
 
 
 @pytest.mark.slow

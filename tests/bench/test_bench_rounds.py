@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from breakscope.bench import stats
 from breakscope.bench.conduct import Conductor
 from breakscope.bench.plan import Arm, Options
-from breakscope.bench.players import Player
+from breakscope.bench.players import Player, repeatability
 
 
 def player(step_ms: float, unit: str = "call") -> Player:
@@ -55,4 +56,20 @@ class _Asking:
     def __init__(self, one: Player, ask: Any) -> None:
         self.warmup, self.rounds, self.discarded, self.peak_mib = one.warmup, [], {}, None
         self.paces: list[tuple[float, float]] = []
+        self.compiled_why: list[str] = []
         self.ask = ask
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "phases", "expected"),
+    [
+        (True, {"async_compile.wait": 0.1}, stats.TUNED_REPEATABILITY),
+        (True, {"backend_compile": 1.0}, stats.REPEATABILITY),  # another backend times no kernels
+        (False, {"inductor_compile": 1.0}, stats.REPEATABILITY),  # nor does Inductor for a CPU
+        (True, {}, stats.REPEATABILITY),
+    ],
+)
+def test_how_far_another_run_may_be(on_gpu: bool, phases: dict[str, float], expected: float) -> None:
+    one = player(1.0)
+    one.last, one.warmed = {"on_gpu": on_gpu}, {"phases": phases}
+    assert repeatability(one) == expected

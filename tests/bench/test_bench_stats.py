@@ -165,3 +165,23 @@ def test_zeros_do_not_break_the_ratio() -> None:
 )
 def test_a_warm_up_ends_when_steps_are_steady(times: list[float], expected: bool) -> None:
     assert stats.steady(times) is expected
+
+
+def test_the_least_interval_is_asked_for() -> None:
+    quiet = [[[1.0] * 6] * 10]
+    for least in (stats.REPEATABILITY, stats.TUNED_REPEATABILITY):
+        found = stats.estimate(quiet, least=least)
+        assert found is not None
+        assert (found.low, found.high) == pytest.approx((1 - least, 1 + least))
+
+
+def test_two_compiles_must_differ_by_more_than_compiles_do() -> None:
+    one, other = [[[1.0] * 6] * 10], [[[1.015] * 6] * 10]
+    plain = stats.compare("a", "b", one, other)
+    tuned = stats.compare("a", "b", one, other, least=stats.TUNED_REPEATABILITY)
+    assert plain is not None
+    assert tuned is not None
+    assert (plain.judgement, tuned.judgement) == ("faster", "no evidence")
+    far = stats.compare("a", "b", one, [[[1.04] * 6] * 10], least=stats.TUNED_REPEATABILITY)
+    assert far is not None
+    assert far.judgement == "faster"
