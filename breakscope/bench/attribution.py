@@ -35,6 +35,7 @@ class Done:
         arguments: (args, kwargs) with a Spec for each tensor.
         kernel: Inductor's own object for a Triton kernel.
         particular: whether it asserts something of its inputs' values.
+        graph: which run of a compiled graph in the step it belongs to, from 1.
     """
 
     kind: Literal["op", "triton", "cpp"]
@@ -43,6 +44,7 @@ class Done:
     arguments: tuple[Any, Any]
     kernel: Any = None
     particular: bool = False
+    graph: int = 0
     outputs: list[Spec] = field(default_factory=list)
 
 
@@ -52,14 +54,20 @@ class Attribution:
     def __init__(self, on_gpu: bool) -> None:
         self.done: list[Done] = []
         self.on_gpu = on_gpu
+        self._graph = 0
         self._undo: list[Callable[[], None]] = []
         self._kept: set[str] = set()
 
     def __enter__(self) -> Attribution:
         around = arm_compat.around_triton(self._triton) if self.on_gpu else arm_compat.around_cpp(self._cpp)
         # Around each graph and not around the step: under a dispatch mode Dynamo runs nothing compiled.
-        self._undo = [around, arm_compat.around_graphs(lambda: _Ops(self))]
+        self._undo = [around, arm_compat.around_graphs(self._entered)]
         return self
+
+    def _entered(self) -> _Ops:
+        """A compiled graph is about to run."""
+        self._graph += 1
+        return _Ops(self)
 
     def __exit__(self, *error: object) -> None:
         while self._undo:
@@ -72,7 +80,8 @@ class Attribution:
         number = len(self.done)
         name = str(func)
         particular = name.split(".")[1] in _PARTICULAR
-        done = Done("op", name, func, self._arguments(name, args, kwargs, particular), particular=particular)
+        arguments = self._arguments(name, args, kwargs, particular)
+        done = Done("op", name, func, arguments, particular=particular, graph=self._graph)
         self.done.append(done)
         with record_function(f"{MARK}{number}"):
             result = func(*args, **kwargs)
@@ -108,6 +117,7 @@ class Attribution:
 
     def _launch(self, done: Done, args: Any, kwargs: Any) -> Any:
         number = len(self.done)
+        done.graph = self._graph
         self.done.append(done)
         with record_function(f"{MARK}{number}"):
             return done.call(*args, **kwargs)

@@ -52,7 +52,7 @@ def add(benchmark: Benchmark, found: Conducted, options: Options) -> Benchmark:
         spent=replace(spent, total_s=round(spent.total_s + took_s, 3), ceilings_s=round(took_s, 3)),
         ceilings=measured,
         kernels=tables,
-        advice=tuple(advise(tables)),
+        advice=tuple(advise(tables, [arm.mode for arm in benchmark.arms if arm.status == "ok"])),
         exported=exported,
         notes=notes,
     )
@@ -173,6 +173,7 @@ def _kernel(
         op=detail.get("op") or base.op,
         inputs=tuple(detail.get("inputs", ())),
         sources=tuple(detail.get("sources", ())),
+        cut_from=detail.get("cut_from"),
         nodes=tuple(detail.get("nodes", ())),
         exported=None if elsewhere else detail.get("exported"),
     )

@@ -32,7 +32,8 @@ def describe(attribution: Attribution, launches: Sequence[Launch]) -> list[Recor
         (str(module.__file__), text_of(module.__file__)) for module in arm_compat.generated_modules()
     )
     lines = {name: lines for graph in recorded_graphs() for name, lines in graph.sources.items()}
-    records = [_record(group, attribution.done, where, lines) for group in groups.values()]
+    cuts = _cuts(sorted(launches, key=lambda launch: launch.begin), attribution.done)
+    records = [_record(group, attribution.done, where, lines, cuts) for group in groups.values()]
     costly = sorted(records, key=lambda record: -record["us"])[:_MOST_KERNELS]
     return [{**record, "number": number} for number, record in enumerate(costly)]
 
@@ -42,6 +43,7 @@ def _record(
     done: Sequence[Done],
     where: dict[str, Origin],
     lines: dict[str, tuple[str, ...]],
+    cuts: dict[int, str],
 ) -> Record:
     # An op of a graph is announced twice, outside and inside of the dispatcher; the inner one has the marker.
     first = next((one for one in group if one.marker is not None), group[0])
@@ -71,6 +73,7 @@ def _record(
         )
         return record
     one = done[first.marker]
+    record["cut_from"] = next((cuts[one.marker] for one in group if one.marker in cuts), None)
     inputs = [leaf for leaf in leaves(one.arguments) if isinstance(leaf, Spec)]
     record["inputs"] = [str(leaf) for leaf in inputs]
     record["op"] = one.name
@@ -99,6 +102,24 @@ def _record(
         record["op"] = ", ".join(origin.ops) or one.name
         record["sources"] = list(dict.fromkeys(line for node in origin.nodes for line in lines.get(node, ())))
     return record
+
+
+def _cuts(launches: Sequence[Launch], done: Sequence[Done]) -> dict[int, str]:
+    """By marker of a kernel of Inductor's that begins a graph: the one that ended the graph right before.
+
+    Only where nothing but copies ran between them: there the graph break alone keeps them apart.
+    """
+    cuts: dict[int, str] = {}
+    before: Launch | None = None
+    for launch in launches:
+        if launch.category in ("gpu_memcpy", "gpu_memset"):
+            continue
+        if before is not None and before.marker is not None and launch.marker is not None:
+            one, other = done[before.marker], done[launch.marker]
+            if one.kind == other.kind != "op" and one.graph < other.graph:
+                cuts[launch.marker] = before.name
+        before = launch
+    return cuts
 
 
 def _fresh_outputs(one: Done, inputs: Sequence[Spec]) -> list[Spec]:

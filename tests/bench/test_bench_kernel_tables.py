@@ -185,6 +185,25 @@ def test_advice_is_for_what_could_give_back_most_and_only_where_measured() -> No
     assert all("of the ceiling" in one.text for one in found)
 
 
+def test_what_was_tried_is_not_advised() -> None:
+    kernels = (judged(MATMUL, CEILINGS), judged(TRITON, CEILINGS))
+    tables = [KernelTable("compiled · max-autotune", 0.9, 1.0, 0.0, kernels)]
+    before = advise(tables, [None, "default"])
+    assert [one.kernel for one in before] == [MATMUL.name, TRITON.name]
+    assert all("max-autotune" in one.text for one in before)
+    for mode in ("max-autotune", "max-autotune-no-cudagraphs"):
+        [left] = advise(tables, [None, "default", mode])  # nothing else can be said of the other one
+        assert left.kernel == MATMUL.name
+        assert "max-autotune" not in left.text
+        assert "a small or narrow product: a larger batch or sizes that are multiples of 64" in left.text
+
+
+def test_a_kernel_cut_off_by_a_break_says_from_which() -> None:
+    cut = judged(replace(TRITON, cut_from="triton_poi_fused_relu_0"), CEILINGS)
+    [found] = advise([KernelTable("compiled", 0.9, 1.0, 0.0, (cut,))], ["max-autotune"])
+    assert "it begins a graph where triton_poi_fused_relu_0 ended one" in found.text
+
+
 def test_a_kernel_of_several_arms_is_advised_once() -> None:
     small, large = (judged(replace(MATMUL, calls=calls), CEILINGS) for calls in (6, 12))
     narrow = judged(replace(MATMUL, inputs=("float16[8, 8] stride [8, 1]",)), CEILINGS)
