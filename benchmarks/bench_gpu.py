@@ -2,7 +2,7 @@
 
     python benchmarks/bench_gpu.py OUT [--smoke] [--models a,b] [--parts bench,again,events,ceilings,ncu]
                                        [--modes default,reduce-overhead] [--seconds 460] [--fixes DIR]
-                                       [--again-modes reduce-overhead]
+                                       [--again-modes reduce-overhead] [--cpu] [--ncu-controls none]
 
 Writes every report, every log and ``summary.json`` to OUT, and after each part all of them to OUT/all.tgz.
 The parts:
@@ -10,7 +10,9 @@ The parts:
 bench     one benchmark of each model, with --kernels: arms, accounted device time, own overhead
 again     eager and the modes of --again-modes once more, without --kernels: do two runs agree within the
           intervals they claim, and what does a run cost beyond its compiles and timed windows?
-events    blocks of the same calls between CUDA events, in a program of its own: do steps agree within 5%?
+events    between the rounds of bench, blocks of the same steps between CUDA events, in a program of its own
+          and on the same kernels: do steps agree within 5%?
+compiles  reduce-overhead compiled several times from empty caches: by how much do these compiles differ?
 ceilings  a plain large copy and the best cuBLAS product against the ceilings that bench reports
 own       does torch's own benchmark_all_kernels get through the first model?
 ncu       Nsight Compute's time of the five longest exported kernels against the time alone that bench reports
@@ -24,10 +26,9 @@ import argparse
 import csv
 import json
 import os
-import random
 import re
-import select
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -39,13 +40,14 @@ from pathlib import Path
 from typing import Any
 
 from gpu_models import SCRIPTS
-from gpu_programs import CEILINGS, EVENTS, OWN
+from gpu_programs import CEILINGS, OWN
+from own_blocks import Blocks
 
-PARTS = ("bench", "again", "events", "ceilings", "ncu", "own")
+PARTS = ("bench", "events", "again", "compiles", "ceilings", "ncu", "own")
+BESIDE = Path(__file__).resolve().parent / "bench_beside.py"
 _KEPT = (".json", ".log", ".py")  # not the values of exported kernels, which are large
 
-EVENT_ROUNDS = 30
-_SLOW = 1.25  # times the shortest loop of plain Python: that block met a shared core
+COMPILES = 5
 
 
 class Run:
@@ -88,27 +90,43 @@ class Run:
 
     def command(self, words: list[str], log: str, timeout_s: float | None = None) -> str:
         """Run and return stdout; both streams are kept."""
-        done = subprocess.run(
+        process = subprocess.Popen(
             words,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout_s or max(10.0, self.left()),
-            check=False,
             cwd=self.out,
             env={**os.environ, "COLUMNS": "220"},
         )
-        (self.out / f"{log}.log").write_text(f"exit {done.returncode}\n{done.stdout}\n---\n{done.stderr}")
-        if done.returncode not in (0, 1):
-            raise RuntimeError(f"{words[:6]} exited with {done.returncode}: {done.stderr[-1500:]}")
-        return done.stdout
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s or max(10.0, self.left()))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # bench then writes what it has measured
+            stdout, stderr = process.communicate(timeout=20)
+        (self.out / f"{log}.log").write_text(f"exit {process.returncode}\n{stdout}\n---\n{stderr}")
+        if process.returncode not in (0, 1, 130):
+            raise RuntimeError(f"{words[:6]} exited with {process.returncode}: {stderr[-1500:]}")
+        return stdout
 
-    def bench(self, model: str, again: str = "") -> dict[str, Any]:
+    def written(self, model: str) -> Path:
+        """The model's script."""
         script = self.out / f"{model}.py"
-        script.write_text(SCRIPTS[model])
-        name = f"{model}{again}"
+        text = SCRIPTS[model]
+        if self.options.cpu:
+            text = re.sub(r"\.half\(\)|\.cuda\(\)|torch\.cuda\.synchronize\(\)", "", text)
+            text = re.sub(r'(device|autocast)([=(])"cuda"', r'\1\2"cpu"', text)
+        script.write_text(text)
+        return script
+
+    def bench(self, model: str, again: bool = False) -> dict[str, Any]:
+        script = self.written(model)
+        name = f"{model}-again" if again else model
         modes = self.options.again_modes if again else self.options.modes
-        words = [sys.executable, "-m", "breakscope", "bench", "--modes", modes, "--timeout", "300"]
-        words += ["--fixes", self.options.fixes] if self.options.fixes else []
+        words = [sys.executable, "-m", "breakscope"]
+        if "events" in self.options.parts.split(",") and not again:
+            words = [sys.executable, str(BESIDE), str(self.out / f"blocks-{model}.json")]
+        words += ["bench", "--modes", modes, "--timeout", "300"]
+        words += ["--fixes", self.options.fixes] if self.options.fixes and model == "bart-base" else []
         if not again:
             words += ["--kernels", "--export", str(self.out / f"export-{model}")]
         if self.options.smoke:
@@ -120,7 +138,7 @@ class Run:
         return dict(json.loads((self.out / f"{name}.json").read_text())["benchmark"])
 
     def again(self, model: str) -> dict[str, Any]:
-        cost = self.bench(model, again="-again")
+        cost = self.bench(model, again=True)
         first = {arm["name"]: arm["step"] for arm in self.report(model)["arms"] if arm["step"]}
         second = {arm["name"]: arm["step"] for arm in self.report(f"{model}-again")["arms"] if arm["step"]}
         rows = {}
@@ -145,73 +163,51 @@ class Run:
         }
 
     def events(self, model: str) -> dict[str, Any]:
-        report = self.report(model)
-        arms = {arm["name"]: arm for arm in report["arms"] if arm["step"]}
-        modes = {"eager": "eager", **{mode: f"compiled · {mode}" for mode in self.options.modes.split(",")}}
-        modes = {mode: name for mode, name in modes.items() if name in arms}
-        rows = {}
-        for mode, (times, busy_ms) in self.blocks(model, list(modes)).items():
-            arm = arms[modes[mode]]
-            rows[modes[mode]] = {
-                "bench": arm["step"],
-                "events_ms": statistics.median(times),
-                "events_range_ms": [min(times), max(times)],
-                "blocks": len(times),
-                "inside_interval": arm["step"]["low"] <= statistics.median(times) <= arm["step"]["high"],
-                "ratio": arm["step"]["median"] / statistics.median(times),
-                "device_busy_ms": {"bench": arm["device_busy_ms"], "events": busy_ms},
+        """What the program of its own said between the rounds of this model's benchmark."""
+        arms = {arm["name"]: arm for arm in self.report(model)["arms"] if arm["step"]}
+        found = json.loads((self.out / f"blocks-{model}.json").read_text())
+        rows: dict[str, dict[str, Any]] = {}
+        for name, own in found["arms"].items():
+            if name not in arms:
+                continue
+            step = arms[name]["step"]
+            rows[name] = {
+                "bench_ms": step["median"],
+                "events_ms": own["ms"],
+                "ratio": step["median"] / own["ms"],
+                "inside_interval": step["low"] <= own["ms"] <= step["high"],
+                "device_busy_ms": [arms[name]["device_busy_ms"], own["busy_ms"]],
+                "blocks": [own["blocks"], own["left_out"]],
+                "events_range_ms": own["range_ms"],
             }
-        good = all(abs(row["ratio"] - 1) <= 0.05 for row in rows.values())
-        return {"arms": rows, "all_within_5_percent": good}
+        good = bool(rows) and all(abs(row["ratio"] - 1) <= 0.05 for row in rows.values())
+        return {"arms": rows, "failed": found["failed"], "all_within_5_percent": good}
 
-    def blocks(self, model: str, modes: list[str]) -> dict[str, tuple[list[float], float]]:
-        """By mode, milliseconds a call of each block, and in which the device worked; arms take turns."""
-        program = self.out / "events.py"
-        program.write_text(EVENTS)
-        arms: dict[str, subprocess.Popen[str]] = {}
+    def compiles(self, model: str) -> dict[str, Any]:
+        """How much do compiles of one model differ, each from a cache of its own, one after the other?"""
+        script = self.written(model)
+        blocks = Blocks(self.out, timeout_s=max(30.0, self.left()))
         try:
-            for mode in modes:
-                words = [sys.executable, str(program), str(self.out / f"{model}.py"), mode]
-                with (self.out / f"events-{model}-{mode}.log").open("w") as log:
-                    arms[mode] = subprocess.Popen(
-                        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-                    )
-            for mode, arm in arms.items():
-                self.line(arm, mode)
-            made: dict[str, list[tuple[float, float]]] = {mode: [] for mode in arms}
-            for _ in range(EVENT_ROUNDS):
-                for mode in random.sample(modes, len(modes)):
-                    ms, *loops = json.loads(self.line(arms[mode], mode, ask=True))
-                    made[mode].append((ms, max(loops)))
-            quick = min(loop for blocks in made.values() for _, loop in blocks)
-            times = {
-                mode: [ms for ms, loop in blocks if loop <= _SLOW * quick] or [ms for ms, _ in blocks]
-                for mode, blocks in made.items()
-            }
-            busy = {}
-            for mode, arm in arms.items():
-                assert arm.stdin is not None
-                arm.stdin.close()
-                busy[mode] = float(self.line(arm, mode))
-            return {mode: (times[mode], busy[mode]) for mode in modes}
+            for number in range(COMPILES):
+                cache = self.out / f"cache-{model}-{number}"
+                variables = {
+                    "TORCHINDUCTOR_CACHE_DIR": str(cache),
+                    "TRITON_CACHE_DIR": str(cache / "triton"),
+                }
+                blocks.start(f"compile {number}", script, "reduce-overhead", None, variables)
+            blocks.compile(one_by_one=True)
+            for _ in range(12):
+                blocks.round()
+            arms = blocks.end()
         finally:
-            for arm in arms.values():
-                arm.kill()
-                arm.wait()
-
-    def line(self, arm: subprocess.Popen[str], mode: str, ask: bool = False) -> str:
-        """The next line of an arm, asked for or awaited. Raises RuntimeError where none comes."""
-        assert arm.stdin is not None
-        assert arm.stdout is not None
-        if ask:
-            arm.stdin.write("go\n")
-            arm.stdin.flush()
-        if not select.select([arm.stdout], [], [], max(10.0, self.left()))[0]:
-            raise RuntimeError(f"{mode}: no answer in time")
-        text = arm.stdout.readline()
-        if not text:
-            raise RuntimeError(f"{mode}: ended with {arm.wait()}; see its log")
-        return text
+            blocks.kill()
+        times = sorted(arm["ms"] for arm in arms.values())
+        pairs = [high / low - 1 for high in times for low in times if high > low]
+        return {
+            "arms": arms,
+            "largest_difference": times[-1] / times[0] - 1,
+            "typical_difference": statistics.median(pairs) if pairs else 0.0,
+        }
 
     def own(self, model: str) -> dict[str, Any]:
         program = self.out / "own.py"
@@ -254,8 +250,12 @@ class Run:
         for one in sorted(kernels.values(), key=lambda kernel: -kernel["alone_us"])[:5]:
             script = self.out / f"export-{model}" / one["exported"]
             base = re.split(r"[<(]", one["name"].removeprefix("void "))[0].split("::")[-1]
-            cold, floor = self.ncu_us(script, base, f"ncu-{len(rows)}", "all")
-            warm, _ = self.ncu_us(script, base, f"ncu-{len(rows)}-own-flush", "none")
+            controls = self.options.ncu_controls.split(",")
+            cold, floor, warm = None, None, None
+            if "all" in controls:
+                cold, floor = self.ncu_us(script, base, f"ncu-{len(rows)}", "all")
+            if "none" in controls:
+                warm, _ = self.ncu_us(script, base, f"ncu-{len(rows)}-own-flush", "none")
             rows[one["name"][:80]] = {
                 "alone_us": one["alone_us"],
                 "ncu_us": cold,
@@ -369,6 +369,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=460.0)
     parser.add_argument("--fixes")
     parser.add_argument("--again-modes", default="reduce-overhead")
+    parser.add_argument("--cpu", action="store_true", help="try this program without a GPU")
+    parser.add_argument("--ncu-controls", default="all,none", help="cache control of Nsight Compute")
     options = parser.parse_args()
     if options.smoke:
         options.models, options.seconds = "mlp-eval", 85.0
@@ -378,16 +380,17 @@ def main() -> int:
     if "bench" in parts:
         for model in models:
             run.part(f"bench {model}", 40, lambda model=model: run.bench(model))
+            if "events" in parts:
+                run.part(f"events {model}", 0, lambda model=model: run.events(model))
+    if "ncu" in parts:
+        run.part(f"ncu {models[0]}", 30, lambda: run.ncu(models[0]))
     for model in models:
         if "again" in parts:
             run.part(f"again {model}", 60, lambda model=model: run.again(model))
-    for model in [one for one in models if "no_grad" in SCRIPTS[one]]:
-        if "events" in parts:
-            run.part(f"events {model}", 40, lambda model=model: run.events(model))
+    if "compiles" in parts:
+        run.part(f"compiles {models[0]}", 60, lambda: run.compiles(models[0]))
     if "ceilings" in parts:
         run.part("ceilings", 15, run.ceilings)
-    if "ncu" in parts:
-        run.part(f"ncu {models[0]}", 30, lambda: run.ncu(models[0]))
     if "own" in parts and "no_grad" in SCRIPTS[models[0]]:
         run.part(f"own {models[0]}", 30, lambda: run.own(models[0]))
     run.summary["took_s"] = round(time.monotonic() - run.began, 1)

@@ -1,0 +1,140 @@
+"""Blocks of a script's steps between CUDA events, in processes of their own that take turns.
+
+What ``breakscope bench`` says is held against them: the program (``gpu_programs.EVENTS``) is torch alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpu_programs import EVENTS
+
+_SLOW = 1.25  # times the shortest loop of plain Python: that block met a shared core
+
+
+@dataclass(slots=True)
+class Own:
+    """One process of that program.
+
+    Attributes:
+        made: (milliseconds a step, the longer loop of plain Python beside it) of each block.
+        busy_ms: how long the device worked in a step; None before the end.
+    """
+
+    popen: subprocess.Popen[str]
+    log: Path
+    made: list[tuple[float, float]] = field(default_factory=list)
+    busy_ms: float | None = None
+
+    def line(self, timeout_s: float, ask: str | None = None) -> str:
+        """Its next line, asked for or awaited. Raises RuntimeError where none comes."""
+        assert self.popen.stdin is not None
+        assert self.popen.stdout is not None
+        if ask is not None:
+            self.popen.stdin.write(f"{ask}\n")
+            self.popen.stdin.flush()
+        if not select.select([self.popen.stdout], [], [], max(1.0, timeout_s))[0]:
+            raise RuntimeError(f"{self.log.name}: no answer in {timeout_s:.0f} s")
+        text = self.popen.stdout.readline()
+        if not text:
+            raise RuntimeError(f"{self.log.name}: ended with {self.popen.wait()}; see it")
+        return text
+
+
+class Blocks:
+    """Several such processes, in turn.
+
+    Args:
+        folder: for the program and the logs.
+        timeout_s: the longest wait for an answer.
+    """
+
+    def __init__(self, folder: Path, timeout_s: float = 240.0) -> None:
+        self._folder = folder
+        self._timeout_s = timeout_s
+        self.own: dict[str, Own] = {}
+
+    def start(
+        self, name: str, script: Path, mode: str, fixes: str | None, variables: Mapping[str, str]
+    ) -> None:
+        """Start one; it makes its model and waits."""
+        program = self._folder / "events.py"
+        program.write_text(EVENTS)
+        log = self._folder / f"events-{script.stem}-{name.replace(' · ', '-').replace(' ', '')}.log"
+        words = [sys.executable, str(program), str(script), mode, fixes or ""]
+        with log.open("w") as stderr:
+            popen = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                env={**os.environ, **variables},
+            )
+        self.own[name] = Own(popen, log)
+
+    def compile(self, one_by_one: bool) -> None:
+        """Have all compile and warm up.
+
+        Args:
+            one_by_one: nothing else is at work while one of them tunes its kernels.
+        """
+        for own in self.own.values():
+            own.line(self._timeout_s)  # "made"
+        for own in self.own.values():
+            if one_by_one:
+                own.line(self._timeout_s, ask="compile")
+            else:
+                assert own.popen.stdin is not None
+                own.popen.stdin.write("compile\n")
+                own.popen.stdin.flush()
+        for own in self.own.values() if not one_by_one else ():
+            own.line(self._timeout_s)  # "ready"
+
+    def round(self) -> None:
+        """One block of each, in an order that changes."""
+        best = min((loop for own in self.own.values() for _, loop in own.made), default=1e9)
+        for name in random.sample(list(self.own), len(self.own)):
+            ms, *loops = json.loads(self.own[name].line(self._timeout_s, ask=str(best)))
+            self.own[name].made.append((ms, max(loops)))
+
+    def end(self) -> dict[str, dict[str, Any]]:
+        """What came of them. The device's work is read last: a profiler slows what comes after it."""
+        for own in self.own.values():
+            assert own.popen.stdin is not None
+            own.popen.stdin.close()
+            own.busy_ms = float(own.line(self._timeout_s))
+        quick = min((loop for own in self.own.values() for _, loop in own.made), default=0.0)
+        return {name: _result(own, quick) for name, own in self.own.items()}
+
+    def kill(self) -> None:
+        """None of them is left."""
+        for own in self.own.values():
+            own.popen.kill()
+            own.popen.wait()
+
+
+def _result(own: Own, quick: float) -> dict[str, Any]:
+    kept = [ms for ms, loop in own.made if loop <= _SLOW * quick]
+    return {
+        "ms": statistics.median(kept or [ms for ms, _ in own.made]),
+        "range_ms": _range(kept or [ms for ms, _ in own.made]),
+        "blocks": len(kept),
+        "left_out": len(own.made) - len(kept),
+        "busy_ms": own.busy_ms,
+    }
+
+
+def _range(values: Iterable[float]) -> list[float]:
+    ordered = sorted(values)
+    return [ordered[0], ordered[-1]]
