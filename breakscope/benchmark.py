@@ -221,7 +221,7 @@ class Kernel:
         bandwidth: GB/s of one call alone, else in the step; tflops: TFLOP/s likewise; of an op of several
             kernels, over all of them. bandwidth_share, tflops_share: of this device's measured ceiling.
         give_back_us: time a step that would be gone if it ran at the ceiling.
-        cut_from: the kernel right before it, in the graph before: a graph break keeps them from being fused.
+        cut_from: the kernel right before it, in the graph before: in one graph they could be one kernel.
         op: ATen op or ops that it does; inputs: their shapes, strides and dtypes; sources: source lines;
             nodes: FX nodes it came from.
     """

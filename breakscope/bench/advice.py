@@ -70,7 +70,7 @@ def _ideas(kernel: Kernel, tried: set[str]) -> Iterator[str]:
     elif kernel.kind in ("triton", "cpp"):
         yield from _try(autotune)
     if kernel.cut_from:
-        yield f"it begins a graph where {kernel.cut_from} ended one: the break keeps them from being fused"
+        yield f"it begins a graph where {kernel.cut_from} ended one: in one graph they could be one kernel"
 
 
 def _try(modes: Sequence[str]) -> list[str]:

@@ -59,7 +59,7 @@ class CompileWatch:
         self._began = 0.0
         self._tuned_before = 0.0
         self._tuned_inside = 0.0
-        self._told = 0
+        self._told: Any = None
         self._lock = threading.Lock()
 
     def install(self) -> None:
@@ -100,8 +100,10 @@ class CompileWatch:
         """
         read = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", list)
         metrics: list[Any] = read()
-        new, self._told = metrics[self._told :], len(metrics)
-        return list(dict.fromkeys(f"{one.co_name}: {_why(one)}" for one in new))
+        # Only the last ones are kept, so that their number says nothing.
+        told = next((place for place, one in enumerate(metrics) if one is self._told), -1)
+        self._told = metrics[-1] if metrics else None
+        return list(dict.fromkeys(f"{one.co_name}: {_why(one)}" for one in metrics[told + 1 :]))
 
 
 def _why(metrics: Any) -> str:
@@ -190,11 +192,14 @@ def around_triton(around: Callable[[Callable[..., Any], Any, Any, Any], Any]) ->
     return undo
 
 
-def around_graphs(context: Callable[[], Any]) -> Callable[[], None]:
+def around_graphs(context: Callable[[bool | None], Any]) -> Callable[[], None]:
     """Have every run of a graph that Inductor compiled, forward or backward, happen in a context.
 
     Reason for ``CompiledFxGraph.__call__``: both pass through it, in whatever thread. Returns what takes it
     out again.
+
+    Args:
+        context: told whether it is a backward; None where this torch does not say.
     """
     try:
         from torch._inductor.output_code import CompiledFxGraph
@@ -203,7 +208,7 @@ def around_graphs(context: Callable[[], Any]) -> Callable[[], None]:
     real = CompiledFxGraph.__call__
 
     def call(graph: Any, inputs: Any) -> Any:
-        with context():
+        with context((getattr(graph, "fx_kwargs", None) or {}).get("is_backward")):
             return real(graph, inputs)
 
     CompiledFxGraph.__call__ = call

@@ -35,7 +35,8 @@ class Done:
         arguments: (args, kwargs) with a Spec for each tensor.
         kernel: Inductor's own object for a Triton kernel.
         particular: whether it asserts something of its inputs' values.
-        graph: which run of a compiled graph in the step it belongs to, from 1.
+        graph: which run of a compiled graph in the step it belongs to, from 1; backward: whether that is a
+            backward; None where it is not known.
     """
 
     kind: Literal["op", "triton", "cpp"]
@@ -45,6 +46,7 @@ class Done:
     kernel: Any = None
     particular: bool = False
     graph: int = 0
+    backward: bool | None = None
     outputs: list[Spec] = field(default_factory=list)
 
 
@@ -55,6 +57,7 @@ class Attribution:
         self.done: list[Done] = []
         self.on_gpu = on_gpu
         self._graph = 0
+        self._backward: bool | None = None
         self._undo: list[Callable[[], None]] = []
         self._kept: set[str] = set()
 
@@ -64,9 +67,10 @@ class Attribution:
         self._undo = [around, arm_compat.around_graphs(self._entered)]
         return self
 
-    def _entered(self) -> _Ops:
+    def _entered(self, backward: bool | None) -> _Ops:
         """A compiled graph is about to run."""
         self._graph += 1
+        self._backward = backward
         return _Ops(self)
 
     def __exit__(self, *error: object) -> None:
@@ -117,7 +121,7 @@ class Attribution:
 
     def _launch(self, done: Done, args: Any, kwargs: Any) -> Any:
         number = len(self.done)
-        done.graph = self._graph
+        done.graph, done.backward = self._graph, self._backward
         self.done.append(done)
         with record_function(f"{MARK}{number}"):
             return done.call(*args, **kwargs)

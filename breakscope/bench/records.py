@@ -107,7 +107,8 @@ def _record(
 def _cuts(launches: Sequence[Launch], done: Sequence[Done]) -> dict[int, str]:
     """By marker of a kernel of Inductor's that begins a graph: the one that ended the graph right before.
 
-    Only where nothing but copies ran between them: there the graph break alone keeps them apart.
+    Only where nothing but copies ran between them: in one graph they could be one kernel. A forward and its
+    backward could not.
     """
     cuts: dict[int, str] = {}
     before: Launch | None = None
@@ -116,7 +117,8 @@ def _cuts(launches: Sequence[Launch], done: Sequence[Done]) -> dict[int, str]:
             continue
         if before is not None and before.marker is not None and launch.marker is not None:
             one, other = done[before.marker], done[launch.marker]
-            if one.kind == other.kind != "op" and one.graph < other.graph:
+            directions = {one.backward, other.backward}
+            if one.kind == other.kind != "op" and one.graph < other.graph and directions in ({True}, {False}):
                 cuts[launch.marker] = before.name
         before = launch
     return cuts

@@ -370,6 +370,34 @@ with torch.no_grad():
 
 
 @pytest.mark.slow
+def test_a_backward_is_not_cut_off_from_its_forward(bench: Callable[..., Any]) -> None:
+    source = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(512))
+
+    def forward(self, x):
+        return (x * self.scale).relu().exp()
+
+net, seed = Net(), torch.full((64, 512), 1e-4)
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+for _ in range(300):
+    net(torch.randn(64, 512)).backward(seed)  # given one, autograd makes none between the two
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+    done = bench(source, "--processes", "1", "--steps", "10", "--kernels")
+    assert done.exit_code == 0, done.stderr
+    table = next(one for one in done.benchmark.kernels if one.arm == "compiled")
+    generated = [one for one in table.kernels if one.kind == "cpp"]
+    assert len(generated) >= 2  # a forward and a backward
+    assert [one.cut_from for one in generated] == [None] * len(generated)
+
+
+@pytest.mark.slow
 def test_fixes_are_an_arm_of_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
     script = textwrap.dedent(EVAL)
     old = "        if y.sum() > 1e9:\n            y = y * 2\n"

@@ -201,7 +201,7 @@ def test_what_was_tried_is_not_advised() -> None:
 def test_a_kernel_cut_off_by_a_break_says_from_which() -> None:
     cut = judged(replace(TRITON, cut_from="triton_poi_fused_relu_0"), CEILINGS)
     [found] = advise([KernelTable("compiled", 0.9, 1.0, 0.0, (cut,))], ["max-autotune"])
-    assert "it begins a graph where triton_poi_fused_relu_0 ended one" in found.text
+    assert "it begins a graph where triton_poi_fused_relu_0 ended one: in one graph" in found.text
 
 
 def test_a_kernel_of_several_arms_is_advised_once() -> None:
