@@ -158,6 +158,7 @@ class Run:
             "all_within": all(row["within"] for row in rows.values()),
             "noisy": cost["noisy"],
             "notes": cost["notes"],
+            "pace_ms": [self.report(model)["pace_ms"], self.report(f"{model}-again")["pace_ms"]],
             "spent": cost["spent"],
             "own_overhead": cost["own_overhead"],
         }

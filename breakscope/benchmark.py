@@ -315,6 +315,8 @@ class Benchmark:
         unit: what a step is, in words; clock: what timed it; method: how, in words.
         horizon: steps for which the recommendation is made.
         l2: in which state the L2 cache was.
+        pace_ms: what a fixed piece of Python work took beside the turns that count, in the middle: steps that
+            wait for the host of another machine, or of a busier one, are as much slower as it is.
         threads: CPU threads of each arm; cpus: which CPUs they may use.
         interrupted: whether it was ended early, and holds what had been measured up to then.
         noisy: why the figures deserve less trust; empty for a quiet run.
@@ -334,6 +336,7 @@ class Benchmark:
     verdicts: tuple[Verdict, ...]
     recommendation: Recommendation | None
     spent: Spent
+    pace_ms: float | None = None
     interrupted: bool = False
     noisy: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -56,6 +56,7 @@ def benchmark(
             compile_s=round(sum(map(_compile_s, found.players)), 3),
             **{part: round(value, 3) for part, value in found.spent.items()},
         ),
+        pace_ms=found.slow_turns.pace_ms,
         interrupted=found.interrupted,
         noisy=tuple(_noise(found, arms, on_gpu)),
         notes=tuple(_notes(found, options, arms)),

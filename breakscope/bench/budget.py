@@ -6,6 +6,8 @@ from breakscope.bench.stats import REPEATABILITY
 from breakscope.benchmark import Benchmark
 from breakscope.errors import UsageError
 
+_SLOWER_HOST = 1.05
+
 
 def exceeded(new: Benchmark, old: Benchmark) -> list[str]:
     """A sentence for each arm of the stored benchmark that is slower now, has failed, or is gone.
@@ -22,6 +24,7 @@ def exceeded(new: Benchmark, old: Benchmark) -> list[str]:
             raise UsageError(
                 f"--budget: its {what} is {stored!r}, this one's is {here!r}; they cannot be compared"
             )
+    pace = _pace(new, old)
     arms = {arm.name: arm for arm in new.arms}
     found = []
     for before in old.arms:
@@ -37,6 +40,16 @@ def exceeded(new: Benchmark, old: Benchmark) -> list[str]:
                 f"{before.name}: {now.step.median:.4g} ms a step, "
                 f"{now.step.median / before.step.median:.2f}x the stored {before.step.median:.4g} ms "
                 f"(intervals {now.step.low:.4g} to {now.step.high:.4g} and "
-                f"{before.step.low:.4g} to {before.step.high:.4g})"
+                f"{before.step.low:.4g} to {before.step.high:.4g}){pace}"
             )
     return found
+
+
+def _pace(new: Benchmark, old: Benchmark) -> str:
+    """Whether the host itself was slower this time: whoever reads of a slower arm must know."""
+    if new.pace_ms is None or old.pace_ms is None or new.pace_ms <= _SLOWER_HOST * old.pace_ms:
+        return ""
+    return (
+        f"; but the host was slower too: the same piece of Python work took {new.pace_ms:.3g} ms, "
+        f"and {old.pace_ms:.3g} ms then"
+    )

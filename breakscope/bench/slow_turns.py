@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,12 +20,14 @@ class SlowTurns:
         turns: all that were made; left_out: those that count in no figure.
         worst: the longest that the piece of work took, as a multiple of its best.
         kept_by: arms that met so many that theirs were kept.
+        pace_ms: what the piece of work took beside the turns that count, in the middle.
     """
 
     turns: int = 0
     left_out: int = 0
     worst: float = 1.0
     kept_by: list[str] = field(default_factory=list)
+    pace_ms: float | None = None
 
 
 def best(players: Sequence[Player]) -> float | None:
@@ -61,6 +64,13 @@ def leave_out(players: Sequence[Player], least: int) -> SlowTurns:
                 found.left_out += 1
                 player.discarded[REASON] = player.discarded.get(REASON, 0) + len(player.rounds[number])
                 player.rounds[number] = []
+    counted = [
+        before
+        for player in players
+        for (before, _), samples in zip(player.paces, player.rounds, strict=True)
+        if samples
+    ]
+    found.pace_ms = statistics.median(counted) if counted else None
     return found
 
 

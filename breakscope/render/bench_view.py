@@ -119,6 +119,9 @@ def _facts(benchmark: Benchmark) -> list[tuple[str, str]]:
         ("seed", str(benchmark.seed)),
         ("took", took),
     ]
+    if benchmark.pace_ms is not None:
+        pace = f"{benchmark.pace_ms:.3g} ms for the same piece of Python work beside each turn that counts"
+        facts.insert(4, ("CPU pace", pace))
     clocks = [state.sm_mhz for state in benchmark.gpu if state.sm_mhz is not None]
     if clocks:
         heat = [state.temperature_c for state in benchmark.gpu if state.temperature_c is not None]

@@ -135,6 +135,7 @@ BENCHMARK = Benchmark(
     verdicts=(Verdict("compiled · reduce-overhead", "eager", "faster", 4.0, 3.9, 4.1, 1.0),),
     recommendation=None,
     spent=Spent(107.0, 20.0, 60.0, 15.0, 5.0, compile_s=55.0, ceilings_s=7.0),
+    pace_ms=2.125,
     noisy=("the card was throttled: power cap",),
     notes=("a note",),
     gpu=(GPU,),

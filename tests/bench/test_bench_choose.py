@@ -76,6 +76,17 @@ def test_slower_beyond_both_intervals_exceeds() -> None:
     assert budget.exceeded(BENCHMARK, slower) == []  # faster is fine
 
 
+def test_a_slower_host_is_named_beside_the_slower_arm() -> None:
+    slower = replace(BENCHMARK, arms=(EAGER, replace(FAST, step=around(1.1)), FAILED), pace_ms=2.6)
+    [sentence] = budget.exceeded(slower, BENCHMARK)
+    assert sentence.endswith(
+        "; but the host was slower too: the same piece of Python work took 2.6 ms, and 2.12 ms then"
+    )
+    for pace_ms in (2.2, None):
+        [sentence] = budget.exceeded(replace(slower, pace_ms=pace_ms), BENCHMARK)
+        assert "host" not in sentence
+
+
 def test_slower_within_the_noise_does_not_exceed() -> None:
     noisy = replace(BENCHMARK, arms=(EAGER, replace(FAST, step=around(1.1, share=0.2)), FAILED))
     assert budget.exceeded(noisy, BENCHMARK) == []

@@ -30,6 +30,7 @@ def test_turns_on_a_slow_cpu_count_in_no_figure() -> None:
     assert one.discarded == {slow_turns.REASON: 4}
     assert (found.turns, found.left_out, found.kept_by) == (5, 2, [])
     assert found.worst == pytest.approx(1.65)
+    assert found.pace_ms == 2.0
 
 
 def test_all_are_kept_where_too_few_would_remain() -> None:
