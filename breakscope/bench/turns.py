@@ -87,6 +87,8 @@ class Turns:
         self._outputs = 0
         self._optimizers: dict[int, int] = {}
         self._optimizer_steps = 0
+        self._due = False  # a step is over, and its end waits for the next call
+        self._pending: Message | None = None  # a session that the next call begins
         os.register_at_fork(after_in_child=self._forked)
 
     # -- what the hooks call -----------------------------------------------------------------------
@@ -119,6 +121,9 @@ class Turns:
         self._optimizers[id(optimizer)] = done
         if done > self._optimizer_steps:
             self._optimizer_steps = done
+            if self._grant.get("purpose") is not None:
+                self._due = True
+                return
             self._end_step()
             self._begin_step()
 
@@ -137,6 +142,8 @@ class Turns:
     def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
         if not self._ready:
             self._first()
+        if self._due or self._pending is not None:
+            self._between_calls()
         by_call = self._unit == "call"
         if by_call:
             self._last = (function, args, kwargs, Ambient.now())
@@ -159,6 +166,19 @@ class Turns:
                 result = copied(result)  # the next replay of the graph overwrites it
             self._end_step()
         return result
+
+    def _between_calls(self) -> None:
+        """Begin and end what is looked into where an optimizer's own record of its step is closed.
+
+        It is open in the optimizer's hooks, and a profiler that starts or stops inside of it corrupts memory.
+        """
+        if self._due:
+            self._due = False
+            self._end_step()
+        if self._pending is not None:
+            message, self._pending = self._pending, None
+            self.sessions.begin(message, self.meter.on_gpu)
+        self._begin_step()
 
     def _timed(self, function: Any, args: Any, kwargs: Any) -> Any:
         watched = self._keeps()
@@ -288,7 +308,10 @@ class Turns:
                 self.when_timed()
                 self.when_timed = None
             self._pace_ms = pace.settle_on_a_fast_cpu(message.get("best_pace_ms"))
-        self.sessions.begin(message, self.meter.on_gpu)
+        if self._unit == "optimizer" and message.get("purpose") is not None:
+            self._pending = message
+        else:
+            self.sessions.begin(message, self.meter.on_gpu)
 
     def _send(self, kind: str, **fields: Any) -> None:
         try:

@@ -364,6 +364,46 @@ with torch.no_grad():
 
 
 @pytest.mark.slow
+def test_kernels_of_a_training_step(bench: Callable[..., Any]) -> None:
+    """A profiler that was started in an optimizer's hook ended this process three times in ten."""
+    source = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(512))
+
+    def forward(self, x):
+        x = (x * self.scale).relu()
+        torch._dynamo.graph_break()
+        return x.exp() + 1
+
+net, seed = Net(), torch.full((64, 512), 1e-4)
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+for _ in range(200):
+    net(torch.randn(64, 512)).backward(seed)  # given one, autograd makes none between forward and backward
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+    done = bench(source, "--processes", "1", "--steps", "10", "--kernels")
+    assert done.exit_code == 0, done.stderr
+    table = next(one for one in done.benchmark.kernels if one.arm == "compiled")
+    assert table.not_measured is None
+    cuts = {
+        one.name.removesuffix("_0"): (one.cut_from or "").removesuffix("_0")
+        for one in table.kernels
+        if one.kind == "cpp"
+    }
+    first, second = "graph_0_cpp_fused_mul_relu_threshold_backward", "graph_1_cpp_fused_add_exp"
+    assert cuts.pop(first) == ""
+    assert cuts.pop(second) == first
+    # The second's backward directly follows it, but that is no break's doing.
+    assert len(cuts) == 2, cuts
+    assert not {first, second} & set(cuts.values())
+
+
+@pytest.mark.slow
 def test_fixes_are_an_arm_of_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
     script = textwrap.dedent(EVAL)
     old = "        if y.sum() > 1e9:\n            y = y * 2\n"
