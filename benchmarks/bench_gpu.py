@@ -126,7 +126,7 @@ class Run:
         if "events" in self.options.parts.split(",") and not again:
             words = [sys.executable, str(BESIDE), str(self.out / f"blocks-{model}.json")]
         words += ["bench", "--modes", modes, "--timeout", "300"]
-        words += ["--fixes", self.options.fixes] if self.options.fixes and model == "bart-base" else []
+        words += ["--fixes", self.options.fixes] if self.options.fixes else []
         if not again:
             words += ["--kernels", "--export", str(self.out / f"export-{model}")]
         if self.options.smoke:

@@ -12,7 +12,7 @@ import select
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,15 @@ class Own:
     made: list[tuple[float, float]] = field(default_factory=list)
     busy_ms: float | None = None
 
-    def line(self, timeout_s: float, ask: str | None = None) -> str:
-        """Its next line, asked for or awaited. Raises RuntimeError where none comes."""
+    def tell(self, text: str) -> None:
+        """One line to it."""
         assert self.popen.stdin is not None
+        self.popen.stdin.write(f"{text}\n")
+        self.popen.stdin.flush()
+
+    def line(self, timeout_s: float) -> str:
+        """Its next line. Raises RuntimeError where none comes."""
         assert self.popen.stdout is not None
-        if ask is not None:
-            self.popen.stdin.write(f"{ask}\n")
-            self.popen.stdin.flush()
         if not select.select([self.popen.stdout], [], [], max(1.0, timeout_s))[0]:
             raise RuntimeError(f"{self.log.name}: no answer in {timeout_s:.0f} s")
         text = self.popen.stdout.readline()
@@ -92,21 +94,21 @@ class Blocks:
         for own in self.own.values():
             own.line(self._timeout_s)  # "made"
         for own in self.own.values():
+            own.tell("compile")
             if one_by_one:
-                own.line(self._timeout_s, ask="compile")
-            else:
-                assert own.popen.stdin is not None
-                own.popen.stdin.write("compile\n")
-                own.popen.stdin.flush()
-        for own in self.own.values() if not one_by_one else ():
-            own.line(self._timeout_s)  # "ready"
+                own.line(self._timeout_s)  # "ready"
+        if not one_by_one:
+            for own in self.own.values():
+                own.line(self._timeout_s)
 
     def round(self) -> None:
         """One block of each, in an order that changes."""
         best = min((loop for own in self.own.values() for _, loop in own.made), default=1e9)
         for name in random.sample(list(self.own), len(self.own)):
-            ms, *loops = json.loads(self.own[name].line(self._timeout_s, ask=str(best)))
-            self.own[name].made.append((ms, max(loops)))
+            own = self.own[name]
+            own.tell(str(best))
+            ms, *loops = json.loads(own.line(self._timeout_s))
+            own.made.append((ms, max(loops)))
 
     def end(self) -> dict[str, dict[str, Any]]:
         """What came of them. The device's work is read last: a profiler slows what comes after it."""
@@ -126,15 +128,11 @@ class Blocks:
 
 def _result(own: Own, quick: float) -> dict[str, Any]:
     kept = [ms for ms, loop in own.made if loop <= _SLOW * quick]
+    times = kept or [ms for ms, _ in own.made]
     return {
-        "ms": statistics.median(kept or [ms for ms, _ in own.made]),
-        "range_ms": _range(kept or [ms for ms, _ in own.made]),
+        "ms": statistics.median(times),
+        "range_ms": [min(times), max(times)],
         "blocks": len(kept),
         "left_out": len(own.made) - len(kept),
         "busy_ms": own.busy_ms,
     }
-
-
-def _range(values: Iterable[float]) -> list[float]:
-    ordered = sorted(values)
-    return [ordered[0], ordered[-1]]

@@ -45,9 +45,10 @@ def _reached(kernel: Kernel) -> float:
 
 def _ideas(kernel: Kernel, tried: set[str]) -> Iterator[str]:
     autotune = [] if "max-autotune" in tried else ["max-autotune"]
+    attempt = [f"try {mode}" for mode in autotune]
     blocks = math.prod(kernel.grid)
     if kernel.spills:
-        yield f"it spills {kernel.spills} registers: {_any([*_try(autotune), 'split the fused expression'])}"
+        yield f"it spills {kernel.spills} registers: {_any([*attempt, 'split the fused expression'])}"
     if kernel.bound == "launch":
         graphs = [] if tried & set(CUDA_GRAPH_MODES) else ["reduce-overhead (CUDA graphs)"]
         yield f"too short to fill the card: {_any([*graphs, 'a larger batch', 'more fusion'])}"
@@ -68,13 +69,9 @@ def _ideas(kernel: Kernel, tried: set[str]) -> Iterator[str]:
     elif kernel.grid and blocks < _SMALL_GRID:
         yield f"only {blocks} blocks: too few for the card; {_any([*autotune, 'a larger batch'])}"
     elif kernel.kind in ("triton", "cpp"):
-        yield from _try(autotune)
+        yield from attempt
     if kernel.cut_from:
         yield f"it begins a graph where {kernel.cut_from} ended one: in one graph they could be one kernel"
-
-
-def _try(modes: Sequence[str]) -> list[str]:
-    return [f"try {mode}" for mode in modes]
 
 
 def _any(ideas: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ Record = dict[str, Any]
 def describe(attribution: Attribution, launches: Sequence[Launch]) -> list[Record]:
     """One record for each kernel in each launch configuration, the costliest first.
 
+    Launches come in the order in which they began.
     ``marker`` is the number of what launched it; where that cannot be run again, ``alone_why`` says why.
     ``number`` is the record's own.
     """
@@ -32,7 +33,7 @@ def describe(attribution: Attribution, launches: Sequence[Launch]) -> list[Recor
         (str(module.__file__), text_of(module.__file__)) for module in arm_compat.generated_modules()
     )
     lines = {name: lines for graph in recorded_graphs() for name, lines in graph.sources.items()}
-    cuts = _cuts(sorted(launches, key=lambda launch: launch.begin), attribution.done)
+    cuts = _cuts(launches, attribution.done)
     records = [_record(group, attribution.done, where, lines, cuts) for group in groups.values()]
     costly = sorted(records, key=lambda record: -record["us"])[:_MOST_KERNELS]
     return [{**record, "number": number} for number, record in enumerate(costly)]

@@ -349,15 +349,17 @@ class Turns:
         function, args, kwargs, ambient = self._last
         with ambient.entered(), self.replaying():
             self._replayed += 1
-            new_args, new_kwargs = fresh((args, kwargs))
-            self._call(function, new_args, new_kwargs)
+            self._call_on_copies(function, args, kwargs)
         self._last = (function, args, kwargs, ambient)
 
     def _repeat(self, function: Any, args: Any, kwargs: Any) -> None:
         """``--function``: its first inputs, until the benchmark says END."""
         while True:
-            new_args, new_kwargs = fresh((args, kwargs))
-            self._call(function, new_args, new_kwargs)
+            self._call_on_copies(function, args, kwargs)
+
+    def _call_on_copies(self, function: Any, args: Any, kwargs: Any) -> None:
+        new_args, new_kwargs = fresh((args, kwargs))
+        self._call(function, new_args, new_kwargs)
 
     # -- outputs -----------------------------------------------------------------------------------
 

@@ -111,17 +111,19 @@ def _facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     )
     if spent.ceilings_s:
         took += f", the device's ceilings {seconds(spent.ceilings_s)}"
+    pace = []
+    if benchmark.pace_ms is not None:
+        work = "for the same piece of Python work beside each turn that counts"
+        pace = [("CPU pace", f"{benchmark.pace_ms:.3g} ms {work}")]
     facts = [
         ("clock", benchmark.clock),
         ("method", benchmark.method),
         ("L2 cache", benchmark.l2),
         ("CPU threads", threads),
+        *pace,
         ("seed", str(benchmark.seed)),
         ("took", took),
     ]
-    if benchmark.pace_ms is not None:
-        pace = f"{benchmark.pace_ms:.3g} ms for the same piece of Python work beside each turn that counts"
-        facts.insert(4, ("CPU pace", pace))
     clocks = [state.sm_mhz for state in benchmark.gpu if state.sm_mhz is not None]
     if clocks:
         heat = [state.temperature_c for state in benchmark.gpu if state.temperature_c is not None]

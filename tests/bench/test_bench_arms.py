@@ -42,6 +42,21 @@ with torch.no_grad():
 print("the script is over")
 """
 
+# One kernel of Inductor's in each of two graphs.
+TWO_GRAPHS = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(512))
+
+    def forward(self, x):
+        x = (x * self.scale).relu()
+        torch._dynamo.graph_break()
+        return x.exp() + 1
+"""
+
 TRAIN = f"""{NET}
 net = torch.compile(Net(), backend="eager")
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -336,19 +351,7 @@ def test_kernels_of_a_cpu_and_their_scripts(bench: Callable[..., Any]) -> None:
 
 @pytest.mark.slow
 def test_kernels_that_a_break_keeps_from_being_one_are_named(bench: Callable[..., Any]) -> None:
-    source = """
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.scale = torch.nn.Parameter(torch.randn(512))
-
-    def forward(self, x):
-        x = (x * self.scale).relu()
-        torch._dynamo.graph_break()
-        return x.exp() + 1
-
+    source = f"""{TWO_GRAPHS}
 net = Net()
 with torch.no_grad():
     for _ in range(200):
@@ -366,19 +369,7 @@ with torch.no_grad():
 @pytest.mark.slow
 def test_kernels_of_a_training_step(bench: Callable[..., Any]) -> None:
     """A profiler that was started in an optimizer's hook ended this process three times in ten."""
-    source = """
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.scale = torch.nn.Parameter(torch.randn(512))
-
-    def forward(self, x):
-        x = (x * self.scale).relu()
-        torch._dynamo.graph_break()
-        return x.exp() + 1
-
+    source = f"""{TWO_GRAPHS}
 net, seed = Net(), torch.full((64, 512), 1e-4)
 optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
 for _ in range(200):

@@ -225,7 +225,9 @@ def test_the_source_view_leads_to_findings_and_back(opened: Open, rich: Report) 
     assert row.locator(".code").first.inner_text() == "BS102"
     page.locator("details.file > summary").first.click()
     row.get_by_role("link", name="Open in the source view").click()
-    page.locator("details.file[open] .codebox").wait_for(state="visible")  # the page opens it a moment later
+    box = page.locator("details.file[open] .codebox")
+    box.wait_for(state="visible")  # the page opens it a moment later
+    assert box.is_visible()
 
 
 def test_the_theme_is_switched_and_remembered(opened: Open, rich: Report) -> None:
