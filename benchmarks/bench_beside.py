@@ -37,7 +37,8 @@ class Beside(conduct.Conductor):
             self._attempt(lambda: result.update(self._blocks.end()))
         finally:
             self._blocks.kill()
-        self.out.write_text(json.dumps({"arms": result, "failed": self._failed}, indent=1))
+        found = {"arms": result, "failed": self._failed, "turns": _turns(players)}
+        self.out.write_text(json.dumps(found, indent=1))
 
     def _start_own(self, players: Sequence[Player]) -> None:
         for player in players:
@@ -49,7 +50,7 @@ class Beside(conduct.Conductor):
             script = Path(self._program.path).absolute()
             self._blocks.start(arm.name, script, mode, fixes, environment(self._options, cache))
         self._say("a program of its own compiles")
-        self._blocks.compile(one_by_one=False)
+        self._blocks.compile()
 
     def _after_round(self, players: Sequence[Player]) -> None:
         super()._after_round(players)
@@ -61,6 +62,17 @@ class Beside(conduct.Conductor):
                 action()
             except (OSError, RuntimeError, ValueError) as error:
                 self._failed = str(error)
+
+
+def _turns(players: Sequence[Player]) -> list[dict[str, Any]]:
+    """Every turn of bench's that counts: what the piece of work took beside it, and its steps in order."""
+    return [
+        {"arm": player.arm.name, "process": player.number, "round": number, "pace_ms": pace}
+        | {what: [round(sample[what], 4) for sample in made] for what in ("ms", "host_ms")}
+        for player in players
+        for number, (pace, made) in enumerate(zip(player.paces, player.rounds, strict=False))
+        if made
+    ]
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class Run:
         words = [sys.executable, "-m", "breakscope"]
         if "events" in self.options.parts.split(",") and not again:
             words = [sys.executable, str(BESIDE), str(self.out / f"blocks-{model}.json")]
-        words += ["bench", "--modes", modes, "--timeout", "300"]
+        words += ["bench", "--modes", modes, "--timeout", str(max(60, int(self.left())))]
         words += ["--fixes", self.options.fixes] if self.options.fixes else []
         if not again:
             words += ["--kernels", "--export", str(self.out / f"export-{model}")]
@@ -176,6 +176,7 @@ class Run:
                 "bench_ms": step["median"],
                 "events_ms": own["ms"],
                 "ratio": step["median"] / own["ms"],
+                "each_ratio": step["median"] / own["each_ms"],
                 "inside_interval": step["low"] <= own["ms"] <= step["high"],
                 "device_busy_ms": [arms[name]["device_busy_ms"], own["busy_ms"]],
                 "blocks": [own["blocks"], own["left_out"]],
@@ -196,7 +197,7 @@ class Run:
                     "TRITON_CACHE_DIR": str(cache / "triton"),
                 }
                 blocks.start(f"compile {number}", script, "reduce-overhead", None, variables)
-            blocks.compile(one_by_one=True)
+            blocks.compile()
             for _ in range(12):
                 blocks.round()
             arms = blocks.end()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 # One arm, in a process of its own: SCRIPT MODE FIXES. It makes the model, says so, and waits; then it
 # compiles, says so, and for each line that it reads it makes one block of the script's steps and says what
-# one of them took: nothing is recorded or waited for between the steps of a block. It also says what a loop
-# of plain Python took before and after, for a lent host shares its cores; told the best loop so far, it looks
-# for a CPU like that first. After the last line it says how long the device worked in a step.
+# one of them took: nothing is recorded or waited for between the steps of a block. Then it makes as many with
+# two events around each, and says what took the middle one of them. It also says what a loop of plain Python
+# took before and after, for a lent host shares its cores; told the best loop so far, it looks for a CPU like
+# that first. After the last line it says how long the device worked in a step.
 EVENTS = r"""
-import json, os, random, re, sys, tempfile, textwrap, time, torch
+import json, os, random, re, statistics, sys, tempfile, textwrap, time, torch
 SETTLE, BLOCK = 5, 20
 path, mode, fixes = sys.argv[1:4]
 if fixes:
@@ -47,18 +48,35 @@ def block(best_ms):
     steps(SETTLE)
     before = loop_ms()
     steps(SETTLE)
+    first, last = moment(), moment()
+    record(first)
+    steps(BLOCK)
+    record(last)
+    wait()
+    pairs = [(moment(), moment()) for _ in range(BLOCK)]
+    for pair in pairs:
+        record(pair[0])
+        steps(1)
+        record(pair[1])
+    wait()
+    each = statistics.median(between(*pair) for pair in pairs)
+    return [between(first, last) / BLOCK, each, before, loop_ms()]
+
+def moment():
+    if not on_gpu:
+        return [0.0]
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()  # made by its first record
+    return event
+
+def record(one):
     if on_gpu:
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        first.record()
-        steps(BLOCK)
-        last.record()
-        wait()
-        took = first.elapsed_time(last)
+        one.record()
     else:
-        began = time.perf_counter()
-        steps(BLOCK)
-        took = (time.perf_counter() - began) * 1e3
-    return [took / BLOCK, before, loop_ms()]
+        one[0] = time.perf_counter()
+
+def between(one, other):
+    return one.elapsed_time(other) if on_gpu else (other[0] - one[0]) * 1e3
 
 def busy():
     with torch.profiler.profile() as profiler:

@@ -27,13 +27,14 @@ class Own:
     """One process of that program.
 
     Attributes:
-        made: (milliseconds a step, the longer loop of plain Python beside it) of each block.
+        made: (milliseconds a step, of steps timed one by one, the longer loop of plain Python beside it) of
+            each block.
         busy_ms: how long the device worked in a step; None before the end.
     """
 
     popen: subprocess.Popen[str]
     log: Path
-    made: list[tuple[float, float]] = field(default_factory=list)
+    made: list[tuple[float, float, float]] = field(default_factory=list)
     busy_ms: float | None = None
 
     def tell(self, text: str) -> None:
@@ -85,30 +86,22 @@ class Blocks:
             )
         self.own[name] = Own(popen, log)
 
-    def compile(self, one_by_one: bool) -> None:
-        """Have all compile and warm up.
-
-        Args:
-            one_by_one: nothing else is at work while one of them tunes its kernels.
-        """
+    def compile(self) -> None:
+        """Have all compile and warm up, one by one: nothing else may be at work while kernels are tuned."""
         for own in self.own.values():
             own.line(self._timeout_s)  # "made"
         for own in self.own.values():
             own.tell("compile")
-            if one_by_one:
-                own.line(self._timeout_s)  # "ready"
-        if not one_by_one:
-            for own in self.own.values():
-                own.line(self._timeout_s)
+            own.line(self._timeout_s)  # "ready"
 
     def round(self) -> None:
         """One block of each, in an order that changes."""
-        best = min((loop for own in self.own.values() for _, loop in own.made), default=1e9)
+        best = min((loop for own in self.own.values() for *_, loop in own.made), default=1e9)
         for name in random.sample(list(self.own), len(self.own)):
             own = self.own[name]
             own.tell(str(best))
-            ms, *loops = json.loads(own.line(self._timeout_s))
-            own.made.append((ms, max(loops)))
+            ms, each_ms, *loops = json.loads(own.line(self._timeout_s))
+            own.made.append((ms, each_ms, max(loops)))
 
     def end(self) -> dict[str, dict[str, Any]]:
         """What came of them. The device's work is read last: a profiler slows what comes after it."""
@@ -116,7 +109,7 @@ class Blocks:
             assert own.popen.stdin is not None
             own.popen.stdin.close()
             own.busy_ms = float(own.line(self._timeout_s))
-        quick = min((loop for own in self.own.values() for _, loop in own.made), default=0.0)
+        quick = min((loop for own in self.own.values() for *_, loop in own.made), default=0.0)
         return {name: _result(own, quick) for name, own in self.own.items()}
 
     def kill(self) -> None:
@@ -127,12 +120,14 @@ class Blocks:
 
 
 def _result(own: Own, quick: float) -> dict[str, Any]:
-    kept = [ms for ms, loop in own.made if loop <= _SLOW * quick]
-    times = kept or [ms for ms, _ in own.made]
+    kept = [one for one in own.made if one[-1] <= _SLOW * quick] or own.made
+    times = [ms for ms, *_ in kept]
     return {
         "ms": statistics.median(times),
         "range_ms": [min(times), max(times)],
+        "each_ms": statistics.median(each for _, each, _ in kept),
         "blocks": len(kept),
         "left_out": len(own.made) - len(kept),
         "busy_ms": own.busy_ms,
+        "made": [[round(value, 4) for value in one] for one in own.made],
     }

@@ -42,7 +42,7 @@ def state():
     from torch._dynamo.convert_frame import CatchErrorsWrapper
     log = logging.getLogger("torch.__trace")
     return (
-        torch.nn.Module.__dict__["_compiled_call_impl"],
+        torch.nn.Module._wrapped_call_impl.__code__,
         CatchErrorsWrapper.__call__,
         # torch takes its own idle handler away at the first record.
         [h for h in log.handlers if type(h).__module__.startswith("breakscope")], log.level, log.propagate,

@@ -40,7 +40,7 @@ class ArmHooks:
         torch.manual_seed(self._settings.seed)
         if self._settings.function is None:
             outermost = self._outermost()
-            self._release = compat.answer_module_calls(outermost)
+            self._release = compat.answer_module_calls(outermost.answer)
             self._turns.replaying = outermost.inside
             if self._settings.variant == "eager":
                 # Compiled code has no nested calls that could ask; eager code would be slower by the hook.
@@ -62,7 +62,7 @@ class ArmHooks:
 
     def _install_dynamo(self) -> None:
         arm_compat.dynamo_loaded()
-        compat.never_compile(OutermostCall.__get__.__code__)
+        compat.never_compile(OutermostCall.answer.__code__)
         self._turns.compiles.install()
         real, real_reset = compat.get("optimize"), compat.get("reset")
 
@@ -145,7 +145,6 @@ class ArmHooks:
             skips=compat.skipped_by_rule if self._settings.variant != "eager" else lambda _function: False,
             compile_call=lambda call: self._turns.wrap(self._compiled_by_us(call)),
             on_call=self._called.add if self._settings.variant == "eager" else lambda _module: None,
-            caller=compat.module_call_code(),
         )
 
     def _compiled_by_us(self, function: Any) -> Any:

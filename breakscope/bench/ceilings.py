@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope import codec
+from breakscope.bench import gpu_state
 from breakscope.benchmark import Ceiling
 
 _TIMEOUT_S = 180
@@ -28,7 +29,7 @@ def ceilings(kind: str, device: str | None, threads: int | None) -> tuple[tuple[
     """
     environment = dict(os.environ)
     if device is not None and device.startswith("cuda:"):
-        environment["CUDA_VISIBLE_DEVICES"] = device.partition(":")[2]
+        environment["CUDA_VISIBLE_DEVICES"] = gpu_state.visible(device)
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)
     command = [sys.executable, "-m", "breakscope.bench.ceiling_probe", kind]

@@ -1,4 +1,4 @@
-"""The card between rounds, as nvidia-smi tells it: read, never set."""
+"""Which card is used, and its state between rounds as nvidia-smi tells it: read, never set."""
 
 from __future__ import annotations
 
@@ -117,3 +117,13 @@ def load_average() -> float | None:
         return os.getloadavg()[0] / (os.cpu_count() or 1)
     except OSError:
         return None
+
+
+def visible(device: str) -> str:
+    """CUDA_VISIBLE_DEVICES that leaves one device; the index counts among those that are visible now."""
+    kind, _, index = device.partition(":")
+    if kind == "cpu":
+        return ""
+    now = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    place = int(index or "0")
+    return now[place] if place < len(now) else str(place)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from breakscope.bench import stats
+from breakscope.bench import gpu_state, stats
 from breakscope.bench.plan import Arm, ArmSettings, Options
 from breakscope.bench.wire import DONE, END, FAILED, Channel, ClosedError, Message
 from breakscope.child.launch import Agent, Program, spawn
@@ -205,7 +205,7 @@ def environment(options: Options, cache: Path) -> dict[str, str]:
     """Variables of an arm's process: an Inductor cache of its own, the device and the threads asked for."""
     variables = {"TORCHINDUCTOR_CACHE_DIR": str(cache), "TRITON_CACHE_DIR": str(cache / "triton")}
     if options.device is not None:
-        variables["CUDA_VISIBLE_DEVICES"] = _visible(options.device)
+        variables["CUDA_VISIBLE_DEVICES"] = gpu_state.visible(options.device)
     if options.threads is not None:
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             variables[name] = str(options.threads)
@@ -215,16 +215,6 @@ def environment(options: Options, cache: Path) -> dict[str, str]:
         variables["TORCHINDUCTOR_BENCHMARK_KERNEL"] = "1"
         variables["TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"] = "1"
     return variables
-
-
-def _visible(device: str) -> str:
-    """CUDA_VISIBLE_DEVICES that leaves one device; the index counts among those that are visible now."""
-    kind, _, index = device.partition(":")
-    if kind == "cpu":
-        return ""
-    now = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    place = int(index or "0")
-    return now[place] if place < len(now) else str(place)
 
 
 def wait_until_ready(player: Player, deadline: float) -> None:

@@ -12,7 +12,7 @@ from breakscope.benchmark import Verdict
 
 
 def judge(found: Conducted, options: Options, good: Sequence[str]) -> list[Verdict]:
-    """Each arm against eager, each fixed one against its unfixed twin, and the modes against the first.
+    """Each arm against eager, each fixed one against its unfixed twin, and settings against each other.
 
     Args:
         good: names of the arms that were measured.
@@ -34,9 +34,8 @@ def _bases(arm: Arm, plan: Sequence[Arm]) -> list[Arm]:
     bases = [one for one in plan if one.variant == "eager" and one != arm]
     if arm.variant == "fixed":
         bases += [one for one in plan if one.variant == "compiled" and _same_settings(one, arm)]
-    elif arm.variant == "compiled":
-        first = next(one for one in plan if one.variant == "compiled")
-        bases += [first] if first != arm else []
+    if arm.variant != "eager":
+        bases += [one for one in plan[: plan.index(arm)] if one.variant == arm.variant]
     return bases
 
 

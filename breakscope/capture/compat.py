@@ -17,7 +17,10 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from breakscope.capture.recode import asking_first
+
 MINIMUM_TORCH = (2, 9)
+_ASK = "_breakscope_asks_"  # a global of the module that defines nn.Module
 # The logger of an artifact; asked for by name, because importing its module loads Inductor.
 CUDAGRAPH_LOG = "torch._inductor.cudagraph_utils.__cudagraphs"
 NEWEST_TRIED = (2, 15)
@@ -121,7 +124,7 @@ ACCESSES: dict[str, Access] = {
         ),
         _since_29(
             "module_call",
-            "torch.nn:Module._compiled_call_impl",
+            "torch.nn:Module._wrapped_call_impl",
             "--compile auto answers here for every module, without changing one",
             "--compile auto compiles nothing",
         ),
@@ -393,25 +396,28 @@ def _entry_code() -> types.CodeType | None:
 # -- hooks: each returns what takes it out again ---------------------------------------------------
 
 
-def answer_module_calls(descriptor: Any) -> Callable[[], None]:
-    """Put a descriptor at ``nn.Module._compiled_call_impl``."""
+def answer_module_calls(answer: Callable[[Any], Callable[..., Any] | None]) -> Callable[[], None]:
+    """Have every call of an ``nn.Module`` ask what to call instead of its ``_call_impl``.
+
+    It is the code of ``nn.Module._wrapped_call_impl`` that asks, and the function stays the one that Dynamo
+    knows: a module's call is inlined as before, under the same guards.
+    """
     import torch
 
-    original = torch.nn.Module.__dict__["_compiled_call_impl"]
-    torch.nn.Module._compiled_call_impl = descriptor
+    function = torch.nn.Module._wrapped_call_impl
+    original, namespace = function.__code__, function.__globals__
+    before = namespace.get(_ASK)
+    namespace[_ASK] = answer
+    function.__code__ = asking_first(function, _ASK)
 
     def undo() -> None:
-        torch.nn.Module._compiled_call_impl = original
+        function.__code__ = original
+        if before is None:
+            del namespace[_ASK]
+        else:
+            namespace[_ASK] = before
 
     return undo
-
-
-def module_call_code() -> types.CodeType:
-    """The code that every call of an ``nn.Module`` runs first."""
-    import torch
-
-    code: types.CodeType = torch.nn.Module._wrapped_call_impl.__code__
-    return code
 
 
 def replace_entry_points(optimize: Callable[..., Any], reset: Callable[[], None]) -> Callable[[], None]:

@@ -89,7 +89,6 @@ class Compiles:
             skips=compat.skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
-            caller=compat.module_call_code(),
         )
 
     def _compile_outermost(self, call_impl: Any) -> Any:

@@ -78,7 +78,7 @@ class TorchHooks:
 
     def _answer_outermost_calls(self) -> None:
         if compat.available("module_call"):
-            self._undo.append(compat.answer_module_calls(self._compiles.outermost_call()))
+            self._undo.append(compat.answer_module_calls(self._compiles.outermost_call().answer))
 
     def install_dynamo(self) -> None:
         """Hook Dynamo, which has just been loaded."""
@@ -109,7 +109,7 @@ class TorchHooks:
             self._agent.clock.window = Window(Path(settings.events).with_suffix(".trace.json"))
 
     def _hide_our_frames(self) -> None:
-        compat.never_compile(OutermostCall.__get__.__code__)
+        compat.never_compile(OutermostCall.answer.__code__)
 
     def _open_break_log(self) -> None:
         """Have whole-frame skips reported without having them printed."""

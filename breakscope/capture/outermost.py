@@ -1,9 +1,9 @@
 """``--compile auto``: compiling every outermost ``nn.Module`` call of a script that compiles nothing.
 
 ``nn.Module`` asks itself for ``_compiled_call_impl`` at every call; ``nn.Module.compile()`` sets it
-on one instance. The descriptor below answers for all instances, from the class: with the compiled
-call where the call is an outermost one, and with None otherwise. So no module is changed, and Dynamo,
-which reads the attribute while it traces, sees what it would see without us.
+on one instance. Where a module has none, its call asks us (:func:`compat.answer_module_calls`), and gets
+the compiled call where it is an outermost one. No module and no class is changed: an attribute of ours on
+``nn.Module`` would be in Dynamo's guards, and takes from them what lets them skip whole modules.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch.compiler
 import torch.jit
 
 from breakscope.diagnose.owners import owner_of
 
 
 class OutermostCall:
-    """Stands at ``nn.Module._compiled_call_impl``.
+    """Knows which calls of modules are outermost ones.
 
     Args:
         in_backward: whether autograd is running: a module called there is one that activation
@@ -33,7 +32,6 @@ class OutermostCall:
             modules, such as a whole network that is one ``nn.Sequential``.
         compile_call: gives the compiled form of a ``_call_impl`` function.
         on_call: told of each outermost call before it happens.
-        caller: the code of ``nn.Module._wrapped_call_impl``, the only one that is answered.
     """
 
     def __init__(
@@ -43,24 +41,20 @@ class OutermostCall:
         skips: Callable[[Any], bool],
         compile_call: Callable[[Any], Callable[..., Any]],
         on_call: Callable[[Any], None],
-        caller: Any,
     ) -> None:
         self._in_backward = in_backward
         self._wants = wants
         self._skips = skips
         self._compile_call = compile_call
         self._on_call = on_call
-        self._caller = caller
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._skipped: dict[type, bool] = {}  # asking Dynamo's rules takes 0.1 ms
         self._wrapped: weakref.WeakKeyDictionary[Any, Callable[..., Any]] = weakref.WeakKeyDictionary()
 
-    def __get__(self, module: Any, owner: type | None = None) -> Callable[..., Any] | None:
-        # Dynamo folds is_compiling() into a constant: the rest disappears from what it traces.
-        if module is None or torch.compiler.is_compiling() or getattr(self._inside, "yes", False):
-            return None
-        if sys._getframe(1).f_code is not self._caller:
+    def answer(self, module: Any) -> Callable[..., Any] | None:
+        """What ``module`` is to call instead of its ``_call_impl``; None if that is right."""
+        if getattr(self._inside, "yes", False) or module._compiled_call_impl is not None:
             return None
         # TorchScript has compiled its modules already, and keeps no Python behind their calls.
         if isinstance(module, torch.jit.ScriptModule):

@@ -58,7 +58,7 @@ class Window:
         self._profile = profile(activities=activities)
         with warnings.catch_warnings():
             # Of a second cycle, which there is none of. With acc_events torch would not warn, but parse all
-            # events in Python at the end, and it has crashed doing so.
+            # events in Python at the end; the file has them.
             warnings.filterwarnings("ignore", message=".*Profiler clears events", category=UserWarning)
             self._profile.start()
 

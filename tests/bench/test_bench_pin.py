@@ -37,10 +37,9 @@ def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
         skips=lambda function: asked.append(function) is not None,
         compile_call=told,
         on_call=lambda _module: None,
-        caller=compat.module_call_code(),
     )
-    before = torch.nn.Module.__dict__["_compiled_call_impl"]
-    release = compat.answer_module_calls(outermost)
+    before = torch.nn.Module._wrapped_call_impl.__code__
+    release = compat.answer_module_calls(outermost.answer)
     try:
         x, net, late = torch.ones(1, 2), Net(), Net()
         net(x)
@@ -49,7 +48,7 @@ def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
         outermost.pin([net, net.inner])
     finally:
         release()
-    assert torch.nn.Module.__dict__["_compiled_call_impl"] is before
+    assert torch.nn.Module._wrapped_call_impl.__code__ is before
     net(x)  # its inner one, which is pinned as well, is not outermost now
     net.inner(x)
     late(x)  # was never called before
@@ -65,9 +64,8 @@ def test_a_call_that_is_made_again_has_no_other_inside_it() -> None:
         skips=lambda _function: False,
         compile_call=lambda function: function,
         on_call=found.append,
-        caller=compat.module_call_code(),
     )
-    release = compat.answer_module_calls(outermost)
+    release = compat.answer_module_calls(outermost.answer)
     try:
         net = Net()
         with outermost.inside():
