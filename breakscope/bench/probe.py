@@ -41,9 +41,9 @@ class Session:
         self.message = message
         self.folder = folder
         self.on_gpu = on_gpu
-        # Between profiles CUPTI stays: torch sets this itself where CUDA graphs are asked for in its config, and
-        # does not see a mode that was asked of one compile. Kernels may be launched a little slower from here
-        # on, but no step is timed any more. Events are not parsed by torch (acc_events): the file has them.
+        # Between profiles CUPTI stays: torch sets this itself where its config asks for CUDA graphs, and does
+        # not see a mode that was asked of one compile. Kernels may be launched a little slower from here on,
+        # but no step is timed any more. Events are not parsed by torch (acc_events): the file has them.
         os.environ.setdefault("TEARDOWN_CUPTI", "0")
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
         self._profile = profile(activities=activities, record_shapes=False, with_stack=False)
