@@ -85,7 +85,7 @@ class OutermostCall:
     def pin(self, modules: Iterable[Any]) -> None:
         """Answer from these modules, as ``nn.Module.compile()`` does.
 
-        The class need not be asked any more: a call of each nested module is cheaper by half a microsecond.
+        Nobody need ask us any more: a call of each nested module is cheaper by half a microsecond.
         """
         for module in modules:
             module._compiled_call_impl = self._pinned(module)
