@@ -15,6 +15,7 @@ from breakscope.bench.verdicts import judge
 from breakscope.benchmark import LAYOUT, ArmResult, Benchmark, Estimate, Outputs, Process, Spent
 
 _SHOWN_FIRST_STEPS = 6
+_MOST_NAMES = 6
 _EVENT_MS = 0.001  # half a microsecond at either end
 _HOST_MS = 0.0002
 _BUSY = 0.9
@@ -285,11 +286,18 @@ def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> lis
             f"{slow.left_out} of {slow.turns} turns were left out: a fixed piece of work beside them took up "
             f"to {slow.worst:.2g} times its best, so the CPU was shared or throttled"
         )
+    names: list[str] = max((player.last.get("calls", []) for player in found.players), key=len, default=[])
+    if names:
+        shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+        notes.append(
+            f"a step is {len(names)} calls: {shown}; its time is theirs, without what the script does "
+            "between them (--function measures one alone)"
+        )
     replayed = max((player.last.get("replayed", 0) for player in found.players), default=0)
     if replayed:
         notes.append(
-            f"the script ended before enough steps: up to {replayed} of the steps repeat its last call on "
-            "copies of its inputs"
+            f"the script ended before enough steps: up to {replayed} of the steps repeat its last "
+            f"{'calls' if names else 'call'} on copies of {'their' if names else 'its'} inputs"
         )
     counts = [arm.step.samples for arm in arms if arm.step is not None]
     if counts and min(counts) < stats.MIN_SAMPLES * options.processes:

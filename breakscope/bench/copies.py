@@ -66,12 +66,41 @@ def _plain(leaf: Any) -> bool:
 def _copy(leaf: Any) -> Any:
     if not _plain(leaf):
         return leaf
+    if not leaf.is_contiguous() and not _dense(leaf):
+        return _sparsely_laid(leaf)
     if not torch.is_grad_enabled() and leaf.is_inference() == torch.is_inference_mode_enabled():
         copy = leaf.clone()
         return copy.requires_grad_() if leaf.requires_grad else copy
     # A normal tensor stays one in inference mode, and the other way round: guards would tell them apart.
     with torch.inference_mode(leaf.is_inference()):
         copy = leaf.detach().clone(memory_format=torch.preserve_format)
+    return copy.requires_grad_(leaf.requires_grad)
+
+
+def _dense(leaf: torch.Tensor) -> bool:
+    """Whether its elements fill their memory, so that ``clone`` keeps the strides, which guards ask for."""
+    filled = 1
+    for step, size in sorted(zip(leaf.stride(), leaf.shape, strict=True)):
+        if size == 1:
+            continue
+        if step != filled:
+            return False
+        filled *= size
+    return True
+
+
+def _sparsely_laid(leaf: torch.Tensor) -> torch.Tensor:
+    """A copy of a slice or of an expanded tensor, with its strides."""
+    with torch.inference_mode(leaf.is_inference()), torch.no_grad():
+        copy = torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device=leaf.device)
+        to, source = copy, leaf.detach()
+        for dimension, step in enumerate(leaf.stride()):
+            if step == 0 and leaf.size(dimension) > 1:  # one element in memory
+                to, source = to.narrow(dimension, 0, 1), source.narrow(dimension, 0, 1)
+        try:
+            to.copy_(source)
+        except RuntimeError:  # windows that overlap
+            copy = leaf.detach().clone(memory_format=torch.preserve_format)
     return copy.requires_grad_(leaf.requires_grad)
 
 

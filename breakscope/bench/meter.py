@@ -104,16 +104,17 @@ class Sample:
 
         Args:
             timed: by the device's clock where there is one; steps that are not were waited for one by one.
-            by_call: whether the step is its call, and the host has nothing else to do in it.
+            by_call: whether the step is its calls, and nothing that lies between them.
         """
         between = Meter.between if timed else Meter.host
         host = (
             sum(Meter.host(*pair) for pair in self.calls) if by_call else Meter.host(self.began, self.ended)
         )
+        calls = sum(between(*pair) for pair in self.calls)
         return {
-            "ms": between(self.began, self.ended),
+            "ms": calls if by_call else between(self.began, self.ended),
             "host_ms": host,
-            "calls_ms": sum(between(*pair) for pair in self.calls),
+            "calls_ms": calls,
             "compiles": self.compiles,
             "compile_s": self.compile_s,
         }

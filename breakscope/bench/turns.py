@@ -1,9 +1,10 @@
 """Steps of the script, made only when it is this process's turn.
 
 A process reaches its first step, says so and waits. Each grant from the parent lets it make some steps;
-it times them, answers, and waits again, inside the script, at the end of a step. When the script itself
-ends early, its last call is repeated on copies of its last inputs; where a step is more than a call
-(there is an optimizer) it cannot be, and the answer says that the script has ended.
+it times them, answers, and waits again, inside the script, at the end of a step. A script that calls several
+compiled things in turn has steps of several calls (:class:`Cycle`). When the script itself ends early, the
+calls of its last step are repeated on copies of their inputs; where a step is more than its calls (there is
+an optimizer) it cannot be, and the answer says that the script has ended.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import torch
 from breakscope.bench import arm_compat, pace
 from breakscope.bench.ambient import Ambient
 from breakscope.bench.copies import copied, fresh
+from breakscope.bench.cycle import Call, Cycle
 from breakscope.bench.meter import Mark, Meter, Sample, spin
 from breakscope.bench.outputs import compare_folders, on_gpu, save
 from breakscope.bench.plan import CUDA_GRAPH_MODES, ArmSettings
@@ -65,7 +67,7 @@ class Turns:
         self._ended = False  # the script is at its end
         self._open = False  # a grant is being worked off
         self._unit = settings.unit
-        self._last: tuple[Any, Any, Any, Ambient] | None = None
+        self._cycle = Cycle()
         self.when_timed: Callable[[], None] | None = None
         self.replaying: Callable[[], AbstractContextManager[None]] = nullcontext
         self.meter = Meter()
@@ -78,7 +80,6 @@ class Turns:
         self._calls: list[tuple[Mark, Mark]] = []
         self._step_began: Mark | None = None
         self._stepping = False
-        self._settled_ns = 0
         self._compiles_before = 0
         self._compile_s_before = 0.0
         self._raised: str | None = None
@@ -146,8 +147,12 @@ class Turns:
             self._between_calls()
         by_call = self._unit == "call"
         if by_call:
-            self._last = (function, args, kwargs, Ambient.now())
-            self._begin_step()
+            call = Call(function, args, kwargs, Ambient.now())
+            if self._cycle.begins_with(call):
+                self._end_step()
+                self._cycle.begin()
+                self._begin_step()
+            self._cycle.add(call)
         self._inside = True
         try:
             result = self._timed(function, args, kwargs)
@@ -159,12 +164,13 @@ class Turns:
         if not self._grant.get("timed"):
             # Warm-up steps are timed one by one, the device waited for, before outputs are looked at.
             self.meter.settle()
-            self._settled_ns = time.perf_counter_ns()
+            self._calls[-1][1].host_ns = time.perf_counter_ns()
         self._keep(result)
         if by_call:
             if self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
                 result = copied(result)  # the next replay of the graph overwrites it
-            self._end_step()
+            if not self._cycle.several:
+                self._end_step()  # nothing of the script's lies between its call and its turn's end
         return result
 
     def _between_calls(self) -> None:
@@ -222,13 +228,14 @@ class Turns:
         if not self._stepping:
             return
         self._stepping = False
-        began, ended = (self._step_began, self.meter.mark()) if self._step_began else self._calls[-1]
         timed = self._grant.get("timed", False)
-        if not timed:
-            if self._unit == "optimizer":
+        if self._step_began:
+            began, ended = self._step_began, self.meter.mark()
+            if not timed:
                 self.meter.settle()
-                self._settled_ns = time.perf_counter_ns()
-            ended.host_ns = max(ended.host_ns, self._settled_ns)
+                ended.host_ns = time.perf_counter_ns()
+        else:
+            began, ended = self._calls[0][0], self._calls[-1][1]
         compiles = self.compiles.count - self._compiles_before
         # Between timed steps every microsecond counts: there it is read once, for all of them.
         compile_s = 0.0 if timed else self.compiles.seconds - self._compile_s_before
@@ -265,6 +272,7 @@ class Turns:
             steps=self._done_steps,
             raised=self._raised,
             replayed=self._replayed,
+            calls=self._cycle.names(),
             random=self._random,
             on_gpu=self.meter.on_gpu,
             peak_mib=peak,
@@ -332,8 +340,10 @@ class Turns:
             return
         self._ended = True
         try:
+            if self._unit == "call":
+                self._end_step()  # of several calls: the last one is known to be the last only now
             while True:
-                if self._open and self._unit == "call" and self._last is not None:
+                if self._open and self._unit == "call" and self._cycle.last:
                     self._replay()
                 elif self._open:
                     self._answer(ended=True)
@@ -345,12 +355,10 @@ class Turns:
             self.died(error)
 
     def _replay(self) -> None:
-        assert self._last is not None
-        function, args, kwargs, ambient = self._last
-        with ambient.entered(), self.replaying():
-            self._replayed += 1
-            self._call_on_copies(function, args, kwargs)
-        self._last = (function, args, kwargs, ambient)
+        self._replayed += 1
+        for call in list(self._cycle.last):
+            with call.ambient.entered(), self.replaying():
+                self._call_on_copies(call.function, call.args, call.kwargs)
 
     def _repeat(self, function: Any, args: Any, kwargs: Any) -> None:
         """``--function``: its first inputs, until the benchmark says END."""

@@ -1,0 +1,107 @@
+"""A script that calls several things in turn has steps of several calls, the same ones in every arm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from breakscope.bench.ambient import Ambient
+from breakscope.bench.copies import fresh
+from breakscope.bench.cycle import Call, Cycle
+
+
+def steps(called: str) -> list[str]:
+    """The calls, split where a step ends; each letter is a thing that is called."""
+    things = {name: (lambda: None) for name in called if name != " "}
+    names = {id(function): name for name, function in things.items()}
+    cycle, found = Cycle(), []
+    for name in called.replace(" ", ""):
+        call = Call(things[name], (), {}, Ambient.now())
+        if cycle.begins_with(call):
+            cycle.begin()
+            found.append("")
+        cycle.add(call)
+        found[-1] += name
+        assert "".join(names[one.of()[0]] for one in cycle.last) == found[-1]
+    return found
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "e e e",  # a model
+        "eh eh eh",  # an encoder and a head
+        "gdd gdd gdd",  # the two nets of a GAN
+        "edddd edd eddddd",  # an encoder, and a decoder as often as the text is long
+        "abcdef abcdef",  # blocks that are compiled one by one
+        "a a a" + "b" * 63 + " b b b",  # one after another
+        "e" + "d" * 63 + " d d d d",  # an encoder that is called once
+    ],
+)
+def test_where_a_step_ends(called: str) -> None:
+    assert steps(called) == called.split()
+
+
+def test_a_step_of_one_call_needs_no_names() -> None:
+    cycle, net = Cycle(), torch.nn.Linear(2, 2)
+    for _ in range(2):
+        call = Call(torch.nn.Module._call_impl, (net, torch.ones(2)), {}, Ambient.now())
+        assert cycle.begins_with(call)
+        cycle.begin()
+        cycle.add(call)
+    assert cycle.names() == []
+    other = Call(torch.nn.Module._call_impl, (torch.nn.ReLU(), torch.ones(2)), {}, Ambient.now())
+    assert not cycle.begins_with(other)
+    cycle.add(other)
+    assert cycle.names() == ["Linear", "ReLU"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.arange(24.0).view(4, 6)[:, 0],
+        torch.arange(24.0).view(2, 3, 4)[:, 1:, ::2],
+        torch.arange(3.0).expand(4, 3),
+        torch.arange(3.0)[:, None].expand(3, 4),
+        torch.arange(6.0).view(2, 3).t(),
+        torch.ones(0, 3)[:, 1:],
+    ],
+)
+def test_a_copy_of_a_slice_has_its_strides(value: torch.Tensor) -> None:
+    copy = fresh((value,))[0]
+    assert copy.stride() == value.stride()
+    assert torch.equal(copy, value)
+    assert copy.untyped_storage().data_ptr() != value.untyped_storage().data_ptr() or not value.numel()
+
+
+def test_windows_that_overlap_are_copied_by_value() -> None:
+    windows = torch.arange(6.0).unfold(0, 3, 1)
+    assert torch.equal(fresh((windows,))[0], windows)
+
+
+@pytest.mark.slow
+def test_an_encoder_and_a_head_are_one_step(bench: Callable[..., Any]) -> None:
+    script = """
+import torch
+torch.manual_seed(0)
+encoder = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64))
+head = torch.nn.Linear(64, 4)
+count = 0
+with torch.no_grad():
+    for _ in range(15):
+        hidden = encoder(torch.randn(3, 8, 64))
+        count += int((head(hidden[:, 0]).argmax(-1) == 0).sum())
+"""
+    done = bench(script, "--backend", "aot_eager", "--processes", "1", "--steps", "20")
+    assert done.exit_code == 0, done.stderr
+    told = " ".join(done.benchmark.notes)
+    assert "a step is 2 calls: Sequential, Linear" in told
+    assert "repeat its last calls on copies of their inputs" in told
+    eager, compiled = done.benchmark.arms
+    assert compiled.graphs == 2
+    assert compiled.processes[0].late_compiles == 0  # the slice is a slice again
+    assert eager.step is not None
+    assert eager.step.samples >= 20
