@@ -305,7 +305,8 @@ class Turns:
     def _begin_grant(self, message: Message) -> None:
         self._grant = message
         self._open = True
-        self.meter.prepare(4 * (message["settle"] + message["steps"]) + 8)
+        marks = 2 + 2 * max(1, len(self._cycle.last))  # in a step
+        self.meter.prepare(marks * (message["settle"] + message["steps"]) + 8)
         self.meter.settle()
         self.meter.reset_peak()
         spin(message.get("spin_ms", 0.0))
