@@ -296,8 +296,8 @@ def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> lis
     replayed = max((player.last.get("replayed", 0) for player in found.players), default=0)
     if replayed:
         notes.append(
-            f"the script ended before enough steps: up to {replayed} of the steps repeat its last "
-            f"{'calls' if names else 'call'} on copies of {'their' if names else 'its'} inputs"
+            f"the script ended before enough steps: up to {replayed} of the steps repeat one of its warm-up, "
+            "on copies of its inputs"
         )
     counts = [arm.step.samples for arm in arms if arm.step is not None]
     if counts and min(counts) < stats.MIN_SAMPLES * options.processes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import types
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -41,7 +43,8 @@ def fresh(value: Any) -> Any:
     """Inputs like these for another call: every plain tensor copied.
 
     What was one tensor stays one, and what shared memory shares it: guards ask for both, and a call with
-    other relations between its inputs would be another compile.
+    other relations between its inputs would be another compile. Objects that hold tensors, such as a cache of
+    keys and values, are copied as a whole.
     """
     by_memory: dict[tuple[torch.device, int], dict[int, torch.Tensor]] = {}
 
@@ -49,10 +52,12 @@ def fresh(value: Any) -> Any:
         if _plain(leaf):
             memory = (leaf.device, leaf.untyped_storage().data_ptr())
             by_memory.setdefault(memory, {})[id(leaf)] = leaf
+        elif id(leaf) not in copies:
+            copies[id(leaf)] = _whole(leaf)
         return leaf
 
+    copies: dict[int, Any] = {}
     arm_compat.tree_map(group, value)
-    copies: dict[int, torch.Tensor] = {}
     for sharing in by_memory.values():
         together = _copy_together(list(sharing.values())) or map(_copy, sharing.values())
         copies.update(zip(sharing, together, strict=True))
@@ -75,6 +80,31 @@ def _copy(leaf: Any) -> Any:
     with torch.inference_mode(leaf.is_inference()):
         copy = leaf.detach().clone(memory_format=torch.preserve_format)
     return copy.requires_grad_(leaf.requires_grad)
+
+
+def _held(leaf: Any, depth: int = 4) -> Iterator[Any]:
+    """Tensors and modules in an object's attributes, and in what these hold; not those of modules."""
+    if depth == 0 or isinstance(leaf, torch.nn.Module | type | types.ModuleType | types.FunctionType):
+        return
+    inner: Iterable[Any] = leaf if isinstance(leaf, list | tuple) else ()
+    if not isinstance(leaf, list | tuple):
+        inner = (leaf if isinstance(leaf, dict) else getattr(leaf, "__dict__", {})).values()
+    for one in inner:
+        if isinstance(one, torch.Tensor | torch.nn.Module):
+            yield one
+        else:
+            yield from _held(one, depth - 1)
+
+
+def _whole(leaf: Any) -> Any:
+    """A copy of an object that holds tensors, with the same modules; any other object is itself."""
+    held = [] if isinstance(leaf, torch.Tensor) else list(_held(leaf))
+    if not any(isinstance(one, torch.Tensor) for one in held):
+        return leaf
+    try:
+        return deepcopy(leaf, {id(one): one for one in held if isinstance(one, torch.nn.Module)})
+    except Exception:  # noqa: BLE001 -- a class of the script's may do anything; its call is made with itself
+        return leaf
 
 
 def _dense(leaf: torch.Tensor) -> bool:

@@ -16,12 +16,18 @@ _METHODS = ("forward", "_call_impl", "_wrapped_call_impl", "__call__")
 
 @dataclass(slots=True)
 class Call:
-    """An outermost call, to be made again."""
+    """An outermost call.
+
+    Attributes:
+        untouched: ``args`` and ``kwargs`` are copies, which the call itself does not get and cannot change.
+            Only such a call can be made again: a cache that it has grown would not fit its other inputs.
+    """
 
     function: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     ambient: Ambient
+    untouched: bool = False
 
     def of(self) -> tuple[int, int | None]:
         """What is called: modules that a script does not compile itself are called through one function."""
@@ -44,11 +50,13 @@ class Cycle:
     Attributes:
         several: whether more than one thing is called: a step then ends where the next one begins.
         last: the calls of the last step that began.
+        again: those of the last one whose calls can be made again.
     """
 
     def __init__(self) -> None:
         self.several = False
         self.last: list[Call] = []
+        self.again: list[Call] = []
         self._first: tuple[int, int | None] | None = None
 
     def begins_with(self, call: Call) -> bool:
@@ -61,8 +69,14 @@ class Cycle:
 
     def begin(self) -> None:
         """A step begins; the call that begins it is added next."""
+        self.end()
         self.last = []
         self._first = None
+
+    def end(self) -> None:
+        """The step is over."""
+        if self.last and all(call.untouched for call in self.last):
+            self.again = self.last
 
     def add(self, call: Call) -> None:
         """A call of this step."""

@@ -3,8 +3,8 @@
 A process reaches its first step, says so and waits. Each grant from the parent lets it make some steps;
 it times them, answers, and waits again, inside the script, at the end of a step. A script that calls several
 compiled things in turn has steps of several calls (:class:`Cycle`). When the script itself ends early, the
-calls of its last step are repeated on copies of their inputs; where a step is more than its calls (there is
-an optimizer) it cannot be, and the answer says that the script has ended.
+calls of a step of its warm-up are repeated on copies of their inputs; where a step is more than its calls
+(there is an optimizer) it cannot be, and the answer says that the script has ended.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Turns:
             self._between_calls()
         by_call = self._unit == "call"
         if by_call:
-            call = Call(function, args, kwargs, Ambient.now())
+            call = self._described(function, args, kwargs)
             if self._cycle.begins_with(call):
                 self._end_step()
                 self._cycle.begin()
@@ -172,6 +172,15 @@ class Turns:
             if not self._cycle.several:
                 self._end_step()  # nothing of the script's lies between its call and its turn's end
         return result
+
+    def _described(self, function: Any, args: Any, kwargs: Any) -> Call:
+        """The call about to be made; in the warm-up with copies of its inputs, to make it again."""
+        warming_up = not self._grant.get("timed") and self._grant.get("purpose") is None
+        copy = warming_up and not self._ended and self._settings.function is None
+        if copy:
+            args, kwargs = fresh((args, kwargs))
+            self.meter.settle()
+        return Call(function, args, kwargs, Ambient.now(), untouched=copy)
 
     def _between_calls(self) -> None:
         """Begin and end what is looked into where an optimizer's own record of its step is closed.
@@ -343,8 +352,9 @@ class Turns:
         try:
             if self._unit == "call":
                 self._end_step()  # of several calls: the last one is known to be the last only now
+                self._cycle.end()
             while True:
-                if self._open and self._unit == "call" and self._cycle.last:
+                if self._open and self._unit == "call" and self._cycle.again:
                     self._replay()
                 elif self._open:
                     self._answer(ended=True)
@@ -357,7 +367,7 @@ class Turns:
 
     def _replay(self) -> None:
         self._replayed += 1
-        for call in list(self._cycle.last):
+        for call in self._cycle.again:
             with call.ambient.entered(), self.replaying():
                 self._call_on_copies(call.function, call.args, call.kwargs)
 

@@ -99,9 +99,68 @@ with torch.no_grad():
     assert done.exit_code == 0, done.stderr
     told = " ".join(done.benchmark.notes)
     assert "a step is 2 calls: Sequential, Linear" in told
-    assert "repeat its last calls on copies of their inputs" in told
+    assert "repeat one of its warm-up, on copies of its inputs" in told
     eager, compiled = done.benchmark.arms
     assert compiled.graphs == 2
     assert compiled.processes[0].late_compiles == 0  # the slice is a slice again
     assert eager.step is not None
     assert eager.step.samples >= 20
+
+
+@pytest.mark.slow
+def test_a_call_that_grows_its_cache_is_made_again_with_the_cache_it_had(bench: Callable[..., Any]) -> None:
+    script = """
+import torch
+
+class Cache:
+    def __init__(self):
+        self.layers = [{"keys": torch.zeros(4, 8)}]
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 8)
+
+    def forward(self, x, mask, cache):
+        layer = cache.layers[0]
+        layer["keys"] = torch.cat([layer["keys"], self.fc(x)])
+        return layer["keys"] * mask[:, None]
+
+net = Net()
+with torch.no_grad():
+    for _ in range(15):
+        net(torch.randn(2, 8), torch.ones(6), Cache())
+"""
+    done = bench(script, "--backend", "aot_eager", "--processes", "1", "--steps", "20")
+    assert done.exit_code == 0, done.stderr
+    assert [(arm.status, arm.step is not None) for arm in done.benchmark.arms] == [("ok", True)] * 2
+    assert done.benchmark.arms[1].processes[0].late_compiles == 0
+    assert "repeat one of its warm-up" in " ".join(done.benchmark.notes)
+
+
+def test_an_object_that_holds_tensors_is_copied_as_a_whole() -> None:
+    class Cache:
+        def __init__(self) -> None:
+            self.layers = [{"keys": torch.ones(2)}]
+            self.net = torch.nn.Linear(2, 2)
+
+    cache, net, text = Cache(), torch.nn.Linear(2, 2), "text"
+    (one, module, word), again = fresh(((cache, net, text), {"cache": cache}))
+    assert one is again["cache"]
+    assert one is not cache
+    assert one.net is cache.net
+    one.layers[0]["keys"].fill_(0.0)
+    assert cache.layers[0]["keys"].eq(1.0).all()
+    assert (module, word) == (net, text)
+
+
+def test_an_object_that_cannot_be_copied_stays_itself() -> None:
+    class Stubborn:
+        def __init__(self) -> None:
+            self.tensor = torch.ones(2)
+
+        def __deepcopy__(self, _memo: Any) -> Any:
+            raise RuntimeError("there is only one of me")
+
+    one = Stubborn()
+    assert fresh((one,))[0] is one
