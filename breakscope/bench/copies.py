@@ -14,6 +14,13 @@ import torch
 from breakscope.bench import arm_compat
 
 _ALIGNED = 16  # bytes: kernels are chosen by it
+_KEEPS_ITSELF = (torch.Tensor, torch.nn.Module)
+# No object of the call's own, or none that holds anything: told from others at every repeated call.
+_HOLDS_NOTHING = (
+    *_KEEPS_ITSELF,
+    *(type, types.ModuleType, types.FunctionType),
+    *(bool, int, float, str, bytes, types.NoneType),
+)
 _MOST_SHARED = 2  # times what the tensors that share a storage have together
 
 
@@ -84,13 +91,15 @@ def _copy(leaf: Any) -> Any:
 
 def _held(leaf: Any, depth: int = 4) -> Iterator[Any]:
     """Tensors and modules in an object's attributes, and in what these hold; not those of modules."""
-    if depth == 0 or isinstance(leaf, torch.nn.Module | type | types.ModuleType | types.FunctionType):
+    if depth == 0 or isinstance(leaf, _HOLDS_NOTHING):
         return
-    inner: Iterable[Any] = leaf if isinstance(leaf, list | tuple) else ()
-    if not isinstance(leaf, list | tuple):
+    inner: Iterable[Any]
+    if isinstance(leaf, (list, tuple)):
+        inner = leaf
+    else:
         inner = (leaf if isinstance(leaf, dict) else getattr(leaf, "__dict__", {})).values()
     for one in inner:
-        if isinstance(one, torch.Tensor | torch.nn.Module):
+        if isinstance(one, _KEEPS_ITSELF):
             yield one
         else:
             yield from _held(one, depth - 1)
@@ -98,7 +107,7 @@ def _held(leaf: Any, depth: int = 4) -> Iterator[Any]:
 
 def _whole(leaf: Any) -> Any:
     """A copy of an object that holds tensors, with the same modules; any other object is itself."""
-    held = [] if isinstance(leaf, torch.Tensor) else list(_held(leaf))
+    held = list(_held(leaf))
     if not any(isinstance(one, torch.Tensor) for one in held):
         return leaf
     try:

@@ -8,10 +8,9 @@ from typing import Any
 import torch
 
 from breakscope.bench.ambient import Ambient
+from breakscope.capture.signatures import owner_called
 
 _MOST_CALLS = 64  # what was called once, before a loop of others, does not come back
-
-_METHODS = ("forward", "_call_impl", "_wrapped_call_impl", "__call__")
 
 
 @dataclass(slots=True)
@@ -36,12 +35,11 @@ class Call:
 
     def name(self) -> str:
         """For people."""
-        name = str(getattr(self.function, "__name__", type(self.function).__name__))
-        if name not in _METHODS:
-            return name
-        inner = getattr(self.function, "__wrapped__", self.function)
-        module = getattr(inner, "__self__", self.args[0] if self.args else None)
-        return type(module).__name__ if isinstance(module, torch.nn.Module) else name
+        function = getattr(self.function, "__wrapped__", self.function)
+        owner, _ = owner_called(function, self.args)
+        if isinstance(owner, torch.nn.Module):
+            return type(owner).__name__
+        return str(getattr(function, "__name__", type(function).__name__))
 
 
 class Cycle:
@@ -50,38 +48,30 @@ class Cycle:
     Attributes:
         several: whether more than one thing is called: a step then ends where the next one begins.
         last: the calls of the last step that began.
-        again: those of the last one whose calls can be made again.
     """
 
     def __init__(self) -> None:
         self.several = False
         self.last: list[Call] = []
-        self.again: list[Call] = []
-        self._first: tuple[int, int | None] | None = None
+        self._kept: list[Call] = []
+
+    @property
+    def again(self) -> list[Call]:
+        """The calls of the last step whose calls can be made again."""
+        return self.last if self.last and all(call.untouched for call in self.last) else self._kept
 
     def begins_with(self, call: Call) -> bool:
         """Whether ``call`` is the first one of another step."""
-        first = self._first
-        if first is None or call.of() == first:
-            return True
-        self.several = True
-        return len(self.last) >= _MOST_CALLS
+        return not self.last or call.of() == self.last[0].of() or len(self.last) >= _MOST_CALLS
 
-    def begin(self) -> None:
-        """A step begins; the call that begins it is added next."""
-        self.end()
-        self.last = []
-        self._first = None
-
-    def end(self) -> None:
-        """The step is over."""
-        if self.last and all(call.untouched for call in self.last):
-            self.again = self.last
+    def begin(self, call: Call) -> None:
+        """The first call of a step."""
+        self._kept = self.again
+        self.last = [call]
 
     def add(self, call: Call) -> None:
-        """A call of this step."""
-        if self._first is None:
-            self._first = call.of()
+        """Another call of this step."""
+        self.several = True
         self.last.append(call)
 
     def names(self) -> list[str]:

@@ -91,30 +91,29 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One step, as it was marked; ``calls`` are the outermost compiled calls in it."""
+    """One step, as it was marked.
 
-    began: Mark
-    ended: Mark
+    Attributes:
+        spans: from when to when it lasted: its calls, or as a whole.
+        calls: the outermost compiled calls in it.
+    """
+
+    spans: list[tuple[Mark, Mark]]
     calls: list[tuple[Mark, Mark]]
     compiles: int
     compile_s: float
 
-    def told(self, timed: bool, by_call: bool) -> dict[str, Any]:
+    def told(self, timed: bool) -> dict[str, Any]:
         """In milliseconds; the device must be done.
 
         Args:
             timed: by the device's clock where there is one; steps that are not were waited for one by one.
-            by_call: whether the step is its calls, and nothing that lies between them.
         """
         between = Meter.between if timed else Meter.host
-        host = (
-            sum(Meter.host(*pair) for pair in self.calls) if by_call else Meter.host(self.began, self.ended)
-        )
-        calls = sum(between(*pair) for pair in self.calls)
         return {
-            "ms": calls if by_call else between(self.began, self.ended),
-            "host_ms": host,
-            "calls_ms": calls,
+            "ms": sum(between(*span) for span in self.spans),
+            "host_ms": sum(Meter.host(*span) for span in self.spans),
+            "calls_ms": sum(between(*span) for span in self.calls),
             "compiles": self.compiles,
             "compile_s": self.compile_s,
         }

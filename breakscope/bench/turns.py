@@ -16,7 +16,7 @@ import os
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -150,9 +150,10 @@ class Turns:
             call = self._described(function, args, kwargs)
             if self._cycle.begins_with(call):
                 self._end_step()
-                self._cycle.begin()
+                self._cycle.begin(call)
                 self._begin_step()
-            self._cycle.add(call)
+            else:
+                self._cycle.add(call)
         self._inside = True
         try:
             result = self._timed(function, args, kwargs)
@@ -163,8 +164,7 @@ class Turns:
             self._inside = False
         if not self._grant.get("timed"):
             # Warm-up steps are timed one by one, the device waited for, before outputs are looked at.
-            self.meter.settle()
-            self._calls[-1][1].host_ns = time.perf_counter_ns()
+            self._settle(self._calls)
         self._keep(result)
         if by_call:
             if self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
@@ -233,22 +233,25 @@ class Turns:
         self._step_began = self.meter.mark() if self._unit == "optimizer" else None
         self._stepping = True
 
+    def _settle(self, spans: Sequence[tuple[Mark, Mark]]) -> None:
+        """The last of them is over for the host when the device is done."""
+        self.meter.settle()
+        spans[-1][1].host_ns = time.perf_counter_ns()
+
     def _end_step(self) -> None:
         if not self._stepping:
             return
         self._stepping = False
         timed = self._grant.get("timed", False)
+        spans = self._calls
         if self._step_began:
-            began, ended = self._step_began, self.meter.mark()
+            spans = [(self._step_began, self.meter.mark())]
             if not timed:
-                self.meter.settle()
-                ended.host_ns = time.perf_counter_ns()
-        else:
-            began, ended = self._calls[0][0], self._calls[-1][1]
+                self._settle(spans)
         compiles = self.compiles.count - self._compiles_before
         # Between timed steps every microsecond counts: there it is read once, for all of them.
         compile_s = 0.0 if timed else self.compiles.seconds - self._compile_s_before
-        self._samples.append(Sample(began, ended, self._calls, compiles, compile_s))
+        self._samples.append(Sample(spans, self._calls, compiles, compile_s))
         self._done_steps += 1
         self.sessions.end_step()
         if len(self._samples) >= self._grant["settle"] + self._grant["steps"]:
@@ -261,7 +264,7 @@ class Turns:
         self._open = False
         self.meter.settle()
         extra = self.sessions.end()
-        timed, by_call = self._grant.get("timed", False), self._unit == "call"
+        timed = self._grant.get("timed", False)
         if timed:
             extra["pace_ms"] = [self._pace_ms, pace.probe_ms()]
             if self.compiles.seconds > self._compile_s_before:
@@ -269,7 +272,7 @@ class Turns:
                 if not any(sample.compiles for sample in self._samples):
                     extra["tuned"] = True  # in one of them, nobody knows which
         samples = [
-            {**sample.told(timed, by_call), "settle": index < self._grant["settle"]}
+            {**sample.told(timed), "settle": index < self._grant["settle"]}
             for index, sample in enumerate(self._samples)
         ]
         peak, kind = self.meter.peak_mib()
@@ -352,7 +355,6 @@ class Turns:
         try:
             if self._unit == "call":
                 self._end_step()  # of several calls: the last one is known to be the last only now
-                self._cycle.end()
             while True:
                 if self._open and self._unit == "call" and self._cycle.again:
                     self._replay()

@@ -32,10 +32,7 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
     entry = compat.entry_call()
     if entry is None:
         return {}
-    module = getattr(entry.function, "__self__", None)
-    args = entry.args
-    if module is None and getattr(entry.function, "__name__", "") in _MODULE_CALLS and args:
-        module, args = args[0], args[1:]  # --compile auto compiles the class's call, and passes the module
+    module, args = owner_called(entry.function, entry.args)
     return {
         "entry": _entry(entry.function, module),
         **_arguments(args, entry.kwargs),
@@ -43,6 +40,14 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
         "caller": _caller(entry.frame),
         "modes": compile_.modes,
     }
+
+
+def owner_called(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Whose method a call of ``function`` calls, or None, and the arguments without it."""
+    owner = getattr(function, "__self__", None)
+    if owner is None and getattr(function, "__name__", "") in _MODULE_CALLS and args:
+        return args[0], args[1:]  # --compile auto compiles the class's call, and passes the module
+    return owner, args
 
 
 def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

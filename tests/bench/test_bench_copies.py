@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -113,3 +114,54 @@ def test_modes_are_found_again() -> None:
         assert torch.get_autocast_dtype("cpu") == torch.bfloat16
         assert torch.is_autocast_enabled("cpu")
     assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.arange(24.0).view(4, 6)[:, 0],
+        torch.arange(24.0).view(2, 3, 4)[:, 1:, ::2],
+        torch.arange(3.0).expand(4, 3),
+        torch.arange(3.0)[:, None].expand(3, 4),
+        torch.arange(6.0).view(2, 3).t(),
+        torch.ones(0, 3)[:, 1:],
+    ],
+)
+def test_a_copy_of_a_slice_has_its_strides(value: torch.Tensor) -> None:
+    copy = fresh((value,))[0]
+    assert copy.stride() == value.stride()
+    assert torch.equal(copy, value)
+    assert copy.untyped_storage().data_ptr() != value.untyped_storage().data_ptr() or not value.numel()
+
+
+def test_windows_that_overlap_are_copied_by_value() -> None:
+    windows = torch.arange(6.0).unfold(0, 3, 1)
+    assert torch.equal(fresh((windows,))[0], windows)
+
+
+def test_an_object_that_holds_tensors_is_copied_as_a_whole() -> None:
+    class Cache:
+        def __init__(self) -> None:
+            self.layers = [{"keys": torch.ones(2)}]
+            self.net = torch.nn.Linear(2, 2)
+
+    cache, net, text = Cache(), torch.nn.Linear(2, 2), "text"
+    (one, module, word), again = fresh(((cache, net, text), {"cache": cache}))
+    assert one is again["cache"]
+    assert one is not cache
+    assert one.net is cache.net
+    one.layers[0]["keys"].fill_(0.0)
+    assert cache.layers[0]["keys"].eq(1.0).all()
+    assert (module, word) == (net, text)
+
+
+def test_an_object_that_cannot_be_copied_stays_itself() -> None:
+    class Stubborn:
+        def __init__(self) -> None:
+            self.tensor = torch.ones(2)
+
+        def __deepcopy__(self, _memo: Any) -> Any:
+            raise RuntimeError("there is only one of me")
+
+    one = Stubborn()
+    assert fresh((one,))[0] is one

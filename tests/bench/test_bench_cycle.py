@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from breakscope.bench.ambient import Ambient
-from breakscope.bench.copies import fresh
 from breakscope.bench.cycle import Call, Cycle
 
 
@@ -21,9 +20,10 @@ def steps(called: str) -> list[str]:
     for name in called.replace(" ", ""):
         call = Call(things[name], (), {}, Ambient.now())
         if cycle.begins_with(call):
-            cycle.begin()
+            cycle.begin(call)
             found.append("")
-        cycle.add(call)
+        else:
+            cycle.add(call)
         found[-1] += name
         assert "".join(names[one.of()[0]] for one in cycle.last) == found[-1]
     return found
@@ -50,36 +50,12 @@ def test_a_step_of_one_call_needs_no_names() -> None:
     for _ in range(2):
         call = Call(torch.nn.Module._call_impl, (net, torch.ones(2)), {}, Ambient.now())
         assert cycle.begins_with(call)
-        cycle.begin()
-        cycle.add(call)
+        cycle.begin(call)
     assert cycle.names() == []
     other = Call(torch.nn.Module._call_impl, (torch.nn.ReLU(), torch.ones(2)), {}, Ambient.now())
     assert not cycle.begins_with(other)
     cycle.add(other)
     assert cycle.names() == ["Linear", "ReLU"]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        torch.arange(24.0).view(4, 6)[:, 0],
-        torch.arange(24.0).view(2, 3, 4)[:, 1:, ::2],
-        torch.arange(3.0).expand(4, 3),
-        torch.arange(3.0)[:, None].expand(3, 4),
-        torch.arange(6.0).view(2, 3).t(),
-        torch.ones(0, 3)[:, 1:],
-    ],
-)
-def test_a_copy_of_a_slice_has_its_strides(value: torch.Tensor) -> None:
-    copy = fresh((value,))[0]
-    assert copy.stride() == value.stride()
-    assert torch.equal(copy, value)
-    assert copy.untyped_storage().data_ptr() != value.untyped_storage().data_ptr() or not value.numel()
-
-
-def test_windows_that_overlap_are_copied_by_value() -> None:
-    windows = torch.arange(6.0).unfold(0, 3, 1)
-    assert torch.equal(fresh((windows,))[0], windows)
 
 
 @pytest.mark.slow
@@ -104,7 +80,8 @@ with torch.no_grad():
     assert compiled.graphs == 2
     assert compiled.processes[0].late_compiles == 0  # the slice is a slice again
     assert eager.step is not None
-    assert eager.step.samples >= 20
+    # What met a shared CPU counts in no figure, but was made.
+    assert eager.step.samples + sum(eager.discarded.values()) >= 20
 
 
 @pytest.mark.slow
@@ -136,31 +113,3 @@ with torch.no_grad():
     assert [(arm.status, arm.step is not None) for arm in done.benchmark.arms] == [("ok", True)] * 2
     assert done.benchmark.arms[1].processes[0].late_compiles == 0
     assert "repeat one of its warm-up" in " ".join(done.benchmark.notes)
-
-
-def test_an_object_that_holds_tensors_is_copied_as_a_whole() -> None:
-    class Cache:
-        def __init__(self) -> None:
-            self.layers = [{"keys": torch.ones(2)}]
-            self.net = torch.nn.Linear(2, 2)
-
-    cache, net, text = Cache(), torch.nn.Linear(2, 2), "text"
-    (one, module, word), again = fresh(((cache, net, text), {"cache": cache}))
-    assert one is again["cache"]
-    assert one is not cache
-    assert one.net is cache.net
-    one.layers[0]["keys"].fill_(0.0)
-    assert cache.layers[0]["keys"].eq(1.0).all()
-    assert (module, word) == (net, text)
-
-
-def test_an_object_that_cannot_be_copied_stays_itself() -> None:
-    class Stubborn:
-        def __init__(self) -> None:
-            self.tensor = torch.ones(2)
-
-        def __deepcopy__(self, _memo: Any) -> Any:
-            raise RuntimeError("there is only one of me")
-
-    one = Stubborn()
-    assert fresh((one,))[0] is one
