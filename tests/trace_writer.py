@@ -133,3 +133,15 @@ class Writer:
     def save(self, path: Path) -> Path:
         path.write_text(self.text)
         return path
+
+
+def assert_only_what_a_trace_knows(report: Report) -> None:
+    """Nothing that only a live scan can measure, and no zero in its place."""
+    assert report.run.status == "unknown"
+    assert report.run.exit_code is None
+    assert (report.totals.crossings, report.totals.steps) == (None, None)
+    assert all(finding.counts.crossings is None for finding in report.findings)
+    assert all((f.cost, f.first_step, f.last_step) == (None, None, None) for f in report.findings)
+    assert all(skip.calls is None for finding in report.findings for skip in finding.skipped)
+    assert all(region.calls is None and region.ms is None for region in report.regions)
+    assert any("not measured" in note for note in report.run.notes)

@@ -241,7 +241,13 @@ def _unit(found: Conducted, options: Options) -> str:
     units = {player.unit for player in found.players if player.startup_s}
     if units == {"optimizer"}:
         return "a whole step of the script, from one optimizer step to the next"
-    return "an outermost compiled call"
+    # Not how many: steps may differ in it (a decoder), and a budget asks for the same unit.
+    return "the outermost compiled calls of a step" if _calls_of_a_step(found) else "an outermost compiled call"
+
+
+def _calls_of_a_step(found: Conducted) -> list[str]:
+    """The names of what a step of several calls calls; empty where a step is one."""
+    return max((player.last.get("calls", []) for player in found.players), key=len, default=[])
 
 
 def _method(options: Options) -> str:
@@ -286,7 +292,7 @@ def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> lis
             f"{slow.left_out} of {slow.turns} turns were left out: a fixed piece of work beside them took up "
             f"to {slow.worst:.2g} times its best, so the CPU was shared or throttled"
         )
-    names: list[str] = max((player.last.get("calls", []) for player in found.players), key=len, default=[])
+    names = _calls_of_a_step(found)
     if names:
         shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
         notes.append(

@@ -75,6 +75,7 @@ with torch.no_grad():
     assert done.exit_code == 0, done.stderr
     told = " ".join(done.benchmark.notes)
     assert "a step is 2 calls: Sequential, Linear" in told
+    assert done.benchmark.unit == "the outermost compiled calls of a step"
     assert "repeat one of its warm-up, on copies of its inputs" in told
     eager, compiled = done.benchmark.arms
     assert compiled.graphs == 2
