@@ -242,7 +242,9 @@ def _unit(found: Conducted, options: Options) -> str:
     if units == {"optimizer"}:
         return "a whole step of the script, from one optimizer step to the next"
     # Not how many: steps may differ in it (a decoder), and a budget asks for the same unit.
-    return "the outermost compiled calls of a step" if _calls_of_a_step(found) else "an outermost compiled call"
+    return (
+        "the outermost compiled calls of a step" if _calls_of_a_step(found) else "an outermost compiled call"
+    )
 
 
 def _calls_of_a_step(found: Conducted) -> list[str]:
