@@ -36,7 +36,18 @@ from rich.text import Text
 
 from breakscope import catalog
 from breakscope.diagnose import guards
-from breakscope.model import Compiled, Counts, Finding, FindingKind, Frame, Guard, Location, Report, Status
+from breakscope.model import (
+    Compiled,
+    Counts,
+    Finding,
+    FindingKind,
+    Frame,
+    Guard,
+    Location,
+    Report,
+    Status,
+    Timing,
+)
 from breakscope.render import terminal
 from breakscope.render.excerpt import excerpt, expression_span
 from breakscope.render.terminal_finding import guard_line
@@ -142,6 +153,13 @@ def test_totals_have_units() -> None:
     text = " · ".join(lines_of(COSTS))
     assert "3 sites, 29 crossings (7.2 a step) · 7 occurrences · 0 recompiles · 0 frames skipped" in text
     assert "4 regions, 40 ops · about 1.90 of 4.10 ms a step lost at breaks" in text
+
+
+def test_steps_that_were_timed_and_lost_nothing_say_so() -> None:
+    timed = replace(RECOMPILES, timing=Timing("measured gaps, 24 steps, backend eager", 24, step_ms=0.502588))
+    assert "nothing of 0.50 ms a step lost at breaks" in " · ".join(lines_of(timed))
+    untimed = replace(RECOMPILES, timing=Timing("not measured: every step compiled", 0))
+    assert "cost not measured: every step compiled" in " · ".join(lines_of(untimed))
 
 
 def test_a_clean_run_says_so_in_a_small_screen() -> None:

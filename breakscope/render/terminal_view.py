@@ -234,16 +234,23 @@ def step_ms(report: Report) -> float | None:
     return worst.ms_per_step / worst.share if worst and worst.share else None
 
 
+def lost_ms(report: Report) -> float | None:
+    """What the findings take out of a steady step, in milliseconds; None where steps were not timed."""
+    costs = [finding.cost.ms_per_step for finding in report.findings if finding.cost]
+    timed = report.timing is not None and report.timing.step_ms is not None
+    return sum(costs) if costs or timed else None
+
+
 def _lost(report: Report) -> str:
     """How much of a step is lost."""
-    costs = [finding.cost for finding in report.findings if finding.cost]
-    if not costs:
+    lost, step = lost_ms(report), step_ms(report)
+    if lost is None:
         why = report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
         return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
-    lost = milliseconds(sum(cost.ms_per_step for cost in costs))
-    step = step_ms(report)
+    if not lost and step:
+        return f"nothing of {milliseconds(step)} ms a step lost at breaks"
     of = f" of {milliseconds(step)}" if step else ""
-    return f"about {lost}{of} ms a step lost at breaks"
+    return f"about {milliseconds(lost)}{of} ms a step lost at breaks"
 
 
 def _verdict(report: Report) -> str | None:

@@ -26,7 +26,7 @@ from report_samples import (
     VACUOUS,
 )
 
-from breakscope.model import Counts, Region, Report, Unattributed
+from breakscope.model import Counts, Region, Report, Timing, Unattributed
 from breakscope.render.html import OnDisk, benchmark
 from breakscope.render.html.diff import side_by_side
 from breakscope.render.html.findings import FindingView, heats
@@ -101,6 +101,14 @@ def test_what_was_not_measured_is_no_zero() -> None:
     cards = {card.unit: card.number for card in build(KILLED, None).cards}
     assert cards["crossings"] == "not measured"
     assert cards["time lost a step"] == "not measured"
+
+
+def test_steps_that_were_timed_and_lost_nothing_are_shown_as_they_are() -> None:
+    timing = Timing("measured gaps, 24 steps, backend eager", 24, step_ms=0.5, regions_ms=0.2)
+    view = build(replace(RECOMPILES, timing=timing), None)
+    assert {card.unit: card.number for card in view.cards}["of 0.50 ms a step lost"] == "0"
+    assert view.bar.caption == "One step: 0 ms lost, of 0.50 ms"
+    assert [part.amount for part in view.bar.parts] == ["0.20 ms", "0.30 ms"]
     assert dict(build(KILLED, None).findings[0].facts)["crossings"] == "not measured"
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from breakscope.model import Finding, FindingKind, Region, Report, SkippedFrame
 from breakscope.render.html.texts import name
-from breakscope.render.terminal_view import step_ms
+from breakscope.render.terminal_view import lost_ms, step_ms
 from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
 
 WIDTH = 1_000
@@ -68,11 +68,11 @@ class Bar:
 
 def step_time(report: Report, labels: Labels) -> Bar:
     """Where a step's time goes; where the report has no timings, where its crossings are."""
-    timed = [finding for finding in report.findings if finding.cost and finding.cost.ms_per_step > 0]
-    if not timed:
+    lost = lost_ms(report)
+    if lost is None:
         return _crossings(report, labels)
+    timed = [finding for finding in report.findings if finding.cost and finding.cost.ms_per_step > 0]
     costs = {finding.fingerprint: finding.cost.ms_per_step for finding in timed if finding.cost}
-    lost = sum(costs.values())
     step = step_ms(report)
     amounts = [(finding, costs[finding.fingerprint]) for finding in timed]
     rest = max(0.0, step - lost) if step is not None else 0.0

@@ -8,7 +8,7 @@ from typing import Literal
 
 from breakscope.model import Report
 from breakscope.render.html.findings import FindingView
-from breakscope.render.terminal_view import step_ms
+from breakscope.render.terminal_view import lost_ms, step_ms
 from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
 
 Tone = Literal["good", "bad", "void"]
@@ -60,7 +60,7 @@ def verdict(report: Report, findings: Sequence[FindingView]) -> Verdict:
 def cards(report: Report, step: float | None) -> tuple[Card, ...]:
     """The key numbers; ``step`` is how long a step takes in milliseconds, where that is known."""
     totals = report.totals
-    lost = [finding.cost.ms_per_step for finding in report.findings if finding.cost]
+    lost = lost_ms(report)
     crossings = "not measured" if totals.crossings is None else f"{totals.crossings:,}"
     a_step = ""
     if totals.crossings is not None and totals.steps:
@@ -88,8 +88,8 @@ def cards(report: Report, step: float | None) -> tuple[Card, ...]:
             "compiled graphs",
         ),
         Card(
-            milliseconds(sum(lost)) if lost else NOT_MEASURED,
-            _lost_unit(step) if lost else "time lost a step",
+            NOT_MEASURED if lost is None else milliseconds(lost),
+            "time lost a step" if lost is None else _lost_unit(step),
             "time that the findings take out of a step",
         ),
     )
