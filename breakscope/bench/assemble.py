@@ -238,7 +238,9 @@ def _with_break_even(arm: ArmResult, eager: ArmResult | None) -> ArmResult:
 def _unit(found: Conducted, options: Options) -> str:
     if options.function is not None:
         return f"a call of {options.function} on copies of its first inputs"
-    units = {player.unit for player in found.players if player.startup_s}
+    began = [player for player in found.players if player.startup_s]
+    # One that failed early may not have seen what a step is.
+    units = {player.unit for player in began if player.failed is None} or {player.unit for player in began}
     if units == {"optimizer"}:
         return "a whole step of the script, from one optimizer step to the next"
     # Not how many: steps may differ in it (a decoder), and a budget asks for the same unit.
@@ -301,6 +303,7 @@ def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> lis
             f"a step is {len(names)} calls: {shown}; its time is theirs, without what the script does "
             "between them (--function measures one alone)"
         )
+    notes.extend(dict.fromkeys(filter(None, (player.last.get("unit_why") for player in found.players))))
     replayed = max((player.last.get("replayed", 0) for player in found.players), default=0)
     if replayed:
         notes.append(

@@ -20,7 +20,9 @@ TOLERANCES = {
     torch.complex64: 1e-3,
     torch.complex128: 1e-8,
 }
-MAX_BYTES = 512 * 1024**2
+KEPT_STEPS = 2  # steps whose outputs are kept for the comparison
+_MOST_CALLS = 16  # of a step
+_MOST_BYTES = 512 * 1024**2  # of a step
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -44,10 +46,27 @@ def on_gpu(value: Any) -> bool:
     return any(tensor.is_cuda for tensor in tensors(value))
 
 
-def save(value: Any, folder: Path, index: int) -> None:
-    """Keep a result, unless it is huge."""
-    if sum(tensor.numel() * tensor.element_size() for tensor in tensors(value)) <= MAX_BYTES:
-        torch.save(list(flatten(value)), folder / f"{index:06d}.pt")
+class Kept:
+    """The outputs of a process's first steps, as far as they fit: a step may have hundreds of calls.
+
+    Args:
+        folder: they go there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._calls = [0] * KEPT_STEPS
+        self._bytes = [0] * KEPT_STEPS
+        self._number = 0
+
+    def keep(self, value: Any, step: int) -> None:
+        """Keep what a call returned."""
+        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors(value))
+        if self._calls[step] < _MOST_CALLS and self._bytes[step] + size <= _MOST_BYTES:
+            torch.save(list(flatten(value)), self._folder / f"{self._number:06d}.pt")
+            self._bytes[step] += size
+        self._calls[step] += 1
+        self._number += 1
 
 
 def compare_folders(base: str, others: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -57,14 +76,15 @@ def compare_folders(base: str, others: dict[str, str]) -> dict[str, dict[str, An
 
 def compare(base: Path, other: Path) -> dict[str, Any]:
     """The outputs that two processes kept."""
-    left, right = sorted(base.glob("*.pt")), sorted(other.glob("*.pt"))
-    if not left or not right:
+    kept = sorted({path.name for path in base.glob("*.pt")} & {path.name for path in other.glob("*.pt")})
+    if not kept:
         return {"status": "not compared", "why": "no outputs were kept", "tensors": 0}
     worst: tuple[float, float] = (0.0, 0.0)  # error, tolerance
     count = 0
-    for index, (one, two) in enumerate(zip(left, right, strict=False)):
+    for name in kept:
+        index = int(Path(name).stem)
         # Kept by our own process a moment ago; only tensors and text are let in.
-        first, second = (torch.load(path, weights_only=True) for path in (one, two))
+        first, second = (torch.load(folder / name, weights_only=True) for folder in (base, other))
         if [path for path, _ in first] != [path for path, _ in second]:
             return _different(f"call {index}: the results have different parts", count)
         for (path, mine), (_, theirs) in zip(first, second, strict=True):
@@ -82,7 +102,7 @@ def compare(base: Path, other: Path) -> dict[str, Any]:
                 worst = (error, tolerance)
     return {
         "status": "same",
-        "why": f"{count} tensors of the first {len(left)} calls",
+        "why": f"{count} tensors of {len(kept)} calls of the first steps",
         "error": worst[0],
         "tolerance": worst[1],
         "tensors": count,

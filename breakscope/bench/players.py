@@ -100,6 +100,7 @@ class Player:
             raise self._failed(str(message["error"]))
         if message["t"] == DONE:
             self.last = {**self.last, **message}
+            self.unit = message.get("unit", self.unit)
             if message.get("raised"):
                 raise self._failed(f"the call raised {message['raised']}")
         return message

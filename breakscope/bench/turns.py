@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import gc
 import os
 import threading
 import time
@@ -28,9 +27,10 @@ from breakscope.bench.ambient import Ambient
 from breakscope.bench.copies import copied, fresh
 from breakscope.bench.cycle import Call, Cycle
 from breakscope.bench.meter import Mark, Meter, Sample, spin
-from breakscope.bench.outputs import compare_folders, on_gpu, save
+from breakscope.bench.outputs import KEPT_STEPS, Kept, compare_folders, on_gpu
 from breakscope.bench.plan import CUDA_GRAPH_MODES, ArmSettings
 from breakscope.bench.sessions import Sessions
+from breakscope.bench.unit import StepUnit
 from breakscope.bench.wire import (
     COMPARE,
     DONE,
@@ -43,8 +43,6 @@ from breakscope.bench.wire import (
     ClosedError,
     Message,
 )
-
-KEPT_STEPS = 2  # steps whose outputs are kept for the comparison
 
 
 class Turns:
@@ -66,7 +64,7 @@ class Turns:
         self._ready = False
         self._ended = False  # the script is at its end
         self._open = False  # a grant is being worked off
-        self._unit = settings.unit
+        self._unit = StepUnit("call" if settings.function is not None else settings.unit)
         self._cycle = Cycle()
         self.when_timed: Callable[[], None] | None = None
         self.replaying: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -78,6 +76,7 @@ class Turns:
         self._samples: list[Sample] = []
         self._done_steps = 0
         self._calls: list[tuple[Mark, Mark]] = []
+        self._first_cycle: int | None = None  # calls of the first step, while what a step is is a guess
         self._step_began: Mark | None = None
         self._stepping = False
         self._compiles_before = 0
@@ -85,7 +84,7 @@ class Turns:
         self._raised: str | None = None
         self._replayed = 0
         self._random = False
-        self._outputs = 0
+        self._kept = Kept(Path(settings.outputs))
         self._optimizers: dict[int, int] = {}
         self._optimizer_steps = 0
         self._due = False  # a step is over, and its end waits for the next call
@@ -116,8 +115,11 @@ class Turns:
 
     def optimizer_stepped(self, optimizer: Any) -> None:
         """An optimizer step is over. With several optimizers the busiest one sets the pace."""
-        if self._unit != "optimizer" or not self._ready or self._over:
+        # One inside of a call is not seen where the call is compiled.
+        if not self._ready or self._over or self._inside or not self._unit.stepped():
             return
+        if self._cycle.last:
+            self._cycle, self._first_cycle = Cycle(), None  # it was a guess until now
         done = self._optimizers.get(id(optimizer), 0) + 1
         self._optimizers[id(optimizer)] = done
         if done > self._optimizer_steps:
@@ -145,15 +147,10 @@ class Turns:
             self._first()
         if self._due or self._pending is not None:
             self._between_calls()
-        by_call = self._unit == "call"
-        if by_call:
-            call = self._described(function, args, kwargs)
-            if self._cycle.begins_with(call):
-                self._end_step()
-                self._cycle.begin(call)
-                self._begin_step()
-            else:
-                self._cycle.add(call)
+        if self._unit.kind == "call" or self._unit.open:
+            self._add(self._described(function, args, kwargs))
+        if self._unit.open:
+            self._unit.calling()
         self._inside = True
         try:
             result = self._timed(function, args, kwargs)
@@ -166,12 +163,27 @@ class Turns:
             # Warm-up steps are timed one by one, the device waited for, before outputs are looked at.
             self._settle(self._calls)
         self._keep(result)
-        if by_call:
+        if self._unit.open:
+            self._unit.called()
+        if self._unit.kind == "call":
             if self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
                 result = copied(result)  # the next replay of the graph overwrites it
             if not self._cycle.several:
                 self._end_step()  # nothing of the script's lies between its call and its turn's end
         return result
+
+    def _add(self, call: Call) -> None:
+        """The call about to be made, to the step that it belongs to."""
+        by_call = self._unit.kind == "call"
+        if not self._cycle.begins_with(call):
+            self._cycle.add(call)
+        elif by_call:
+            self._end_step()
+            self._cycle.begin(call)
+            self._begin_step()
+        else:
+            self._cycle.begin(call)
+            self._first_cycle = self._first_cycle or len(self._calls) or None
 
     def _described(self, function: Any, args: Any, kwargs: Any) -> Call:
         """The call about to be made; in the warm-up with copies of its inputs, to make it again."""
@@ -208,17 +220,13 @@ class Turns:
 
     def _first(self) -> None:
         """The first step is about to begin: everything is loaded, nothing is compiled."""
-        if self._unit == "auto":
-            training = torch.is_grad_enabled() and any(
-                issubclass(type(thing), torch.optim.Optimizer) for thing in gc.get_objects()
-            )
-            self._unit = "optimizer" if training and self._settings.function is None else "call"
+        self._unit.guess()
         self._ready = True
         atexit.register(self._script_ended)  # late, so that it runs before what torch has registered
         self.meter.settle()
-        self._send(READY, startup_s=time.perf_counter() - self._began, unit=self._unit)
+        self._send(READY, startup_s=time.perf_counter() - self._began, unit=self._unit.kind)
         self._wait()
-        if self._unit == "optimizer":
+        if self._unit.kind == "optimizer":
             self._begin_step()
 
     def _begin_step(self) -> None:
@@ -230,7 +238,7 @@ class Turns:
             self._compile_s_before = self.compiles.seconds
         self.sessions.begin_step()
         # A step that is a call has the call's own marks: nothing of ours lies between.
-        self._step_began = self.meter.mark() if self._unit == "optimizer" else None
+        self._step_began = self.meter.mark() if self._unit.kind == "optimizer" else None
         self._stepping = True
 
     def _settle(self, spans: Sequence[tuple[Mark, Mark]]) -> None:
@@ -244,7 +252,9 @@ class Turns:
         self._stepping = False
         timed = self._grant.get("timed", False)
         spans = self._calls
-        if self._step_began:
+        if self._unit.kind == "call":
+            spans, self._first_cycle = spans[: self._first_cycle], None
+        elif self._step_began:
             spans = [(self._step_began, self.meter.mark())]
             if not timed:
                 self._settle(spans)
@@ -285,6 +295,8 @@ class Turns:
             raised=self._raised,
             replayed=self._replayed,
             calls=self._cycle.names(),
+            unit=self._unit.kind,
+            unit_why=self._unit.why,
             random=self._random,
             on_gpu=self.meter.on_gpu,
             peak_mib=peak,
@@ -317,19 +329,20 @@ class Turns:
     def _begin_grant(self, message: Message) -> None:
         self._grant = message
         self._open = True
-        marks = 2 + 2 * max(1, len(self._cycle.last))  # in a step
+        marks = 2 + 2 * max(1, len(self._calls))  # in a step, if the next one is like the last
         self.meter.prepare(marks * (message["settle"] + message["steps"]) + 8)
         self.meter.settle()
         self.meter.reset_peak()
         spin(message.get("spin_ms", 0.0))
         if message.get("timed"):
+            self._unit.settle()
             self.compiles.reasons()  # those of the warm-up are no news
             self._compile_s_before = self.compiles.seconds
             if self.when_timed is not None:
                 self.when_timed()
                 self.when_timed = None
             self._pace_ms = pace.settle_on_a_fast_cpu(message.get("best_pace_ms"))
-        if self._unit == "optimizer" and message.get("purpose") is not None:
+        if self._unit.kind == "optimizer" and message.get("purpose") is not None:
             self._pending = message
         else:
             self.sessions.begin(message, self.meter.on_gpu)
@@ -353,10 +366,11 @@ class Turns:
             return
         self._ended = True
         try:
-            if self._unit == "call":
+            self._unit.ended()
+            if self._unit.kind == "call":
                 self._end_step()  # of several calls: the last one is known to be the last only now
             while True:
-                if self._open and self._unit == "call" and self._cycle.again:
+                if self._open and self._unit.kind == "call" and self._cycle.again:
                     self._replay()
                 elif self._open:
                     self._answer(ended=True)
@@ -391,8 +405,7 @@ class Turns:
         if self._done_steps >= KEPT_STEPS:
             return
         self.meter.on_gpu = self.meter.on_gpu or on_gpu(result)
-        save(result, Path(self._settings.outputs), self._outputs)
-        self._outputs += 1
+        self._kept.keep(result, self._done_steps)
 
     def _forked(self) -> None:
         # A worker of the script's: it has no turn, and must not keep the line open.
