@@ -463,6 +463,24 @@ def test_fullgraph_is_kept_on_demand(scan: Scan) -> None:
     assert not [note for note in report.run.notes if "lifted" in note]
 
 
+def test_shapes_that_do_not_fit_are_the_scripts_error(scan: Scan) -> None:
+    scanned = scan(
+        """
+        import torch
+
+        @torch.compile
+        def added(x, y):
+            return x + y
+
+        added(torch.ones(2, 3), torch.ones(4))
+        """
+    )
+    assert scanned.exit_code == 1
+    finding = only(scanned.report)
+    assert (finding.code, finding.title) == ("BS190", "error that eager raises too")
+    assert finding.location.line == line_of(scanned, "return x + y")
+
+
 @pytest.mark.parametrize(
     ("dynamic", "regions", "recompiles"), [("auto", 2, 1), ("true", 1, 0), ("false", 3, 2)]
 )

@@ -180,7 +180,8 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: P
         return
     place = os.path.relpath(folder)
     script = " ".join([report.run.script, *report.run.argv])
-    own = any(finding.location.owner == "project" for one in accepted for finding in one.findings)
+    edits = [one for one in accepted if one.edits]  # options of a compile and settings have none
+    own = any(finding.location.owner == "project" for one in edits for finding in one.findings)
     print(f"\nnext  breakscope run --fixes {place} {script}")
     if own and not written:
         print("      breakscope fix --write   or   git apply " + os.path.join(place, "*.patch"))

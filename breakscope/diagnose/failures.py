@@ -31,6 +31,13 @@ def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unat
     return made, lost
 
 
+def _code(fail_type: str, *, fullgraph: bool) -> str:
+    if fail_type in ("Unsupported", "UserError"):
+        return "BS305" if fullgraph else "BS302"
+    # Running an op on fake tensors raised: shapes, dtypes or devices that do not fit.
+    return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
+
+
 def _failure(
     event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
 ) -> Finding | None:
@@ -52,8 +59,7 @@ def _failure(
         file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
     if file is None or line is None:
         return None
-    said_no = metrics["fail_type"] in ("Unsupported", "UserError")
-    code = "BS306" if not said_no else "BS305" if fullgraph else "BS302"
+    code = _code(metrics["fail_type"], fullgraph=fullgraph)
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")

@@ -45,7 +45,8 @@ def _block(
         )
     if suggestion.status == "proved" or everything:
         lines += [f"   {line}" for line in _evidence(suggestion.evidence)]
-        lines += ["", *(_diff_line(line, color) for line in suggestion.diff.splitlines())]
+        if suggestion.diff:
+            lines += ["", *(_diff_line(line, color) for line in suggestion.diff.splitlines())]
     return "\n".join([*lines, ""])
 
 
