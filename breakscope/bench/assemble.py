@@ -245,11 +245,11 @@ def _unit(found: Conducted, options: Options) -> str:
         return "a whole step of the script, from one optimizer step to the next"
     # Not how many: steps may differ in it (a decoder), and a budget asks for the same unit.
     return (
-        "the outermost compiled calls of a step" if _calls_of_a_step(found) else "an outermost compiled call"
+        "the outermost compiled calls of a step" if calls_of_a_step(found) else "an outermost compiled call"
     )
 
 
-def _calls_of_a_step(found: Conducted) -> list[str]:
+def calls_of_a_step(found: Conducted) -> list[str]:
     """The names of what a step of several calls calls; empty where a step is one."""
     return max((player.last.get("calls", []) for player in found.players), key=len, default=[])
 
@@ -296,7 +296,7 @@ def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> lis
             f"{slow.left_out} of {slow.turns} turns were left out: a fixed piece of work beside them took up "
             f"to {slow.worst:.2g} times its best, so the CPU was shared or throttled"
         )
-    names = _calls_of_a_step(found)
+    names = calls_of_a_step(found)
     if names:
         shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
         notes.append(

@@ -66,7 +66,7 @@ def bench(
             kernels=options.kernels,
         )
         seen: list[Observed] = []
-        crossings: dict[str, float | None] = {}
+        counted: dict[str, Report] = {}
 
         def count() -> None:
             say("counting crossings")
@@ -78,16 +78,19 @@ def bench(
                 seen.append(_scan(program, settings, folder / "scan", _COUNTING_S))
                 if fixed is not None:
                     fixed_report = counting.finish(fixed, folder / "fixed")
-                    crossings["fixed"] = None if fixed_report is None else _crossings(fixed_report)
+                    if fixed_report is not None:
+                        counted["fixed"] = fixed_report
             finally:
                 if fixed is not None:
                     fixed.terminate()  # which it passes on to its script
-            crossings["compiled"] = _crossings(seen[0].report)
+            counted["compiled"] = seen[0].report
 
         conductor = Conductor(program, options, shared, folder, say)
         with _interruptible():
             found = conductor.run(meanwhile=count)
         report = seen[0].report
+        calls = max(1, len(assemble.calls_of_a_step(found)))
+        crossings = {variant: _crossings(one, calls) for variant, one in counted.items()}
         result = assemble.benchmark(found, options, crossings, time.monotonic() - began)
         result = _with_kernels(result, found, options, folder)
     return replace(report, benchmark=to_dict(result)), result
@@ -117,9 +120,18 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _crossings(report: Report) -> float | None:
-    steps, crossings = report.totals.steps, report.totals.crossings
-    return None if not steps or crossings is None else crossings / steps
+def _crossings(report: Report, calls: int) -> float | None:
+    """Of a step, on average; the first one may hold an evaluation and is left out where there are others.
+
+    Args:
+        calls: of a step, each of which the scan takes for one.
+    """
+    each = [step.crossings for step in report.steps if step.crossings is not None][calls:]
+    steps = len(each) // calls
+    if steps:
+        return sum(each[-steps * calls :]) / steps
+    total = report.totals
+    return None if not total.steps or total.crossings is None else calls * total.crossings / total.steps
 
 
 def _with_kernels(result: Benchmark, found: Conducted, options: Options, folder: Path) -> Benchmark:

@@ -30,7 +30,6 @@ from breakscope.bench.meter import Mark, Meter, Sample, spin
 from breakscope.bench.outputs import KEPT_STEPS, Kept, compare_folders, on_gpu
 from breakscope.bench.plan import CUDA_GRAPH_MODES, ArmSettings
 from breakscope.bench.sessions import Sessions
-from breakscope.bench.unit import StepUnit
 from breakscope.bench.wire import (
     COMPARE,
     DONE,
@@ -43,6 +42,7 @@ from breakscope.bench.wire import (
     ClosedError,
     Message,
 )
+from breakscope.capture.step_unit import StepUnit
 
 
 class Turns:

@@ -18,7 +18,7 @@ import traceback
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from breakscope import overlay
 from breakscope.capture import events, targets
@@ -28,6 +28,9 @@ from breakscope.capture.secrets import Redactor
 from breakscope.capture.settings import Settings
 from breakscope.child import imports, tracebacks
 from breakscope.diagnose.owners import owner_of
+
+if TYPE_CHECKING:
+    from breakscope.capture.step_unit import StepUnit
 
 
 def start(settings_text: str) -> None:
@@ -58,6 +61,7 @@ class Agent:
         self._redactor = Redactor()
         self._script_compiles = False
         self._stopping = False
+        self._unit: StepUnit | None = None  # asked by --steps alone
         self.dynamo: Any = None  # breakscope.capture.dynamo, once torch is there
 
     # -- life ------------------------------------------------------------------------------------
@@ -92,7 +96,10 @@ class Agent:
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""
         from breakscope.capture import dynamo
+        from breakscope.capture.step_unit import StepUnit
 
+        if self.settings.steps is not None:
+            self._unit = StepUnit("auto")
         sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
         self.dynamo = dynamo.TorchHooks(self)
         self.dynamo.install()
@@ -142,6 +149,8 @@ class Agent:
 
     def optimizer_stepped(self, optimizer: Any) -> None:
         """Count one optimizer step. With several optimizers the busiest one sets the pace."""
+        if self._unit is not None:
+            self._unit.stepped()
         done = self._optimizers.get(optimizer, 0) + 1
         self._optimizers[optimizer] = done
         slots = self.counters.slots
@@ -152,13 +161,26 @@ class Agent:
             self.clock.step_ended()
             self._stop_after(done)
 
+    def outermost_call_begins(self) -> None:
+        """An outermost call of something compiled is about to be made."""
+        if self._unit is not None and self._unit.open:
+            if not self.counters.slots[events.SLOT_CALLS]:
+                self._unit.guess()
+            self._unit.calling()
+        self.clock.call()
+
     def outermost_call_ended(self) -> None:
         """Count one outermost call of something compiled."""
         self.counters.slots[events.SLOT_CALLS] += 1
         self.clock.returned()
-        if not self._optimizers:
-            self.clock.step_ended()
-            self._stop_after(self.counters.slots[events.SLOT_CALLS])
+        if self._optimizers:
+            return
+        self.clock.step_ended()
+        if self._unit is not None:
+            if self._unit.open:
+                self._unit.called()
+            if self._unit.kind == "call":
+                self._stop_after(self.counters.slots[events.SLOT_CALLS])
 
     def _stop_after(self, done: int) -> None:
         if self.settings.steps is None or done < self.settings.steps:

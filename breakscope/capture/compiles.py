@@ -206,7 +206,7 @@ class _Call(AbstractContextManager[None]):
         depth = getattr(self._local, "depth", 0)
         self._local.depth = depth + 1
         if depth == 0:
-            self._agent.clock.call()
+            self._agent.outermost_call_begins()
 
     def __exit__(self, *error: object) -> None:
         self._local.depth -= 1

@@ -1,120 +1,19 @@
-"""What a step is where nobody said: the same in every arm, and what the script shows it to be."""
+"""Steps of scripts that do more than to train, their outputs and their crossings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from report_samples import CLEAN
 
-from breakscope.bench import unit
 from breakscope.bench.outputs import Kept, compare
-from breakscope.bench.unit import StepUnit
-
-
-@pytest.fixture
-def optimizer(monkeypatch: pytest.MonkeyPatch) -> torch.optim.Optimizer:
-    """The only one of this process, of a network whose first weight is frozen."""
-    net = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(20)))
-    net[0].requires_grad_(False)
-    made = torch.optim.SGD(net.parameters(), lr=0.1)
-    monkeypatch.setattr(unit.gc, "get_objects", lambda: [made, made.param_groups])
-    return made
-
-
-def step(optimizer: torch.optim.Optimizer) -> None:
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    for weight in weights:
-        weight.grad = torch.ones_like(weight) if weight.requires_grad else None
-    optimizer.step()
-
-
-def guessed() -> StepUnit:
-    made = StepUnit("auto")
-    made.guess()
-    return made
-
-
-def call(found: StepUnit, inside: Callable[[], object] = lambda: None) -> None:
-    found.calling()
-    inside()
-    found.called()
-
-
-def test_without_an_optimizer_a_step_is_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unit.gc, "get_objects", list)
-    found = guessed()
-    call(found)
-    assert (found.kind, found.open) == ("call", True)
-    found.settle()
-    assert not found.stepped()  # steps are being timed: too late
-    assert found.kind == "call"
-
-
-def test_an_optimizer_that_was_made_after_the_first_call_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unit.gc, "get_objects", list)
-    found = guessed()
-    call(found)
-    assert found.stepped()
-    assert (found.kind, found.open, found.why) == ("optimizer", False, None)
-
-
-def test_a_validation_before_the_training_changes_nothing(optimizer: torch.optim.Optimizer) -> None:
-    found = guessed()
-    for _ in range(30):
-        call(found)
-    assert (found.kind, found.open) == ("optimizer", True)
-    step(optimizer)
-    assert found.stepped()
-    found.ended()
-    assert (found.kind, found.open, found.why) == ("optimizer", False, None)
-
-
-def test_weights_that_change_between_calls_say_nothing(optimizer: torch.optim.Optimizer) -> None:
-    found = guessed()
-    call(found)
-    step(optimizer)  # as a checkpoint that is loaded
-    call(found)
-    assert (found.kind, found.open) == ("optimizer", True)
-
-
-def test_an_optimizer_that_steps_inside_of_a_call_makes_it_a_step(optimizer: torch.optim.Optimizer) -> None:
-    found = guessed()
-    call(found)  # at a learning rate of 0, say
-    call(found, lambda: step(optimizer))
-    assert (found.kind, found.open) == ("call", False)
-    assert found.why == "the optimizer steps inside of the calls, so a step is a call"
-
-
-def test_a_script_that_never_trains_has_calls(optimizer: torch.optim.Optimizer) -> None:
-    found = guessed()
-    call(found)
-    found.ended()
-    assert (found.kind, found.why) == ("call", "the script made no optimizer step, so a step is a call")
-
-
-def test_a_validation_has_an_end(optimizer: torch.optim.Optimizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unit, "_MOST_CALLS", 3)
-    found = guessed()
-    for _ in range(2):
-        call(found)
-    assert found.open
-    call(found)
-    assert (found.kind, found.why) == (
-        "call",
-        "no optimizer step came in the first 3 calls, so a step is a call",
-    )
-
-
-@pytest.mark.parametrize("asked", ["call", "optimizer"])
-def test_what_was_asked_for_stands(asked: Any, optimizer: torch.optim.Optimizer) -> None:
-    found = StepUnit(asked)
-    found.guess()
-    assert found.stepped() == (asked == "optimizer")
-    found.ended()
-    assert (found.kind, found.why) == (asked, None)
+from breakscope.bench.run import _crossings
+from breakscope.model import Step
 
 
 def test_of_a_step_of_hundreds_of_calls_the_first_are_compared(tmp_path: Path) -> None:
@@ -136,6 +35,22 @@ def test_outputs_that_do_not_fit_are_left_out(tmp_path: Path, monkeypatch: pytes
     for size in (20, 20, 2):  # of 4 bytes each
         kept.keep(torch.ones(size), step=0)
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["000000.pt", "000002.pt"]
+
+
+@pytest.mark.parametrize(
+    ("counted", "calls", "expected"),
+    [
+        ((40, 1, 1, 1), 1, 1.0),  # an evaluation before the first step
+        ((1, 0, 1, 0, 1, 0), 2, 1.0),  # an encoder that breaks, a head that does not
+        ((9, 9, 9, 1, 2, 3, 4), 3, 9.0),
+        ((2, 3), 3, 7.5),  # less than a step: an estimate
+        ((5,), 1, 5.0),
+    ],
+)
+def test_crossings_are_those_of_a_step(counted: tuple[int, ...], calls: int, expected: float) -> None:
+    steps = tuple(Step(index, None, None, None, 0, number) for index, number in enumerate(counted))
+    totals = replace(CLEAN.totals, steps=len(counted), crossings=sum(counted))
+    assert _crossings(replace(CLEAN, steps=steps, totals=totals), calls) == expected
 
 
 NET = """

@@ -10,7 +10,7 @@ import torch
 
 Kind = Literal["call", "optimizer"]
 
-_MOST_CALLS = 5_000  # before the first optimizer step: what a validation or a rollout may take
+_MOST_CALLS = 2_500  # before the first optimizer step: what a validation or a rollout may take
 _MOST_WATCHED, _FIRST_VALUES = 16, 256
 
 
@@ -21,8 +21,8 @@ class StepUnit:
     without an optimizer step, or its weights change inside a call. Such a call is a whole step (a compiled
     ``train_step``). A script without an optimizer may make one after a first call of its network.
 
-    All arms must guess alike, so nothing is asked that compiled code does not show: it runs no hooks of an
-    optimizer that it has in its graph.
+    Nothing is asked that compiled code does not show, for all arms of a benchmark must guess alike: it runs
+    no hooks of an optimizer that it has in its graph.
 
     Attributes:
         kind: what a step is.
@@ -83,7 +83,14 @@ class StepUnit:
         self.settle()
 
     def _values(self) -> list[torch.Tensor]:
-        return [weight.detach().flatten()[:_FIRST_VALUES].clone() for weight in self._weights]
+        try:
+            return [weight.detach().flatten()[:_FIRST_VALUES].clone() for weight in self._weights]
+        except (
+            RuntimeError,
+            NotImplementedError,
+        ):  # sharded, not initialized, on no device: they say nothing
+            self._weights = []
+            return []
 
 
 def _some_weights(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.Tensor]:
