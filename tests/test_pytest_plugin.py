@@ -46,7 +46,7 @@ MODEL = """
 """
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.nightly), "2"])
 def test_fixture_marker_reports_and_xdist(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makepyfile(test_model=MODEL)
     result = pytester.runpytest_subprocess(*PLUGIN, "-n", workers, "--breakscope-report", "reports")

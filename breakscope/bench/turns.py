@@ -147,7 +147,8 @@ class Turns:
             self._first()
         if self._due or self._pending is not None:
             self._between_calls()
-        if self._unit.kind == "call" or self._unit.open:
+        by_call = self._unit.kind == "call" or self._unit.open
+        if by_call:
             self._add(self._described(function, args, kwargs))
         if self._unit.open:
             self._unit.calling()
@@ -165,11 +166,10 @@ class Turns:
         self._keep(result)
         if self._unit.open:
             self._unit.called()
-        if self._unit.kind == "call":
-            if self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
-                result = copied(result)  # the next replay of the graph overwrites it
-            if not self._cycle.several:
-                self._end_step()  # nothing of the script's lies between its call and its turn's end
+        if by_call and self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
+            result = copied(result)  # the next replay of the graph overwrites it
+        if self._unit.kind == "call" and not self._cycle.several:
+            self._end_step()  # nothing of the script's lies between its call and its turn's end
         return result
 
     def _add(self, call: Call) -> None:

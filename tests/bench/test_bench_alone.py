@@ -262,6 +262,7 @@ with torch.no_grad():
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_kernel_that_aborts_when_run_alone_costs_the_arm_nothing(bench: Callable[..., Any]) -> None:
     done = bench(PICKY, "--processes", "1", "--steps", "10", "--kernels", "--export", "out")
