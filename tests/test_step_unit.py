@@ -87,6 +87,16 @@ def test_an_optimizer_that_steps_inside_of_a_call_makes_it_a_step(optimizer: tor
     assert found.why == "the optimizer steps inside of the calls, so a step is a call"
 
 
+def test_a_fused_optimizer_counts_no_writes_and_is_seen(optimizer: torch.optim.Optimizer) -> None:
+    weights = optimizer.param_groups[0]["params"]
+    fused = torch.optim.AdamW(weights, fused=True)
+    found = guessed()
+    before = [weight._version for weight in weights]
+    call(found, lambda: step(fused))
+    assert [weight._version for weight in weights] == before
+    assert (found.kind, found.open) == ("call", False)
+
+
 def test_a_script_that_never_trains_has_calls(optimizer: torch.optim.Optimizer) -> None:
     found = guessed()
     call(found)

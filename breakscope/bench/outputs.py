@@ -57,16 +57,14 @@ class Kept:
         self._folder = folder
         self._calls = [0] * KEPT_STEPS
         self._bytes = [0] * KEPT_STEPS
-        self._number = 0
 
     def keep(self, value: Any, step: int) -> None:
         """Keep what a call returned."""
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors(value))
         if self._calls[step] < _MOST_CALLS and self._bytes[step] + size <= _MOST_BYTES:
-            torch.save(list(flatten(value)), self._folder / f"{self._number:06d}.pt")
+            torch.save(list(flatten(value)), self._folder / f"{sum(self._calls):06d}.pt")
             self._bytes[step] += size
         self._calls[step] += 1
-        self._number += 1
 
 
 def compare_folders(base: str, others: dict[str, str]) -> dict[str, dict[str, Any]]:

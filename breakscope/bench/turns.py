@@ -147,8 +147,8 @@ class Turns:
             self._first()
         if self._due or self._pending is not None:
             self._between_calls()
-        by_call = self._unit.kind == "call" or self._unit.open
-        if by_call:
+        maybe_step = self._unit.kind == "call" or self._unit.open
+        if maybe_step:
             self._add(self._described(function, args, kwargs))
         if self._unit.open:
             self._unit.calling()
@@ -166,7 +166,7 @@ class Turns:
         self._keep(result)
         if self._unit.open:
             self._unit.called()
-        if by_call and self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
+        if maybe_step and self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
             result = copied(result)  # the next replay of the graph overwrites it
         if self._unit.kind == "call" and not self._cycle.several:
             self._end_step()  # nothing of the script's lies between its call and its turn's end
@@ -174,10 +174,9 @@ class Turns:
 
     def _add(self, call: Call) -> None:
         """The call about to be made, to the step that it belongs to."""
-        by_call = self._unit.kind == "call"
         if not self._cycle.begins_with(call):
             self._cycle.add(call)
-        elif by_call:
+        elif self._unit.kind == "call":
             self._end_step()
             self._cycle.begin(call)
             self._begin_step()

@@ -96,9 +96,10 @@ class Agent:
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""
         from breakscope.capture import dynamo
-        from breakscope.capture.step_unit import StepUnit
 
         if self.settings.steps is not None:
+            from breakscope.capture.step_unit import StepUnit
+
             self._unit = StepUnit("auto")
         sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
         self.dynamo = dynamo.TorchHooks(self)

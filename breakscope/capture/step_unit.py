@@ -60,12 +60,12 @@ class StepUnit:
         return self.kind == "optimizer"
 
     def calling(self) -> None:
-        """A call is about to be made."""
+        """A call is about to be made, while ``kind`` is open."""
         self._before = self._values()
 
     def called(self) -> None:
         """It is over."""
-        if not self.open or self.kind == "call":
+        if self.kind == "call":
             return
         self._calls += 1
         if not all(map(torch.equal, self._before, self._values())):
@@ -83,12 +83,10 @@ class StepUnit:
         self.settle()
 
     def _values(self) -> list[torch.Tensor]:
+        # Not the counters of writes: fused optimizers write to weights without counting.
         try:
             return [weight.detach().flatten()[:_FIRST_VALUES].clone() for weight in self._weights]
-        except (
-            RuntimeError,
-            NotImplementedError,
-        ):  # sharded, not initialized, on no device: they say nothing
+        except RuntimeError:  # sharded, not initialized, on no device: they say nothing
             self._weights = []
             return []
 

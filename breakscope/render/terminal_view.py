@@ -241,11 +241,16 @@ def lost_ms(report: Report) -> float | None:
     return sum(costs) if costs or timed else None
 
 
+def why_untimed(report: Report) -> str | None:
+    """Why steps were not timed; None where the report does not say."""
+    return report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
+
+
 def _lost(report: Report) -> str:
     """How much of a step is lost."""
     lost, step = lost_ms(report), step_ms(report)
     if lost is None:
-        why = report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
+        why = why_untimed(report)
         return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
     if not lost and step:
         return f"nothing of {milliseconds(step)} ms a step lost at breaks"

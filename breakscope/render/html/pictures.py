@@ -12,7 +12,7 @@ from typing import Literal
 
 from breakscope.model import Finding, FindingKind, Region, Report, SkippedFrame
 from breakscope.render.html.texts import name
-from breakscope.render.terminal_view import lost_ms, step_ms
+from breakscope.render.terminal_view import lost_ms, step_ms, why_untimed
 from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
 
 WIDTH = 1_000
@@ -120,7 +120,7 @@ def _crossings(report: Report, labels: Labels) -> Bar:
         each = f", {per_step(int(value), steps)}" if steps else ""
         return f"{count(int(value), 'crossing')}{each}"
 
-    why = report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
+    why = why_untimed(report)
     missing = f"Time: {NOT_MEASURED}, {name(why) if why else 'this report has no timings'}"
     if not amounts:
         nothing = "nor has it any crossings to show instead"

@@ -10,6 +10,7 @@ from breakscope.model import Compile, Report, Step, Timing
 from breakscope.render.compiling import compiled_late
 from breakscope.render.html.pictures import WIDTH
 from breakscope.render.html.texts import name
+from breakscope.render.terminal_view import why_untimed
 from breakscope.render.text import NOT_MEASURED, and_more, count, milliseconds, seconds
 
 HEIGHT = 120
@@ -88,8 +89,9 @@ def steps_view(report: Report) -> StepsView:
 def _steady(report: Report) -> str:
     timing = report.timing
     if timing is None or timing.step_ms is None:
-        why = f": {name(timing.method.removeprefix('not measured: '))}" if timing else ""
-        return f"What a steady step is made of: {NOT_MEASURED}{why}."
+        why = why_untimed(report)
+        because = f": {name(why)}" if why else ""
+        return f"What a steady step is made of: {NOT_MEASURED}{because}."
     spread = f" ± {milliseconds(timing.spread_ms)}" if timing.spread_ms else ""
     bound = {"host": ", which waits for the host", "device": ", which waits for the device"}.get(
         timing.bound or "", ""
