@@ -9,6 +9,7 @@ from pathlib import Path
 from breakscope.model import Finding, Report
 from breakscope.rewrite import runs, store
 from breakscope.rewrite.candidates import Candidate, propose, read_sources
+from breakscope.rewrite.claims import Claims
 from breakscope.rewrite.judge import Judgement, judge
 from breakscope.rewrite.outcomes import Fixed, outcomes
 from breakscope.rewrite.runs import Script
@@ -147,16 +148,8 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
     except NotTextError as error:
         return Judgement("refused", str(error))
     rewrites = [one.rewrite for one in [*beside, candidate]]
-    exact = all(one.exact == "bitwise" for one in rewrites)
-    claims = {
-        "exact": exact,
-        "unaliased": any(one.unaliased for one in rewrites),
-        "conditional": any(one.assumes for one in rewrites),
-        "compiled_only": any(one.compiled_only for one in rewrites),
-        "zeros": any(one.compiled_only and (one.consent or one.assumes) for one in rewrites),
-        "early": [path.rpartition(".")[2] for one in rewrites for path in one.early],
-    }
-    judgement = judge(runs.prove(work.script, candidate.file, edits, claims), exact=exact)
+    claims = Claims.of(rewrites)
+    judgement = judge(runs.prove(work.script, candidate.file, edits, claims), claims, work.observers)
     if (
         judgement.status == "unproved"
         and judgement.evidence.get("ran_out")
@@ -164,7 +157,7 @@ def _prove(work: Work, candidate: Candidate) -> Judgement:
     ):
         # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
         longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
-        judgement = judge(runs.prove(longer, candidate.file, edits, claims), exact=exact)
+        judgement = judge(runs.prove(longer, candidate.file, edits, claims), claims, work.observers)
     return judgement
 
 

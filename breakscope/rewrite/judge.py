@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from breakscope.model import SuggestionStatus
+from breakscope.rewrite.claims import Claims
+from breakscope.rewrite.observers import Observers
 
 WAYS = (("true", True), ("false", False))
 
@@ -20,15 +22,19 @@ class Judgement:
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
-def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
+def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None = None) -> Judgement:
     """Judge what :func:`breakscope.rewrite.runs.prove` returned.
 
-    Wrong is refused; what could not be compared or driven is unproved; only the rest is proved.
+    Wrong is refused; what could not be compared or driven is unproved; what somebody could tell who is not
+    part of the comparison needs consent; only the rest is proved.
+
+    Args:
+        observers: searches the source of the user's modules; None: there is none to search.
     """
     if "trouble" in proof:
         return Judgement("unproved", proof["trouble"])
     functions = proof["functions"]
-    evidence = _evidence(functions, exact)
+    evidence = _evidence(functions, claims.exact)
     for one in functions:
         if one["mismatch"]:
             evidence["works"] = not one["breaks"]  # no consent makes a new exception right
@@ -41,20 +47,70 @@ def judge(proof: Mapping[str, Any], *, exact: bool) -> Judgement:
     missing = _missing(functions, evidence)
     if missing is not None:
         return Judgement("unproved", missing, evidence)
-    handed_on = [path for one in functions for path in one["apart"] if path.startswith("result")]
-    if handed_on:
+    files = list(proof.get("files", ()))
+    told = next(_observed(functions, claims, observers or Observers(), files, evidence), None)
+    if told is not None:
         evidence["needs_consent"] = True
-        why = (
-            "it needs your consent: where the old code hands on an argument itself, the new one hands on "
-            "a copy, which a caller can tell who changes it in place; all else is equal"
-        )
-        return Judgement("unproved", why, evidence)
-    how = "bitwise equal" if exact else "equal up to the order of sums"
+        return Judgement("unproved", f"it needs your consent: {told}", evidence)
+    how = "bitwise equal" if claims.exact else "equal up to the order of sums"
     inputs = evidence["compared"]
     ways = ", both branches" if evidence["branches"] else ""
     count = len(evidence["limits"])
     limits = f", within {count} limit{'' if count == 1 else 's'}" if count else ""
     return Judgement("proved", f"{how} on {inputs} inputs{ways}{limits}", evidence)
+
+
+def _observed(
+    functions: list[Mapping[str, Any]],
+    claims: Claims,
+    observers: Observers,
+    files: list[str],
+    evidence: dict[str, Any],
+) -> Iterator[str]:
+    """Who could tell the forms apart without being part of the comparison: a sentence each."""
+    for one in functions:
+        for path, holder in one["apart"]:
+            told = _copy_seen(path, holder, observers, files)
+            if told is not None:
+                yield told
+            else:
+                kept = f"`{path}` holds a tensor of its own and no more that of `{holder}`"
+                evidence["identity"].append(f"{kept}: all that the project does with either is compute")
+        if claims.unaliased and one["asks"]:
+            asked, function = next(iter(one["asks"].items()))
+            yield (
+                f"`{function}`, which it can reach, asks with `{asked}` which tensor it has: the new code may "
+                "have an equal one there"
+            )
+        if claims.raises and (who := observers.catching((file, line) for file, line in one["callers"])):
+            yield (
+                f"{who} catches its exception: in compiled code that is a RuntimeError, and what Python had "
+                "done in the compiled call before it is lost"
+            )
+        if claims.silent:
+            if one["listeners"]:
+                yield f"{one['listeners'][0]}, and in compiled code the message is not written"
+            if who := observers.listening(files):
+                yield f"{who} listens to messages, and in compiled code this one is not written"
+        if claims.early and (
+            who := observers.of_names(claims.early, one["function"].rpartition(".")[2], files)
+        ):
+            yield f"{who} can tell that an attribute is set in a call in which it was not set before"
+
+
+def _copy_seen(path: str, holder: str, observers: Observers, files: list[str]) -> str | None:
+    """Who could tell that a tensor is a copy now; None if nobody."""
+    if path.startswith("result"):
+        return (
+            f"where the old code hands on `{holder or 'a part of a tensor'}` itself, the new one hands on a "
+            "copy, which a caller can tell who asks whether it is the same, or changes it in place"
+        )
+    if not holder:
+        return f"`{path}` is a part of a larger tensor, and a tensor of its own with the new code"
+    who = observers.of_objects([path, holder], files)
+    if who is None:
+        return None
+    return f"where the old code leaves `{holder}` itself in `{path}`, the new one leaves a copy, and {who} could tell"
 
 
 def _missing(functions: list[Mapping[str, Any]], evidence: Mapping[str, Any]) -> str | None:
@@ -124,6 +180,7 @@ def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]
         "ran_out": any(one["ran_out"] for one in functions),
         "untried": [kind for one in functions for kind in one["untried"]],
         "limits": [limit for one in functions for limit in one["limits"]],
-        "own_memory": [path for one in functions for path in one["apart"]],
+        "own_memory": [path for one in functions for path, _ in one["apart"]],
+        "identity": [],
         "notes": [*(note for one in functions for note in one["notes"]), *operands],
     }

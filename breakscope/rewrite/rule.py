@@ -75,6 +75,8 @@ class Rewrite:
         scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
             shown, and never accepted, with consent or without.
         compiled_only: the code is another one only while it is compiled, so that the proof compares that.
+        raises: it checks in the graph, where an exception is a RuntimeError that passes every ``except``.
+        silent: messages are not written in compiled code.
     """
 
     edits: tuple[Edit, ...]
@@ -89,6 +91,8 @@ class Rewrite:
     early: tuple[str, ...] = ()
     scaffold: str = ""
     compiled_only: bool = False
+    raises: bool = False
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 from breakscope.child import launch
 from breakscope.child.launch import Agent, Program
+from breakscope.rewrite.claims import Claims
 from breakscope.rewrite.evidence import Evidence
 
 SEED = 0
@@ -52,17 +54,15 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     }
 
 
-def prove(
-    script: Script, file: str, edits: Sequence[tuple[int, int, str]], claims: Mapping[str, Any]
-) -> dict[str, Any]:
+def prove(script: Script, file: str, edits: Sequence[tuple[int, int, str]], claims: Claims) -> dict[str, Any]:
     """Run the script eagerly with one file in its old and its new form, and compare them.
 
     Args:
-        claims: fields of :class:`breakscope.rewrite.proof.session.Claims`.
+        claims: what the rewrites behind the edits say of themselves.
 
     Returns:
         ``functions``: what :meth:`breakscope.rewrite.proof.session.Session.result` says of each, or
-        ``trouble``: why nothing was compared.
+        ``trouble``: why nothing was compared. ``files``: of the user's own modules that were loaded.
     """
     result = script.folder / "proof.json"
     result.unlink(missing_ok=True)
@@ -70,7 +70,7 @@ def prove(
         "file": file,
         "script": script.what.path,
         "edits": list(edits),
-        "claims": claims,
+        "claims": dataclasses.asdict(claims),
         "budget_s": script.budget_s,
         "seed": SEED,
         "result": str(result),

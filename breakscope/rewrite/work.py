@@ -12,6 +12,7 @@ from breakscope.model import Finding
 from breakscope.rewrite import store
 from breakscope.rewrite.candidates import FIXABLE, Candidate, Refused
 from breakscope.rewrite.judge import Judgement
+from breakscope.rewrite.observers import Observers
 from breakscope.rewrite.runs import Script
 from breakscope.rewrite.text import Source
 from breakscope.rewrite.together import WholeScript
@@ -61,6 +62,7 @@ class Work:
     judged: list[tuple[Candidate, Judgement]] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     revealed: set[str] = field(default_factory=set)
+    observers: Observers = field(default_factory=Observers)
 
     def accepted(self) -> list[Candidate]:
         return [one for one, judgement in self.judged if acceptable(one, judgement, self.options)]

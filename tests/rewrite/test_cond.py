@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from programs import arguments, differences, entry, load, rewritten, run, sites,
 from proving import proof
 from test_branch_programs import INPUTS, Program, first_site, programs
 
+from breakscope.rewrite.claims import Claims
 from breakscope.rewrite.examples import branch_to_cond as examples
 from breakscope.rewrite.judge import judge
 from breakscope.rewrite.rule import Example, Rewrite, apply
@@ -34,11 +36,9 @@ def test_the_compiled_form_is_proved_with_gradients(example: Example, tmp_path: 
             rewritten(example, answer),
             example.calls,
             tmp_path,
-            unaliased=answer.unaliased,
-            compiled_only=True,
-            zeros=answer.consent or bool(answer.assumes),
+            **dataclasses.asdict(Claims.of([answer])),
         ),
-        exact=True,
+        Claims.of([answer]),
     )
     assert found.status == "proved", found.why
     assert found.evidence["kinds"]["compiled by Dynamo"] >= 20
@@ -77,10 +77,9 @@ def test_what_torch_cond_does_not_take_is_refused(method: str, tmp_path: Path) -
     """Side effects in what a side calls: nothing in the source of the branch shows them."""
     example = Example(COUNTING.replace("{method}", method), calls=("torch.rand(3, 4)", "-torch.rand(3, 4)"))
     answer = rewrite_of(example)
-    claims = {"unaliased": True, "compiled_only": True, "zeros": answer.consent or bool(answer.assumes)}
-    found = judge(
-        proof(example.before, rewritten(example, answer), example.calls, tmp_path, **claims), exact=True
-    )
+    claims = Claims.of([answer])
+    given = dataclasses.asdict(claims)
+    found = judge(proof(example.before, rewritten(example, answer), example.calls, tmp_path, **given), claims)
     assert found.status == "refused", found.why
     assert not found.evidence["works"], "no consent makes it right"
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from proving import proof
 
+from breakscope.rewrite.claims import Claims
 from breakscope.rewrite.judge import Judgement, judge
 from breakscope.rewrite.proof.attempt import Conditions, attempt
 from breakscope.rewrite.proof.copies import Copies, NotCopiedError
@@ -21,7 +22,7 @@ CLAMP = (
 
 
 def judged(before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True) -> Judgement:
-    return judge(proof(before, after, calls, folder, exact=exact), exact=exact)
+    return judge(proof(before, after, calls, folder, exact=exact), Claims(exact))
 
 
 def test_a_right_rewrite_is_proved_with_both_branches_driven(tmp_path: Path) -> None:
@@ -267,14 +268,15 @@ def test_inputs_of_another_kind_are_limits(
     before: str, after: str, call: str, limit: str, tmp_path: Path
 ) -> None:
     """What only such inputs tell apart is right for the script: it is said, and refuses nothing."""
-    found = judge(proof(before, after, (call,), tmp_path, unaliased=True), exact=True)
+    found = judge(proof(before, after, (call,), tmp_path, unaliased=True), Claims(exact=True, unaliased=True))
     assert any(limit in one for one in found.evidence["limits"]), found
 
 
 def test_time_that_is_up_too_early_proves_nothing(tmp_path: Path) -> None:
     before = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x * 2"
     found = judge(
-        proof(before, before.replace("x * 2", "2 * x"), ("torch.ones(3)",), tmp_path, budget=2), exact=True
+        proof(before, before.replace("x * 2", "2 * x"), ("torch.ones(3)",), tmp_path, budget=2),
+        Claims(exact=True),
     )
     assert found.status == "unproved"
     assert "the time was up before any of these was tried: " in found.why

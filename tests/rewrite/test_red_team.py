@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from programs import rewritten, sites, source_of
 from proving import proof
 from red_team import PROGRAMS, Program
 
+from breakscope.rewrite.claims import Claims
 from breakscope.rewrite.judge import judge
 from breakscope.rewrite.rule import Example, Refusal, propose
 
@@ -20,7 +22,7 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_the_wrong_rewrite_is_refused(program: Program, tmp_path: Path) -> None:
-    found = judge(proof(program.before, program.wrong, program.calls, tmp_path), exact=True)
+    found = judge(proof(program.before, program.wrong, program.calls, tmp_path), Claims(exact=True))
     assert found.status == "refused", found.why
     assert "computes something else" in found.why
 
@@ -35,16 +37,9 @@ def test_no_rule_has_the_wrong_rewrite_proved(program: Program, tmp_path: Path) 
         if isinstance(answer, Refusal) or not answer.edits:
             continue
         after = rewritten(example, answer)
-        claims = {
-            "unaliased": answer.unaliased,
-            "early": tuple(path.rpartition(".")[2] for path in answer.early),
-            "conditional": bool(answer.assumes),
-            "compiled_only": answer.compiled_only,
-            "zeros": answer.compiled_only and (answer.consent or bool(answer.assumes)),
-        }
-        exact = answer.exact == "bitwise"
+        claims = Claims.of([answer])
         found = judge(
-            proof(program.before, after, program.calls, tmp_path, exact=exact, **claims), exact=exact
+            proof(program.before, after, program.calls, tmp_path, **dataclasses.asdict(claims)), claims
         )
         if found.status == "proved":
             assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(source_of(program.wrong)))

@@ -78,7 +78,8 @@ class ProofRun:
         return pairs.tree
 
     def _session(self, name: str) -> Any:
-        from breakscope.rewrite.proof.claims import Claims, Condition
+        from breakscope.rewrite.claims import Claims
+        from breakscope.rewrite.proof.conditions import Condition
         from breakscope.rewrite.proof.session import Session
 
         if name not in self._sessions:
@@ -105,9 +106,24 @@ class ProofRun:
     def save(self) -> None:
         """Write what is known up to now."""
         if self._sessions:
-            self._save({"functions": [session.result() for session in self._sessions.values()]})
+            functions = [session.result() for session in self._sessions.values()]
+            self._save({"functions": functions, "files": own_files()})
 
     def _save(self, data: dict[str, Any]) -> None:
         place = self.settings["result"]
         Path(f"{place}.new").write_text(json.dumps(data), encoding="utf-8")
         os.replace(f"{place}.new", place)
+
+
+def own_files() -> list[str]:
+    """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
+    python = os.path.dirname(os.__file__) + os.sep
+    ours = os.path.dirname(os.path.abspath(overlay.__file__)) + os.sep
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    return sorted(
+        file
+        for file in map(os.path.abspath, filter(None, files))
+        if file.endswith(".py")
+        and not file.startswith((python, ours))
+        and f"{os.sep}site-packages{os.sep}" not in file
+    )

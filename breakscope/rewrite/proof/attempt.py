@@ -9,13 +9,14 @@ import logging
 import random
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from breakscope.rewrite.proof import picture
+from breakscope.rewrite.proof import modes, picture
+from breakscope.rewrite.proof.compat import memory_of
 from breakscope.rewrite.proof.copies import Change, Copies
 from breakscope.rewrite.proof.picture import Comparer, Difference, Picture
 from breakscope.rewrite.proof.world import World, swapped
@@ -34,11 +35,13 @@ class Conditions:
         change: of each piece of memory; dtype of floating memory may change in it.
         mutate: what is done to the copies before the call: gets those of the given tensors, or, with
             ``of_modules``, of all others: parameters, buffers, globals.
+        prepare: done to the world before the call, once the copies are in it.
         other_dtypes: ``change`` changes dtypes.
         calls: makes other calls of the captured ones, after their tensors have been copied.
         gradients: compare them: every floating input gets one.
         seed: of every generator; None for the state at the captured call.
         mode: entered around the calls.
+        saved: note what autograd saves for the way back, and compare nothing else.
         beyond: the limit that a difference would be, where the input is of another kind than the script's.
     """
 
@@ -46,11 +49,13 @@ class Conditions:
     change: Change = torch.clone
     mutate: Callable[[list[torch.Tensor]], None] | None = None
     of_modules: bool = False
+    prepare: Callable[[World], None] | None = None
     other_dtypes: bool = False
     calls: Callable[[Sequence[Call]], Sequence[Call]] | None = None
     gradients: bool = False
     seed: int | None = None
     mode: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    saved: bool = False
     beyond: str = ""
 
 
@@ -63,6 +68,8 @@ class Outcome:
         raised: type and message, where it raised. printed: what it wrote, logged or warned.
         randomness: state of the generators afterwards.
         gradients: one for each input; None where none arrived.
+        modes: grad mode, autocast and their like afterwards, by name.
+        saved: what was there before the call and is saved for the way back, by its first path.
     """
 
     picture: Picture
@@ -71,6 +78,8 @@ class Outcome:
     randomness: list[torch.Tensor]
     gradients: list[torch.Tensor | None] = field(default_factory=list)
     backward_failed: str | None = None
+    modes: Mapping[str, Any] = field(default_factory=dict)
+    saved: frozenset[str] = frozenset()
 
 
 class UnreadableError(RuntimeError):
@@ -101,19 +110,26 @@ def attempt(
             with torch.inference_mode(False), torch.no_grad():
                 apart = conditions.of_modules
                 conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != apart])
+        if conditions.prepare is not None:
+            conditions.prepare(world)
         if conditions.calls is not None:
             calls = list(conditions.calls(calls))
-        with _watched(conditions.seed) as watched, conditions.mode():
-            results, raised = _call(function, calls, conditions.gradients)
+        saved: set[int] = set()
+        with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
+            noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
+            with noting:
+                results, raised, left = _call(function, calls, conditions.gradients)
         shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
         try:
             taken = picture.take(shown, originals, early)
         except RuntimeError as error:
             # as_strided makes tensors of negative sizes, which nothing can read.
             raise UnreadableError(str(error)) from error
-        wanted = conditions.gradients and not raised
+        wanted = conditions.gradients and not raised and not conditions.saved
         gradients, failed = _gradients(taken.floating, copies) if wanted else ([], None)
-        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed)
+        there = saved & {memory_of(copies(one)) for one in world.tensors}
+        names = frozenset(taken.holders[memory] for memory in there if memory in taken.holders)
+        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed, left, names)
     finally:
         world.restore()
 
@@ -132,7 +148,8 @@ def _named(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[tupl
 
 def _call(
     function: Callable[..., Any], calls: Sequence[Call], gradients: bool
-) -> tuple[list[tuple[str, Any]], str | None]:
+) -> tuple[list[tuple[str, Any]], str | None, Mapping[str, Any]]:
+    """Results, what was raised, and the modes that were entered afterwards."""
     results: list[tuple[str, Any]] = []
     mode = contextlib.ExitStack()
     if gradients:
@@ -144,8 +161,23 @@ def _call(
             try:
                 results.append((name, function(*args, **kwargs)))
             except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
-                return results, f"{type(error).__name__}: {error}"
-    return results, None
+                return results, f"{type(error).__name__}: {error}", modes.now()
+        return results, None, modes.now()
+
+
+@contextlib.contextmanager
+def _noting(saved: set[int]) -> Iterator[None]:
+    """Note the memory of what autograd saves. A tensor that it saves must not be written to before backward."""
+    alive: list[torch.Tensor] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.layout is torch.strided:
+            saved.add(memory_of(tensor))
+            alive.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield
 
 
 def _gradients(
@@ -182,6 +214,9 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
         return Difference(f"the old code prints {old.printed[:80]!r}, the new one {new.printed[:80]!r}")
     if not all(torch.equal(a, b) for a, b in zip(old.randomness, new.randomness, strict=True)):
         return Difference("they draw different random numbers")
+    for name, mode in old.modes.items():
+        if new.modes.get(name) != mode:
+            return Difference(f"the old code leaves {name} {mode}, the new one {new.modes.get(name)}")
     if old.backward_failed != new.backward_failed:
         return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
     return _compare_gradients(old.gradients, new.gradients, zeros=comparer.zeros)

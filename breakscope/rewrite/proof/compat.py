@@ -4,6 +4,10 @@
   empty memories are then one.
 - ``torch._C._functorch.is_functorch_wrapped_tensor``: a tensor inside ``vmap`` or ``grad`` cannot be copied.
   Without it: not asked.
+- ``Tensor._backward_hooks``, ``Tensor._post_accumulate_grad_hooks``: hooks that a tensor carries. Without
+  them: a rewrite that loses a hook is found only where a gradient is compared.
+- ``torch.overrides._len_torch_function_stack``: how many modes are entered that see every call. Without it:
+  a mode that is left entered is not seen.
 """
 
 from __future__ import annotations
@@ -22,3 +26,18 @@ def in_transform(tensor: torch.Tensor) -> bool:
     functorch = getattr(getattr(torch, "_C", None), "_functorch", None)
     ask = getattr(functorch, "is_functorch_wrapped_tensor", None)
     return bool(ask(tensor)) if ask is not None else False
+
+
+def hooks_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """How many hooks a tensor carries: on its gradient, and after the gradient is accumulated."""
+    kinds = ("_backward_hooks", "_post_accumulate_grad_hooks")
+    first, second = (len(getattr(tensor, kind, None) or ()) for kind in kinds)
+    return first, second
+
+
+def modes_entered() -> int:
+    """How many torch function modes are entered."""
+    count = getattr(torch.overrides, "_len_torch_function_stack", None)
+    if count is None:
+        count = getattr(torch._C, "_len_torch_function_stack", None)
+    return int(count()) if count is not None else 0

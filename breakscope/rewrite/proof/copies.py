@@ -50,6 +50,12 @@ class Copies:
         with torch.inference_mode(False):
             for one in tensors:
                 self.made[id(one)] = self._copy(one)
+        for one in tensors:
+            carried = {
+                name: self(item) if isinstance(item, torch.Tensor) else item
+                for name, item in one.__dict__.items()
+            }
+            self.made[id(one)].__dict__.update(carried)
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         """The copy of a tensor; a tensor that is not among those copied is itself."""
@@ -73,7 +79,6 @@ class Copies:
             made.requires_grad_(wants and (made.is_floating_point() or made.is_complex()))
             if made.requires_grad:
                 self.leaves.append(made)
-        made.__dict__.update(tensor.__dict__)
         if leaf and tensor.grad is not None and made.is_leaf:
             made.grad = tensor.grad.detach().clone().to(made.dtype)
         return made

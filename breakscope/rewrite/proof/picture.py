@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from breakscope.rewrite.proof import reach
-from breakscope.rewrite.proof.compat import memory_of
+from breakscope.rewrite.proof.compat import hooks_of, memory_of
 from breakscope.rewrite.proof.copies import PLAIN
 
 
@@ -50,11 +50,26 @@ class Picture:
     Attributes:
         floating: floating tensors, in the order of the walk.
         early: tensors under names that may be there or not: compared where both sides have them.
+        holders: the first path to each piece of memory.
     """
 
     entries: list[Entry]
     floating: list[torch.Tensor]
     early: dict[str, torch.Tensor]
+    holders: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A tensor of its own where the old code left one that is held elsewhere too, or is a part of another.
+
+    Attributes:
+        path: where it was left. holder: who else holds what the old code left there; "" if nobody does, and
+            only its place in its memory is another.
+    """
+
+    path: str
+    holder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +102,13 @@ def take(
     alive: list[Any] = []
     entries: list[Entry] = []
     floating: list[torch.Tensor] = []
+    holders: dict[int, str] = {}
     stack = [(path, value) for path, value in reversed(roots)]
-    while stack:
+    # What tensors carry comes last: one that is met again has no entries of its own, and places must match.
+    carried: list[tuple[str, Any]] = []
+    while stack or carried:
+        if not stack:
+            stack, carried = carried[::-1], []
         path, value = stack.pop()
         if value is reach.MISSING or reach.is_atom(value):
             entries.append(Entry(path, _atom(value)))
@@ -102,13 +122,16 @@ def take(
         alive.append(value)
         if isinstance(value, torch.Tensor):
             entries.append(Entry(path, _tensor(value, memories, originals.get(id(value)))))
+            if isinstance(entries[-1].what, TensorEntry):
+                holders.setdefault(memory_of(value), path)
             if value.is_floating_point() or value.is_complex():
                 floating.append(value)
+            carried += [(f"{path}.{name}", item) for name, item in reach.carried(value)]
             continue
         below, what = _inside(path, value, early, found)
         entries.append(Entry(path, what))
         stack += reversed(below)
-    return Picture(entries, floating, {at: one.detach().clone() for at, one in found.items()})
+    return Picture(entries, floating, {at: one.detach().clone() for at, one in found.items()}, holders)
 
 
 def _inside(
@@ -152,7 +175,7 @@ def _join(path: str, label: Any, owner: Any) -> str:
 
 
 def _label(label: Any) -> Any:
-    return repr(label) if reach.is_atom(label) else (type(label), id(label))
+    return repr(label) if isinstance(label, reach.Pair) or reach.is_atom(label) else (type(label), id(label))
 
 
 def _atom(value: Any) -> Any:
@@ -170,6 +193,9 @@ def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tenso
         tuple(value.shape),
         value.device,
         value.requires_grad,
+        value.is_leaf,
+        getattr(value, "names", ()),  # torch 2.13 has no named tensors any more
+        hooks_of(value),
         value.stride() if value.numel() else (),
         memory,
         value.storage_offset() if value.numel() else 0,
@@ -182,8 +208,21 @@ def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tenso
         return TensorEntry(layout, values.clone())
 
 
-_ASPECTS = ("class", "dtype", "shape", "device", "requires_grad", "stride", "memory", "offset")
-_OWN_MEMORY = frozenset({"stride", "memory", "offset"})
+_ASPECTS = (
+    "class",
+    "dtype",
+    "shape",
+    "device",
+    "requires_grad",
+    "is_leaf",
+    "names",
+    "hooks",
+    "stride",
+    "memory",
+    "offset",
+)
+_MEMORY, _OFFSET = _ASPECTS.index("memory"), _ASPECTS.index("offset")
+_NO_MEMORY = -1
 
 
 @dataclass(slots=True)
@@ -193,24 +232,23 @@ class Comparer:
     Args:
         tolerance: of floating values, relative to the largest one of the tensor; 0 asks for equal bits.
         unaliased: where the old code leaves a tensor that something else holds too, the new one may leave
-            an equal tensor of its own. Where it does is noted.
+            an equal tensor of its own. Where it does is noted, for somebody to judge who could tell.
         zeros: the new code may give a gradient of zero where the old one gave none, and record one there.
 
     Attributes:
-        apart: paths where the new code left a tensor of its own.
+        apart: where the new code left a tensor of its own.
     """
 
     tolerance: float
     unaliased: bool = False
     zeros: bool = False
-    apart: list[str] = field(default_factory=list)
-    _memories: dict[int, int] = field(default_factory=dict)
-    _counterparts: dict[int, int] = field(default_factory=dict)
+    apart: list[Apart] = field(default_factory=list)
 
     def difference(self, old: Sequence[Entry], new: Sequence[Entry]) -> Difference | None:
         """The first difference; None where there is none, or none but values within the tolerance."""
-        for before, after in zip(old, new, strict=False):
-            found = self._differ(before, after, old)
+        shared = _Shared(old, new)
+        for index, (before, after) in enumerate(zip(old, new, strict=False)):
+            found = self._differ(index, before, after, shared)
             if found is not None:
                 return found
         if len(old) != len(new):
@@ -219,46 +257,87 @@ class Comparer:
             return Difference(f"only the {who} code leaves {one.path}")
         return None
 
-    def _differ(self, before: Entry, after: Entry, old: Sequence[Entry]) -> Difference | None:
+    def _differ(self, index: int, before: Entry, after: Entry, shared: _Shared) -> Difference | None:
         path, was, now = before.path, before.what, after.what
         if path != after.path:
             return Difference(f"the old code leaves {path} where the new one leaves {after.path}")
-        if isinstance(was, Again) and isinstance(now, TensorEntry) and self.unaliased:
-            first = old[was.index].what
-            if isinstance(first, TensorEntry):
-                self.apart.append(path)
-                return self._tensors(path, first, now, _OWN_MEMORY)
+        if self.unaliased and isinstance(was, Again):
+            first = shared.old[was.index].what
+            # The object that stands here in the new picture was told from the old one at an earlier place.
+            again = isinstance(now, Again) and now != was and shared.first(now.index) == was.index
+            if isinstance(first, TensorEntry) and (again or isinstance(now, TensorEntry)):
+                self.apart.append(Apart(path, shared.old[was.index].path))
+                return None if again else self._tensors(index, path, first, now, shared, own=True)  # type: ignore[arg-type]
         if not isinstance(was, TensorEntry) or not isinstance(now, TensorEntry):
             if type(was) is type(now) and was == now:
                 return None
-            return Difference(f"{path} is {_text(was, old)}, now {_text(now, old)}")
-        return self._tensors(path, was, now, frozenset())
+            return Difference(f"{path} is {_text(was, shared.old)}, now {_text(now, shared.new)}")
+        return self._tensors(index, path, was, now, shared)
 
     def _tensors(
-        self, path: str, was: TensorEntry, now: TensorEntry, free: frozenset[str]
+        self, index: int, path: str, was: TensorEntry, now: TensorEntry, shared: _Shared, *, own: bool = False
     ) -> Difference | None:
-        aspects = dict(zip(_ASPECTS, zip(was.layout, now.layout, strict=True), strict=True))
-        if not self._same_memory(aspects["memory"], free) or aspects["offset"][0] != aspects["offset"][1]:
-            if not free and not self.unaliased:
+        """Compare two tensors; ``own``: the new one need not lie where the old one did."""
+        with_whom = shared.newly(index)
+        if with_whom is not None:
+            return Difference(f"{path}: it shares its memory with {with_whom}, as it did not before")
+        lost = shared.lost(index)
+        moved = was.layout[_OFFSET] != now.layout[_OFFSET]
+        if not own and (lost is not None or moved):
+            if not self.unaliased:
                 return Difference(f"{path}: it shares its memory with something else than before")
-            if not free:
-                self.apart.append(path)
-            free = _OWN_MEMORY
-        if self.zeros and aspects["requires_grad"][1]:
-            free = free | {"requires_grad"}
-        for aspect, (one, other) in aspects.items():
-            if one != other and aspect not in free and aspect not in ("memory", "offset"):
+            self.apart.append(Apart(path, lost or ""))
+            own = True
+        free = {"memory", "offset"} | ({"stride"} if own else set())
+        if self.zeros and now.layout[_ASPECTS.index("requires_grad")]:
+            free |= {"requires_grad", "is_leaf"}
+        for aspect, one, other in zip(_ASPECTS, was.layout, now.layout, strict=True):
+            if one != other and aspect not in free:
                 return Difference(f"{path}: its {aspect} differs: {one}, now {other}", aspect=aspect)
         return values_differ(path, was.values, now.values, self.tolerance)
 
-    def _same_memory(self, memories: tuple[int, int], free: frozenset[str]) -> bool:
-        """Whether two tensors share with their like: a memory of the one side stands for one of the other."""
-        if free:
-            return True
-        one, other = memories
-        if one not in self._memories and other not in self._counterparts:
-            self._memories[one], self._counterparts[other] = other, one
-        return self._memories.get(one) == other and self._counterparts.get(other) == one
+
+class _Shared:
+    """Who shares an object or a piece of memory with whom, in two pictures of one shape.
+
+    The new code may share less than the old one (where its rewrite says so), and never more: so each answer
+    is about a place and those before it.
+    """
+
+    def __init__(self, old: Sequence[Entry], new: Sequence[Entry]) -> None:
+        self.old, self.new = old, new
+        self._first_old: dict[int, int] = {}
+        self._first_new: dict[int, int] = {}
+
+    def first(self, index: int) -> int:
+        """The place where the old picture first shows the object that it has at a place."""
+        what = self.old[index].what if index < len(self.old) else None
+        return what.index if isinstance(what, Again) else index
+
+    def newly(self, index: int) -> str | None:
+        """With whom the new code shares the memory of a tensor that the old code did not share with it."""
+        memory = _memory(self.new[index])
+        if memory == _NO_MEMORY:
+            return None
+        before = self._first_new.setdefault(memory, index)
+        if before == index:
+            return None
+        one, other = (_memory(self.old[self.first(at)]) for at in (before, index))
+        return None if one == other != _NO_MEMORY else self.new[before].path
+
+    def lost(self, index: int) -> str | None:
+        """With whom the old code shared the memory of a tensor that the new code leaves elsewhere."""
+        memory = _memory(self.old[self.first(index)])
+        if memory == _NO_MEMORY:
+            return None
+        before = self._first_old.setdefault(memory, self.first(index))
+        if before == index or _memory(self.new[before]) == _memory(self.new[index]):
+            return None
+        return self.old[before].path
+
+
+def _memory(entry: Entry) -> int:
+    return int(entry.what.layout[_MEMORY]) if isinstance(entry.what, TensorEntry) else _NO_MEMORY
 
 
 def largest(old: Sequence[Entry], new: Sequence[Entry]) -> float:

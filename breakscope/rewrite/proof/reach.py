@@ -14,6 +14,7 @@ import functools
 import inspect
 import sys
 import types
+import weakref
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -25,6 +26,9 @@ _SCALARS = (int, float, bool, complex, str, bytes, type(None), type(...), range)
 _ATOMS = (torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, enum.Enum, slice)
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _CONTAINERS = (dict, list, set, collections.deque)
+# What code calls that asks which tensor it has, not what is in it: no copy gives the same answer.
+IDENTITY = frozenset({"id", "data_ptr", "untyped_storage", "is_set_to", "getrefcount"})
+_WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 
 
 def is_scalar(value: Any) -> bool:
@@ -102,6 +106,8 @@ def holders(value: Any) -> Iterator[Holder]:
         return
     elif isinstance(value, types.CellType):
         yield Holder(value, lambda: [("", _cell(value))], lambda content: _set_cell(value, content[0][1]))
+    elif isinstance(value, _WEAK):
+        yield _of_weak(value)
     elif isinstance(value, _CONTAINERS):
         yield _of_container(value)
         if hasattr(value, "__dict__"):
@@ -191,6 +197,23 @@ def _of_container(value: Any) -> Holder:
     return Holder(value, lambda: list(enumerate(_ordered(value))), write)
 
 
+def _of_weak(value: Any) -> Holder:
+    """A weak container: its keys are tensors as often as not, so they are content and not labels."""
+
+    def read() -> list[tuple[Any, Any]]:
+        return list(enumerate(value if isinstance(value, weakref.WeakSet) else value.items()))
+
+    def write(content: list[tuple[Any, Any]]) -> None:
+        value.clear()
+        for _, item in content:
+            if isinstance(value, weakref.WeakSet):
+                value.add(item)
+            else:
+                value[item[0]] = item[1]
+
+    return Holder(value, read, write)
+
+
 def _ordered(value: Any) -> list[Any]:
     return sorted(value, key=repr) if isinstance(value, set) else list(value)
 
@@ -199,12 +222,24 @@ def _of_mapping(mapping: Any, owner: Any) -> Holder:
     # The base class's own methods: a subclass may do more on assignment than store.
     base: Any = collections.OrderedDict if isinstance(mapping, collections.OrderedDict) else dict
 
+    def read() -> list[tuple[Any, Any]]:
+        items = list(base.items(mapping))
+        # A tensor is a key by its identity: its copy has to stand in its place, so it is content, not a label.
+        if any(isinstance(key, torch.Tensor) for key, _ in items):
+            return [(Pair(index), item) for index, item in enumerate(items)]
+        return items
+
     def write(content: list[tuple[Any, Any]]) -> None:
         base.clear(mapping)
-        for key, value in content:
-            base.__setitem__(mapping, key, value)
+        for label, value in content:
+            key, kept = value if isinstance(label, Pair) else (label, value)
+            base.__setitem__(mapping, key, kept)
 
-    return Holder(owner, lambda: list(base.items(mapping)), write)
+    return Holder(owner, read, write)
+
+
+class Pair(int):
+    """The label of a pair of key and value that is content as a whole."""
 
 
 def _of_object(value: Any) -> Iterator[Holder]:
@@ -260,10 +295,21 @@ def _set_generator(generator: torch.Generator, state: torch.Tensor) -> None:
     generator.set_state(state)
 
 
+def carried(tensor: torch.Tensor) -> Iterator[tuple[str, Any]]:
+    """What a tensor carries besides its values: Python attributes, and a gradient. Not Dynamo's own marks."""
+    for name, value in list(tensor.__dict__.items()):
+        if not name.startswith("_dynamo"):
+            yield name, value
+    if (tensor.is_leaf or tensor.retains_grad) and tensor.grad is not None:
+        yield "grad", tensor.grad
+
+
 def related(value: Any) -> Iterator[tuple[int | str, Any]]:
     """What belongs to a value without being its own content: items of tuples, what a callable is made of."""
     if isinstance(value, tuple | frozenset):
         yield from enumerate(value)
+    elif isinstance(value, weakref.ref):
+        yield "()", MISSING if value() is None else value()
     elif isinstance(value, types.MethodType):
         yield "__self__", value.__self__
         yield "__func__", value.__func__

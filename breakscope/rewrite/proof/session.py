@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
 
-from breakscope.rewrite.proof import inputs, reach
+from breakscope.rewrite.claims import Claims
+from breakscope.rewrite.proof import inputs, python_state, reach
 from breakscope.rewrite.proof.attempt import Call, Conditions, Outcome, UnreadableError, attempt, compare
 from breakscope.rewrite.proof.beyond import beyond
-from breakscope.rewrite.proof.claims import Claims, Condition
+from breakscope.rewrite.proof.conditions import Condition
 from breakscope.rewrite.proof.copies import NotCopiedError
-from breakscope.rewrite.proof.picture import Comparer, Difference, largest
+from breakscope.rewrite.proof.picture import Apart, Comparer, Difference, largest
+from breakscope.rewrite.proof.surroundings import Surroundings
 from breakscope.rewrite.proof.world import TooLargeError, World
 
 MAX_CAPTURED = 8
@@ -32,6 +36,8 @@ ALIKE = 3
 MAX_BYTES = 4 * 2**30
 # Each is compiled anew.
 EDGES_COMPILED = 16
+# Relative to a tensor's largest value, where sums are taken in another order.
+REASSOCIATED = 1e-5
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
@@ -46,7 +52,9 @@ class Session:
     Attributes:
         calls: of the script. captured: of them, taken as test inputs. compared: pairs of test calls.
         rejected: test inputs that the old code itself does not take.
-        apart: paths where the new form leaves a tensor of its own instead of one that is held elsewhere.
+        apart: where the new form leaves a tensor of its own instead of one that is held elsewhere.
+        asks: code that it can reach and that asks which tensor it has, by what it asks: ``id``, ``data_ptr``.
+        surroundings: who called the function, and who listens to messages.
         limits: where what a rewrite relies on does not hold, and the forms differ, by what that is.
         untried: kinds of inputs of which none was tried when the time was up.
         mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises, or
@@ -68,7 +76,9 @@ class Session:
     mismatch: str | None = None
     breaks: bool = False
     trouble: str | None = None
-    apart: dict[str, None] = field(default_factory=dict)
+    apart: dict[Apart, None] = field(default_factory=dict)
+    asks: dict[str, str] = field(default_factory=dict)
+    surroundings: Surroundings = field(default_factory=Surroundings)
     limits: dict[str, str] = field(default_factory=dict)
     untried: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
@@ -79,6 +89,7 @@ class Session:
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
     _tried: set[str] = field(default_factory=set)
+    _saved: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
     _deadline: float = 0.0
 
     # -- what the paired module calls ------------------------------------------------------------
@@ -121,6 +132,7 @@ class Session:
     ) -> None:
         """Compare the forms on one call of the script, unless it is like others that were compared."""
         self.calls += 1
+        self.surroundings.note(sys._getframe(2))
         if self.mismatch or self.trouble or self.captured >= MAX_CAPTURED:
             return
         signature = _signature((args, kwargs))
@@ -150,6 +162,7 @@ class Session:
             {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
         )
         plain = Conditions("the script's own arguments")
+        self.asks.update(bench.world.asks)
         first, second = bench.run("watched", plain), bench.run("watched", plain)
         # Not what is printed: torch says some things only once.
         unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
@@ -162,6 +175,7 @@ class Session:
         self._sequences(forms, here)
         if self.captured <= SEARCHED:
             self._search(bench, (*reach.constants_in(_code(old)), *reach.constants_in(_code(new))))
+        self._saves(bench, plain)
         self._compiled(bench, plain)
         self._earlier = [*self._earlier, _kept(here)][-2:]
 
@@ -191,6 +205,7 @@ class Session:
             ("random seeds", inputs.seeds(), False),
             ("other shapes", inputs.shapes(bench.calls), True),
             ("other scalars", inputs.scalars(bench.calls), True),
+            ("other state in Python", python_state.states(bench.world, _names(bench.forms), constants), True),
             ("other dtypes", inputs.dtypes(), True),
             ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True),
         ]
@@ -209,6 +224,34 @@ class Session:
         for conditions in inputs.states(len(bench.world.tensors) - len(given)):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
+
+    def _saves(self, bench: _Bench, plain: Conditions) -> None:
+        """Hold what the forms save for the way back against each other: who writes to it must not be surprised.
+
+        What either branch of the old form saves, its caller has to leave alone anyway.
+        """
+        driving = list({id(one): one for one in self._driving.values()}.values())
+        for conditions in [plain, *driving]:
+            if self.mismatch:
+                return
+            if time.monotonic() > self._deadline and conditions is not plain:
+                self.notes[TIME_IS_UP] = None
+                return
+            noting = replace(conditions, gradients=True, saved=True)
+            with contextlib.suppress(UnreadableError):
+                old, new = bench.run("watched", noting), bench.run("new", noting)
+                if not old.raised:
+                    self._saved["old"] |= old.saved
+                    self._saved["new"] |= new.saved
+        if more := sorted(self._saved["new"] - self._saved["old"]):
+            self.mismatch = (
+                f"the way back now needs `{more[0]}` as it is at the call: who writes to it between the call "
+                "and backward() gets an exception"
+            )
+
+    def _comparer(self) -> Comparer:
+        tolerance = 0.0 if self.claims.exact else REASSOCIATED
+        return Comparer(tolerance, self.claims.unaliased, self.claims.zeros)
 
     def _driven(self) -> bool:
         return all(condition.driven for condition in self.conditions)
@@ -232,7 +275,7 @@ class Session:
         if old.raised and skip_raising:
             return self._rejected(before)
         new = bench.run("new", conditions)
-        comparer = self.claims.comparer()
+        comparer = self._comparer()
         if conditions.beyond:
             # What is printed is left out: torch says some things only once.
             old, new = _quiet(old), _quiet(new)
@@ -296,10 +339,16 @@ class Session:
             with torch.compiler.set_stance("default"):
                 new = bench.run("new", conditions, compiled)
             # What is printed while compiling is what the rewrite's notes are about.
-            comparer = self.claims.comparer()
-            found = compare(_quiet(old), _quiet(new), comparer)
-            if found is not None and not (old.raised and new.raised):
-                self.mismatch = f"compiled by Dynamo, on {conditions.name}: {found.text}"
+            comparer = self._comparer()
+            raised = bool(old.raised and new.raised)
+            if raised and not self.claims.raises:
+                self.kinds["compiled by Dynamo"] += 1
+                continue
+            # The exception of a check in the graph is of another type: that is for the caller to know.
+            found = compare(_quiet(old, raised=raised), _quiet(new, raised=raised), comparer)
+            if found is not None:
+                when = ", after its exception" if raised else ""
+                self.mismatch = f"compiled by Dynamo, on {conditions.name}{when}: {found.text}"
                 # Nothing but gradients of zero is what a rewrite for compiled code asks consent to.
                 self.breaks = found.aspect == "raised" or self.claims.compiled_only
                 return
@@ -351,7 +400,9 @@ class Session:
             "trouble": self.trouble,
             "limits": list(self.limits.values()),
             "untried": list(self.untried),
-            "apart": list(self.apart)[:20],
+            "apart": [[one.path, one.holder] for one in self.apart][:20],
+            "asks": self.asks,
+            **self.surroundings.result(),
             "notes": list(self.notes),
         }
 
@@ -379,8 +430,14 @@ class _Bench:
             self.session.mode = None
 
 
-def _quiet(outcome: Outcome) -> Outcome:
-    return Outcome(outcome.picture, outcome.raised, "", outcome.randomness)
+def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
+    """Without what is printed, because torch says some things only once; ``raised``: without the exception."""
+    return replace(outcome, printed="", raised=None if raised else outcome.raised)
+
+
+def _names(forms: Mapping[str, Callable[..., Any]]) -> frozenset[str]:
+    """Every name that the forms of a function mention."""
+    return frozenset(name for form in ("watched", "new") for name in reach.names_in(_code(forms[form])))
 
 
 def _code(function: Callable[..., Any]) -> Any:

@@ -8,6 +8,7 @@ see (an open file, a running generator), which is listed.
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -37,6 +38,8 @@ class World:
         opaque: classes whose state could not be taken aside.
         caches: ``lru_cache`` objects that may be called.
         code: what functions and classes hold: defaults, closures, globals and attributes that they mention.
+        content: every holder with what it held when the world was taken.
+        asks: functions that can be reached and ask which object they have, by what they ask: ``id``.
 
     Raises:
         TooLargeError: too many objects, or too many bytes of tensors.
@@ -48,7 +51,8 @@ class World:
         self.opaque: set[str] = set()
         self.caches: list[Any] = []
         self.code: list[Holder] = []
-        self._holders: list[tuple[Holder, list[tuple[Any, Any]]]] = []
+        self.asks: dict[str, str] = {}
+        self.content: list[tuple[Holder, list[tuple[Any, Any]]]] = []
         self._names: set[str] = set()
         self._classes: dict[type, None] = {}
         self._walk(roots)
@@ -79,6 +83,8 @@ class World:
                     raise TooLargeError(f"it can reach more than {MAX_OBJECTS} objects")
                 if isinstance(value, torch.Tensor):
                     self.tensors.append(value)
+                    # Its gradient is copied with it; what else it carries may be written to by the call.
+                    stack += [(item, inside) for name, item in reach.carried(value) if name != "grad"]
                     continue
                 code = isinstance(value, types.FunctionType | type | types.CellType)
                 inside = inside or code or isinstance(value, torch.nn.Module)
@@ -98,6 +104,8 @@ class World:
         below = [item for _, item in reach.related(value)]
         if isinstance(value, types.FunctionType) and not reach.foreign(value.__module__):
             self.caches += reach.caches_of(value)
+            for asked in reach.IDENTITY & set(reach.names_in(value.__code__)):
+                self.asks.setdefault(asked, value.__qualname__)
             below += reach.mentioned(value)
             new = set(reach.names_in(value.__code__)) - self._names
             self._names |= new
@@ -125,23 +133,23 @@ class World:
 
     def _content(self, holder: Holder, *, code: bool) -> list[Any]:
         content = holder.read()
-        self._holders.append((holder, content))
+        self.content.append((holder, content))
         if code:
             self.code.append(holder)
         return [item for _, item in content]
 
     def swap(self, copies: Copies) -> None:
         """Put copies where the tensors are."""
-        for holder, content in self._holders:
+        for holder, content in self.content:
             holder.write([(label, swapped(value, copies)) for label, value in content])
 
     def restore(self) -> None:
         """Give everything the content that it had when the world was taken."""
-        for holder, content in self._holders:
+        for holder, content in self.content:
             holder.write(content)
 
 
-def swapped(value: Any, copies: Copies) -> Any:
+def swapped(value: Any, copies: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """A value with copies for its tensors: tuples are rebuilt, all else holds them itself."""
     if isinstance(value, torch.Tensor):
         return copies(value)
