@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -13,8 +14,10 @@ from breakscope.model import Finding
 from breakscope.rewrite import rule as rules
 from breakscope.rewrite import runs
 from breakscope.rewrite.evidence import Evidence
+from breakscope.rewrite.observers import tells
 from breakscope.rewrite.rule import Refusal, Rewrite, Site
 from breakscope.rewrite.runs import Script
+from breakscope.rewrite.scope import enclosing_statement
 from breakscope.rewrite.text import Edits, NotTextError, Source
 
 FIXABLE = ("graph_break", "skip")
@@ -85,13 +88,39 @@ def propose(
             refused.append(Refused(finding, rule.name if rule else "", why))
         else:
             assert rule is not None
+            answer = _with_uses(site, answer)
             others = tuple(
-                Candidate((finding,), file, bare.qualname, one.name, other)
+                Candidate((finding,), file, bare.qualname, one.name, _with_uses(site, other))
                 for one, other in rules.others(site)
                 if not answer.scaffold
             )
             candidates.append(Candidate((finding,), file, bare.qualname, rule.name, answer, others))
     return _merged(candidates), refused
+
+
+def _with_uses(site: Site, rewrite: Rewrite) -> Rewrite:
+    """A rewrite that may leave a copy, with consent if a use that was never run could tell it.
+
+    Uses that are run are compared; what an attribute or an argument that the script has not set yet makes
+    run cannot be.
+    """
+    if not rewrite.unaliased:
+        return rewrite
+    spans = [(edit.start, edit.end) for edit in rewrite.edits]
+
+    def changed(node: ast.expr) -> bool:
+        start, end = site.offsets(node)
+        return any(first <= start and end <= last for first, last in spans)
+
+    names = [one for one in ast.walk(site.function) if isinstance(one, ast.Name)]
+    stored = {one.id for one in names if not isinstance(one.ctx, ast.Load) and changed(one)}
+    for one in names:
+        read = one.id in stored and isinstance(one.ctx, ast.Load) and not changed(one)
+        if read and site.seen(one) is None and tells(one, site.parents):
+            text = " ".join(site.text(enclosing_statement(site, one)).split())[:80]
+            note = f"`{text}` was never run: it may tell a copy from the tensor that was handed on before"
+            return replace(rewrite, consent=True, notes=(*rewrite.notes, note))
+    return rewrite
 
 
 def _in_python(file: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from breakscope.rewrite.rule import Rewrite
+from breakscope.rewrite.rule import NO_GRADIENT, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,9 @@ class Claims:
         conditional: it states assumptions, the recorded dtypes among them: a result of another dtype in a
             run with all dtypes changed breaks the assumption, and is noted as the limit that it is.
         compiled_only: the new code is another one only while it is compiled: that is what is searched around.
-        zeros: it asks for consent to gradients of zero where there were none, or says that none flow.
+        zeros: it asks for consent to gradients of zero where there were none.
+        no_gradients: it says that none flow in the script: then zeros may be where none were, if the script
+            does not want them.
         raises: it checks in the graph: in compiled code its exception is a RuntimeError.
         silent: in compiled code messages are not written.
     """
@@ -31,6 +33,7 @@ class Claims:
     conditional: bool = False
     compiled_only: bool = False
     zeros: bool = False
+    no_gradients: bool = False
     raises: bool = False
     silent: bool = False
 
@@ -43,7 +46,8 @@ class Claims:
             early=tuple(path.rpartition(".")[2] for one in rewrites for path in one.early),
             conditional=any(one.assumes for one in rewrites),
             compiled_only=any(one.compiled_only for one in rewrites),
-            zeros=any(one.compiled_only and (one.consent or one.assumes) for one in rewrites),
+            zeros=any(one.compiled_only and one.consent for one in rewrites),
+            no_gradients=any(one.compiled_only and NO_GRADIENT in one.assumes for one in rewrites),
             raises=any(one.raises for one in rewrites),
             silent=any(one.silent for one in rewrites),
         )

@@ -16,7 +16,7 @@ from breakscope.rewrite.evaluate import Evaluator
 from breakscope.rewrite.evidence import Seen
 from breakscope.rewrite.layout import Layout, indented
 from breakscope.rewrite.ops import OPS
-from breakscope.rewrite.rule import Edit, Rewrite, Site
+from breakscope.rewrite.rule import NO_GRADIENT, Edit, Rewrite, Site
 from breakscope.rewrite.scope import (
     block_of,
     bound_before,
@@ -73,7 +73,7 @@ def rewrite_with_cond(site: Site, top: ast.If) -> Rewrite:
     written = changed_in_place(site, top)
     if written is not None:
         raise Unsafe(f"`{written}` is changed in place elsewhere, and may be what is handed on here")
-    consent, notes, assumes = _gradients(site, sides)
+    consent, notes, assumes = _gradients(site, top, sides)
 
     name = layout.unique("condition")
     functions = [layout.unique("taken"), layout.unique("otherwise")]
@@ -257,25 +257,32 @@ def _given(site: Site, evaluate: Evaluator, side: _Side, name: str) -> Seen | No
     return seen
 
 
-def _gradients(site: Site, sides: tuple[_Side, _Side]) -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
+def _gradients(
+    site: Site, top: ast.If, sides: tuple[_Side, _Side]
+) -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
     """Consent, notes and assumptions: a tensor that one side does not use gets a zero for its gradient."""
-    if not _flow(site, sides):
-        return False, (), ("no gradient flows through the branch (none did in the recorded run)",)
+    if not _flow(site, top, sides):
+        return False, (), (NO_GRADIENT,)
     if _paths(site, sides[0]) == _paths(site, sides[1]):
         return False, (), ()
     return True, ("a tensor that only one branch uses gets a gradient of zero where it got None",), ()
 
 
-def _flow(site: Site, sides: tuple[_Side, _Side]) -> bool:
+def _flow(site: Site, top: ast.If, sides: tuple[_Side, _Side]) -> bool:
     nodes = [
         node for side in sides for top in side.nodes for node in ast.walk(top) if isinstance(node, ast.expr)
     ]
-    seen = [site.seen(node) for node in nodes]
-    never = any(one is None for node, one in zip(nodes, seen, strict=True) if isinstance(node, ast.Call))
-    carries = any(one.requires_grad for one in seen if one is not None)
-    return site.evidence.grad and (
-        carries or never or any(one is not None and "module" in one.kinds for one in seen)
+    if not site.evidence.grad:
+        return False
+    entry = site.evidence.entry.get(site.span(top), {})
+    seen = [site.seen(node) or entry.get(ast.unparse(node)) for node in nodes]
+    # Of a side that was never run only what it reads is known, and that may be a parameter.
+    reads = ast.Call | ast.Name | ast.Attribute
+    never = any(
+        one is None and isinstance(node, reads) and dotted(site, node) is None
+        for node, one in zip(nodes, seen, strict=True)
     )
+    return never or any(one is not None and (one.requires_grad or "module" in one.kinds) for one in seen)
 
 
 def _paths(site: Site, side: _Side) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from breakscope.model import SuggestionStatus
 from breakscope.rewrite.claims import Claims
-from breakscope.rewrite.observers import Observers
+from breakscope.rewrite.observers import Observers, attribute
 
 WAYS = (("true", True), ("false", False))
 
@@ -79,8 +79,8 @@ def _observed(
         if claims.unaliased and one["asks"]:
             asked, function = next(iter(one["asks"].items()))
             yield (
-                f"`{function}`, which it can reach, asks with `{asked}` which tensor it has: the new code may "
-                "have an equal one there"
+                f"`{function}`, which it can reach, asks with `{asked}` which tensor it has: the new code "
+                "may have an equal one there"
             )
         if claims.raises and (who := observers.catching((file, line) for file, line in one["callers"])):
             yield (
@@ -110,7 +110,10 @@ def _copy_seen(path: str, holder: str, observers: Observers, files: list[str]) -
     who = observers.of_objects([path, holder], files)
     if who is None:
         return None
-    return f"where the old code leaves `{holder}` itself in `{path}`, the new one leaves a copy, and {who} could tell"
+    # What was given is the thing itself, wherever the walk over the objects met it first.
+    itself, place = (path, holder) if attribute(holder) and not attribute(path) else (holder, path)
+    left = f"where the old code leaves `{itself}` itself in `{place}`, the new one leaves a copy"
+    return f"{left}, and {who} could tell"
 
 
 def _missing(functions: list[Mapping[str, Any]], evidence: Mapping[str, Any]) -> str | None:

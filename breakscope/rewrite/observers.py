@@ -11,9 +11,11 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from breakscope.rewrite.messages import MESSAGE_METHODS
 
 # Of a tensor: what neither hands it on nor tells it from an equal one.
 _FACTS = {"shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout", "itemsize", "nbytes"}
@@ -35,6 +37,9 @@ _QUIET_MANAGERS = (
 )
 _CATCHING_MANAGERS = re.compile(r"suppress|raises|catch|assert|ignor|guard|retry")
 _LISTENING = {"showwarning", "captureWarnings", "setLoggerClass", "assertLogs", "assertWarns", "warns"}
+
+
+Parents = Mapping[ast.AST, ast.AST]
 
 
 @dataclass(slots=True)
@@ -74,12 +79,12 @@ class Observers:
             paths: to what held it, as the proof names them: ``self.seen``, ``self._buffers['scale']``.
             files: where to search.
         """
-        named = [(path, _attribute(path)) for path in paths]
+        named = [(path, attribute(path)) for path in paths]
         names = {name for _, name in named if name is not None}
         buffers = any("_buffers" in path for path in paths)
         for module in self._parsed(files):
             for node in ast.walk(module.tree):
-                if _names_one_of(node, names, module) and _tells(node, module, names):
+                if _names_one_of(node, names, module) and tells(node, module.parents, names):
                     return f"`{module.text(node)}` ({module.place(node)})"
                 if buffers and isinstance(node, ast.Attribute) and node.attr in _ALL_BUFFERS:
                     return f"`{module.text(node)}` ({module.place(node)}), which sees all buffers,"
@@ -109,7 +114,7 @@ class Observers:
         return None
 
     def listening(self, files: Iterable[str]) -> str | None:
-        """Who collects warnings, makes them errors, or gets log records by a class or function of the user's."""
+        """Who collects warnings, makes them errors, or gets log records by a class of the user's."""
         for module in self._parsed(files):
             for node in ast.walk(module.tree):
                 if _listens(node):
@@ -136,7 +141,7 @@ class Observers:
         return self._modules[file]
 
 
-def _attribute(path: str) -> str | None:
+def attribute(path: str) -> str | None:
     """The name of the attribute or buffer of a module that a path leads to; None: it is something else."""
     bare = _SUBMODULE.sub("", path.rpartition(": ")[2])
     found = _NAME.search(bare)
@@ -166,12 +171,16 @@ def _function_of(node: ast.AST, module: _Module) -> str | None:
     return above.name if above is not None else None
 
 
-def _tells(node: ast.AST, module: _Module, names: set[str], depth: int = 0) -> bool:
-    """Whether a use of a tensor may tell which one it is, write into it, or hand it on."""
+def tells(node: ast.AST, parents: Parents, names: Collection[str] = (), depth: int = 0) -> bool:
+    """Whether a use of a tensor may tell which one it is, write into it, or hand it on.
+
+    Args:
+        names: attributes that it may be stored into.
+    """
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and depth == 0:
         # Another object in its place is no writing into it; ``+=`` is.
-        return isinstance(module.parents[node], ast.AugAssign)
-    up = module.parents[node]
+        return isinstance(parents[node], ast.AugAssign)
+    up = parents[node]
     if isinstance(
         up, ast.BinOp | ast.UnaryOp | ast.Expr | ast.FormattedValue | ast.If | ast.While | ast.Assert
     ):
@@ -182,50 +191,50 @@ def _tells(node: ast.AST, module: _Module, names: set[str], depth: int = 0) -> b
     if isinstance(up, ast.AugAssign):
         return up.target is node
     if isinstance(up, ast.Subscript) and up.value is node:
-        return not isinstance(up.ctx, ast.Load) or _tells(up, module, names, depth)
+        return not isinstance(up.ctx, ast.Load) or tells(up, parents, names, depth)
     if isinstance(up, ast.Attribute):
-        return _method_tells(up, module, names, depth)
+        return _methodtells(up, parents, names, depth)
     if isinstance(up, ast.Call | ast.keyword):
-        return _call_tells(up, node, module, names, depth)
+        return _calltells(up, node, parents, names, depth)
     if isinstance(up, ast.Assign) and up.value is node:
-        return any(_target_tells(target, module, names, depth) for target in up.targets)
+        return any(_target_tells(target, parents, names, depth) for target in up.targets)
     return True
 
 
-def _method_tells(up: ast.Attribute, module: _Module, names: set[str], depth: int) -> bool:
+def _methodtells(up: ast.Attribute, parents: Parents, names: Collection[str], depth: int) -> bool:
     if not isinstance(up.ctx, ast.Load) or up.attr in _IDENTITY:
         return True
     if up.attr in _FACTS:
         return False
-    call = module.parents[up]
+    call = parents[up]
     if not isinstance(call, ast.Call) or call.func is not up:
-        return _tells(up, module, names, depth)
+        return tells(up, parents, names, depth)
     if up.attr.endswith("_") and not up.attr.endswith("__"):
         return True
-    return up.attr not in _ASKS and _tells(call, module, names, depth)
+    return bool(up.attr not in _ASKS and tells(call, parents, names, depth))
 
 
-def _call_tells(up: ast.AST, node: ast.AST, module: _Module, names: set[str], depth: int) -> bool:
-    call = module.parents[up] if isinstance(up, ast.keyword) else up
+def _calltells(up: ast.AST, node: ast.AST, parents: Parents, names: Collection[str], depth: int) -> bool:
+    call = parents[up] if isinstance(up, ast.keyword) else up
     if not isinstance(call, ast.Call) or call.func is node:
         return True
     name = ast.unparse(call.func)
     if name in _READERS:
         return False
     # The functions of torch compute; what they give may be the tensor itself.
-    return not name.startswith(("torch.", "F.", "math.")) or _tells(call, module, names, depth)
+    return not name.startswith(("torch.", "F.", "math.")) or tells(call, parents, names, depth)
 
 
-def _target_tells(target: ast.expr, module: _Module, names: set[str], depth: int) -> bool:
+def _target_tells(target: ast.expr, parents: Parents, names: Collection[str], depth: int) -> bool:
     if isinstance(target, ast.Attribute):
         return target.attr not in names
     if not isinstance(target, ast.Name) or depth > 3:
         return True
     above: ast.AST = target
     while not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-        above = module.parents[above]
+        above = parents[above]
     return any(
-        _tells(one, module, names, depth + 1)
+        tells(one, parents, names, depth + 1)
         for one in ast.walk(above)
         if isinstance(one, ast.Name) and one.id == target.id and isinstance(one.ctx, ast.Load)
     )
@@ -236,7 +245,7 @@ def _holds(node: ast.AST, line: int) -> bool:
     body = getattr(node, "body", None)
     if not isinstance(node, ast.Try | ast.TryStar | ast.With | ast.AsyncWith) or not body:
         return False
-    return body[0].lineno <= line <= (body[-1].end_lineno or 0)
+    return bool(body[0].lineno <= line <= (body[-1].end_lineno or 0))
 
 
 def _catches(node: ast.With | ast.AsyncWith, module: _Module) -> str | None:
@@ -258,12 +267,14 @@ def _listens(node: ast.AST) -> bool:
         return any(base.endswith(("Handler", "Filter", "Logger")) for base in bases)
     if isinstance(node, ast.Attribute) and node.attr in _LISTENING:
         return True
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in MESSAGE_METHODS:
+        return True  # a method of a logger is the user's own
     if not isinstance(node, ast.Call):
         return False
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    given = {ast.unparse(one) for one in [*node.args, *(keyword.value for keyword in node.keywords)]}
+    given = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
     if name in ("simplefilter", "filterwarnings"):
-        return bool(given & {"'error'"})
+        return "error" in given
     if name == "catch_warnings":
-        return any(keyword.arg == "record" for keyword in node.keywords) or "True" in given
+        return any(keyword.arg == "record" for keyword in node.keywords) or True in given
     return name in ("redirect_stderr", "redirect_stdout", "addFilter")

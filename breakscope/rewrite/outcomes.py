@@ -13,6 +13,9 @@ from breakscope.rewrite.text import Source
 from breakscope.rewrite.together import Whole, WholeScript
 from breakscope.rewrite.work import Work, acceptable, diff, needs_consent, place
 
+# What the proof copies and compares; of all else it knows nothing.
+_PLAIN = "the tensors that it gets stay plain ones: of no subclass, and not inside torch.func transforms"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -72,7 +75,7 @@ def outcomes(
         evidence.update(
             consent=consent,
             notes=[*evidence.get("notes", ()), *patch.rewrite.notes],
-            assumes=list(patch.rewrite.assumes),
+            assumes=[*patch.rewrite.assumes, *([_PLAIN] if patch.rewrite.branches else [])],
             config=dict(patch.rewrite.config),
             accepted=accepted,
         )

@@ -21,6 +21,9 @@ from breakscope.rewrite.evidence import Evidence, Seen, Span
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Exactness = Literal["bitwise", "reassociated"]
 
+# An assumption that the proof knows.
+NO_GRADIENT = "no gradient flows through the branch (none did in the recorded run)"
+
 
 @dataclass(frozen=True, slots=True)
 class Example:

@@ -16,7 +16,7 @@ from breakscope.rewrite.layout import Layout
 from breakscope.rewrite.operations import binary
 from breakscope.rewrite.ops import DOMAIN, FLOATING, STEADY
 from breakscope.rewrite.precision import exact_in
-from breakscope.rewrite.rule import Edit, Rewrite, Site
+from breakscope.rewrite.rule import NO_GRADIENT, Edit, Rewrite, Site
 from breakscope.rewrite.scope import (
     bound_before,
     loads,
@@ -97,18 +97,14 @@ class Branches:
         ):
             raise Unsafe("gradients are not recorded here, and a tensor that carries some is handed on")
         if off:
-            self.findings.assumes["no gradient flows through the branch (none did in the recorded run)"] = (
-                None
-            )
+            self.findings.assumes[NO_GRADIENT] = None
 
     def _gradients(self, new: Value, old: Value) -> None:
         slope = max(new.slope, old.slope)
         if slope == STEADY and new.deps == old.deps:
             return
         if not (new.grad or old.grad):
-            self.findings.assumes["no gradient flows through the branch (none did in the recorded run)"] = (
-                None
-            )
+            self.findings.assumes[NO_GRADIENT] = None
             return
         if slope >= DOMAIN:
             raise Unsafe(

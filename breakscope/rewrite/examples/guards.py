@@ -112,7 +112,7 @@ def f(x):
         """\
 def f(x):
     if torch.compiler.is_compiling():
-        assert ~(x.max() > 100), "too large"
+        torch._assert_async(~(x.max() > 100), "too large")
     elif x.max() > 100:
         # too large
         raise ValueError("too large")
@@ -130,7 +130,7 @@ def f(x):
         """\
 def f(x):
     if torch.compiler.is_compiling():
-        assert ~torch.isnan(x).any()
+        torch._assert_async(~torch.isnan(x).any())
     elif torch.isnan(x).any():
         raise RuntimeError(f"NaN in {x.shape}")
     return x + 1
@@ -147,7 +147,7 @@ def f(x, check):
 def f(x, check):
     if check:
         if torch.compiler.is_compiling():
-            assert ~torch.isnan(x).any(), "NaN"
+            torch._assert_async(~torch.isnan(x).any(), "NaN")
         elif torch.isnan(x).any():
             raise RuntimeError("NaN")
     return x + 1
@@ -167,7 +167,7 @@ def f(x):
         """\
 def f(x):
     if torch.compiler.is_compiling():
-        assert ~((x.max() > 100) | (x.min() < (-100)))
+        torch._assert_async(~((x.max() > 100) | (x.min() < (-100))))
     elif (x.max() > 100) | (x.min() < (-100)):
         raise RuntimeError
     return x + 1
@@ -184,7 +184,7 @@ def f(x):
         """\
 def f(x):
     if torch.compiler.is_compiling():
-        assert ~~torch.isfinite(x).all(), "not finite"
+        torch._assert_async(~~torch.isfinite(x).all(), "not finite")
     elif ~torch.isfinite(x).all():
         # a message
         raise RuntimeError("not finite") from None
@@ -214,7 +214,7 @@ class f(nn.Module):
 
     def forward(self, x):
         if torch.compiler.is_compiling():
-            assert ~(x >= self.size).any(), 'index out of range: see the vocabulary'
+            torch._assert_async(~(x >= self.size).any(), 'index out of range: see the vocabulary')
         elif (x >= self.size).any():
             raise IndexError(
                 "index out of range: "

@@ -69,6 +69,7 @@ class Outcome:
         randomness: state of the generators afterwards.
         gradients: one for each input; None where none arrived.
         modes: grad mode, autocast and their like afterwards, by name.
+        own: for each gradient, whether the script itself wants it.
         saved: what was there before the call and is saved for the way back, by its first path.
     """
 
@@ -80,6 +81,7 @@ class Outcome:
     backward_failed: str | None = None
     modes: Mapping[str, Any] = field(default_factory=dict)
     saved: frozenset[str] = frozenset()
+    own: tuple[bool, ...] = ()
 
 
 class UnreadableError(RuntimeError):
@@ -92,8 +94,14 @@ def attempt(
     calls: Sequence[Call],
     conditions: Conditions,
     early: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> Outcome:
     """Call a function, once or several times, in a world of copies, and put the real one back.
+
+    Args:
+        early: names of attributes that may be there or not.
+        apart: paths where one form leaves an input itself and the other a copy: nothing flows back from
+            there, because there is nothing like it in the other form.
 
     Raises:
         NotCopiedError: a tensor in the world cannot be copied.
@@ -108,8 +116,8 @@ def attempt(
         calls = [(swapped(args, copies), kwargs) for args, kwargs in calls]
         if conditions.mutate is not None:
             with torch.inference_mode(False), torch.no_grad():
-                apart = conditions.of_modules
-                conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != apart])
+                of_modules = conditions.of_modules
+                conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != of_modules])
         if conditions.prepare is not None:
             conditions.prepare(world)
         if conditions.calls is not None:
@@ -126,10 +134,15 @@ def attempt(
             # as_strided makes tensors of negative sizes, which nothing can read.
             raise UnreadableError(str(error)) from error
         wanted = conditions.gradients and not raised and not conditions.saved
-        gradients, failed = _gradients(taken.floating, copies) if wanted else ([], None)
+        gradients, failed = (
+            _gradients([one for at, one in taken.floating if at not in apart], copies)
+            if wanted
+            else ([], None)
+        )
         there = saved & {memory_of(copies(one)) for one in world.tensors}
         names = frozenset(taken.holders[memory] for memory in there if memory in taken.holders)
-        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed, left, names)
+        own = tuple(copies.own)
+        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed, left, names, own)
     finally:
         world.restore()
 
@@ -167,7 +180,7 @@ def _call(
 
 @contextlib.contextmanager
 def _noting(saved: set[int]) -> Iterator[None]:
-    """Note the memory of what autograd saves. A tensor that it saves must not be written to before backward."""
+    """Note the memory of what autograd saves: it must not be written to before backward()."""
     alive: list[torch.Tensor] = []
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
@@ -219,18 +232,20 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
             return Difference(f"the old code leaves {name} {mode}, the new one {new.modes.get(name)}")
     if old.backward_failed != new.backward_failed:
         return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
-    return _compare_gradients(old.gradients, new.gradients, zeros=comparer.zeros)
+    zeros = [comparer.zeros or (comparer.zeros_unwanted and not own) for own in old.own]
+    return _compare_gradients(old.gradients, new.gradients, zeros)
 
 
 def _compare_gradients(
-    old: Sequence[torch.Tensor | None], new: Sequence[torch.Tensor | None], *, zeros: bool
+    old: Sequence[torch.Tensor | None], new: Sequence[torch.Tensor | None], zeros: Sequence[bool]
 ) -> Difference | None:
-    if zeros and not old:
+    """The first gradient that differs; ``zeros``: which may be zero where there was none."""
+    if not old and any(zeros):
         old = [None] * len(new)
     if len(old) != len(new):
         return Difference("gradients flow in only one of them")
     for index, (before, after) in enumerate(zip(old, new, strict=True)):
-        if zeros and before is None and after is not None and not after.count_nonzero():
+        if zeros[index] and before is None and after is not None and not after.count_nonzero():
             continue
         found = _compare_gradient(f"gradient {index + 1}", before, after)
         if found is not None:

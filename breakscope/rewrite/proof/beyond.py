@@ -49,6 +49,7 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
         yield Conditions(
             f"{name} = None", calls=partial(inputs.with_argument, key, other), beyond="without it"
         )
+    yield Conditions("all tensors made in inference mode", calls=_inferred, beyond="with inference tensors")
     yield from _modes(tensors)
     for index, tensor in enumerate(tensors[:_MOST_ALONE]):
         for limit, name, alone in _of_one(tensor):
@@ -115,6 +116,11 @@ def _one(index: int, change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
 
         changed.append(inputs.rebuilt(call, only))
     return changed
+
+
+def _inferred(calls: Sequence[Call]) -> Sequence[Call]:
+    with torch.inference_mode():
+        return [inputs.rebuilt(call, torch.clone) for call in calls]
 
 
 def _fewer(tensor: torch.Tensor) -> torch.Tensor:

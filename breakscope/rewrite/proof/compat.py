@@ -39,5 +39,5 @@ def modes_entered() -> int:
     """How many torch function modes are entered."""
     count = getattr(torch.overrides, "_len_torch_function_stack", None)
     if count is None:
-        count = getattr(torch._C, "_len_torch_function_stack", None)
+        count = getattr(getattr(torch, "_C", None), "_len_torch_function_stack", None)
     return int(count()) if count is not None else 0

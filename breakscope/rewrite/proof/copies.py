@@ -29,12 +29,14 @@ class Copies:
 
     Attributes:
         leaves: what gradients are taken with respect to, in the order of ``tensors``.
+        own: for each leaf, whether the script itself wants its gradient.
     """
 
     tensors: Iterable[torch.Tensor]
     change: Change = torch.clone
     with_grad: Collection[int] = ()
     leaves: list[torch.Tensor] = field(default_factory=list)
+    own: list[bool] = field(default_factory=list)
     made: dict[int, torch.Tensor] = field(default_factory=dict)
     _memories: dict[tuple[Any, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
 
@@ -79,6 +81,7 @@ class Copies:
             made.requires_grad_(wants and (made.is_floating_point() or made.is_complex()))
             if made.requires_grad:
                 self.leaves.append(made)
+                self.own.append(tensor.requires_grad)
         if leaf and tensor.grad is not None and made.is_leaf:
             made.grad = tensor.grad.detach().clone().to(made.dtype)
         return made
@@ -101,6 +104,7 @@ class Copies:
         if base is memory:
             leaf = memory.detach().requires_grad_()
             self.leaves.append(leaf)
+            self.own.append(tensor.requires_grad)
             with torch.enable_grad():
                 base = leaf.clone()
             self._memories[key] = (memory, base)

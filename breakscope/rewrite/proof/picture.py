@@ -48,13 +48,13 @@ class Picture:
     """What there is after a call.
 
     Attributes:
-        floating: floating tensors, in the order of the walk.
+        floating: floating tensors with their first paths, in the order of the walk.
         early: tensors under names that may be there or not: compared where both sides have them.
         holders: the first path to each piece of memory.
     """
 
     entries: list[Entry]
-    floating: list[torch.Tensor]
+    floating: list[tuple[str, torch.Tensor]]
     early: dict[str, torch.Tensor]
     holders: dict[int, str] = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ def take(
     memories: dict[int, int] = {}
     alive: list[Any] = []
     entries: list[Entry] = []
-    floating: list[torch.Tensor] = []
+    floating: list[tuple[str, torch.Tensor]] = []
     holders: dict[int, str] = {}
     stack = [(path, value) for path, value in reversed(roots)]
     # What tensors carry comes last: one that is met again has no entries of its own, and places must match.
@@ -125,7 +125,7 @@ def take(
             if isinstance(entries[-1].what, TensorEntry):
                 holders.setdefault(memory_of(value), path)
             if value.is_floating_point() or value.is_complex():
-                floating.append(value)
+                floating.append((path, value))
             carried += [(f"{path}.{name}", item) for name, item in reach.carried(value)]
             continue
         below, what = _inside(path, value, early, found)
@@ -234,6 +234,7 @@ class Comparer:
         unaliased: where the old code leaves a tensor that something else holds too, the new one may leave
             an equal tensor of its own. Where it does is noted, for somebody to judge who could tell.
         zeros: the new code may give a gradient of zero where the old one gave none, and record one there.
+        zeros_unwanted: it may where the script itself wants none.
 
     Attributes:
         apart: where the new code left a tensor of its own.
@@ -242,6 +243,7 @@ class Comparer:
     tolerance: float
     unaliased: bool = False
     zeros: bool = False
+    zeros_unwanted: bool = False
     apart: list[Apart] = field(default_factory=list)
 
     def difference(self, old: Sequence[Entry], new: Sequence[Entry]) -> Difference | None:
@@ -267,7 +269,7 @@ class Comparer:
             again = isinstance(now, Again) and now != was and shared.first(now.index) == was.index
             if isinstance(first, TensorEntry) and (again or isinstance(now, TensorEntry)):
                 self.apart.append(Apart(path, shared.old[was.index].path))
-                return None if again else self._tensors(index, path, first, now, shared, own=True)  # type: ignore[arg-type]
+                return None if again else self._tensors(index, path, first, now, shared, own=True)
         if not isinstance(was, TensorEntry) or not isinstance(now, TensorEntry):
             if type(was) is type(now) and was == now:
                 return None
@@ -289,7 +291,7 @@ class Comparer:
             self.apart.append(Apart(path, lost or ""))
             own = True
         free = {"memory", "offset"} | ({"stride"} if own else set())
-        if self.zeros and now.layout[_ASPECTS.index("requires_grad")]:
+        if (self.zeros or self.zeros_unwanted) and now.layout[_ASPECTS.index("requires_grad")]:
             free |= {"requires_grad", "is_leaf"}
         for aspect, one, other in zip(_ASPECTS, was.layout, now.layout, strict=True):
             if one != other and aspect not in free:

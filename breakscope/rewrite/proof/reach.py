@@ -224,7 +224,7 @@ def _of_mapping(mapping: Any, owner: Any) -> Holder:
 
     def read() -> list[tuple[Any, Any]]:
         items = list(base.items(mapping))
-        # A tensor is a key by its identity: its copy has to stand in its place, so it is content, not a label.
+        # A tensor is a key by its identity: its copy has to stand in its place, so it is no label.
         if any(isinstance(key, torch.Tensor) for key, _ in items):
             return [(Pair(index), item) for index, item in enumerate(items)]
         return items

@@ -89,6 +89,7 @@ class Session:
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
     _tried: set[str] = field(default_factory=set)
+    _apart_paths: set[str] = field(default_factory=set)
     _saved: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
     _deadline: float = 0.0
 
@@ -132,7 +133,7 @@ class Session:
     ) -> None:
         """Compare the forms on one call of the script, unless it is like others that were compared."""
         self.calls += 1
-        self.surroundings.note(sys._getframe(2))
+        self.surroundings.note(sys._getframe(2))  # noqa: SLF001
         if self.mismatch or self.trouble or self.captured >= MAX_CAPTURED:
             return
         signature = _signature((args, kwargs))
@@ -226,7 +227,7 @@ class Session:
                 return
 
     def _saves(self, bench: _Bench, plain: Conditions) -> None:
-        """Hold what the forms save for the way back against each other: who writes to it must not be surprised.
+        """Compare what the forms save for the way back: who writes to it gets an exception.
 
         What either branch of the old form saves, its caller has to leave alone anyway.
         """
@@ -249,9 +250,10 @@ class Session:
                 "and backward() gets an exception"
             )
 
-    def _comparer(self) -> Comparer:
+    def _comparer(self, conditions: Conditions) -> Comparer:
+        unwanted = self.claims.no_gradients and conditions.gradients
         tolerance = 0.0 if self.claims.exact else REASSOCIATED
-        return Comparer(tolerance, self.claims.unaliased, self.claims.zeros)
+        return Comparer(tolerance, self.claims.unaliased, self.claims.zeros, unwanted)
 
     def _driven(self) -> bool:
         return all(condition.driven for condition in self.conditions)
@@ -275,11 +277,13 @@ class Session:
         if old.raised and skip_raising:
             return self._rejected(before)
         new = bench.run("new", conditions)
-        comparer = self._comparer()
         if conditions.beyond:
             # What is printed is left out: torch says some things only once.
             old, new = _quiet(old), _quiet(new)
+        comparer = self._comparer(conditions)
         found = compare(old, new, comparer)
+        if found is not None and self._found_apart(comparer):
+            return self._agree(bench, conditions, kind, skip_raising=skip_raising)
         if found is not None and (limit := self._limit(conditions, found)):
             text = found.text.splitlines()[0][:160]
             self.limits.setdefault(limit, f"{limit} ({conditions.name}): {text}")
@@ -294,6 +298,12 @@ class Session:
                 if condition.taken[way] > before[index][way]:
                     self._driving.setdefault((index, way), conditions)
         return True
+
+    def _found_apart(self, comparer: Comparer) -> bool:
+        """Take up where the forms leave different objects; whether any place is new."""
+        before = len(self._apart_paths)
+        self._apart_paths |= {path for one in comparer.apart for path in (one.path, one.holder)}
+        return len(self._apart_paths) > before
 
     def _count(self, old: Outcome, new: Outcome, comparer: Comparer, kind: str) -> None:
         """Count a pair of calls that agree."""
@@ -339,7 +349,7 @@ class Session:
             with torch.compiler.set_stance("default"):
                 new = bench.run("new", conditions, compiled)
             # What is printed while compiling is what the rewrite's notes are about.
-            comparer = self._comparer()
+            comparer = self._comparer(conditions)
             raised = bool(old.raised and new.raised)
             if raised and not self.claims.raises:
                 self.kinds["compiled by Dynamo"] += 1
@@ -425,13 +435,14 @@ class _Bench:
                 self.calls,
                 conditions,
                 self.session.claims.early,
+                self.session._apart_paths,  # noqa: SLF001 -- the bench is the session's own
             )
         finally:
             self.session.mode = None
 
 
 def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
-    """Without what is printed, because torch says some things only once; ``raised``: without the exception."""
+    """Without what is printed, as torch says some things only once; ``raised``: without the exception."""
     return replace(outcome, printed="", raised=None if raised else outcome.raised)
 
 

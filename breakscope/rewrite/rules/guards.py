@@ -83,6 +83,7 @@ def _assertion(site: Site, node: ast.Assert) -> Rewrite:
         summary="the assertion is checked in the graph",
         notes=(_COMPILED,),
         assumes=(_UNCAUGHT,),
+        raises=True,
         branches=(site.span(node.test),),
     )
 
@@ -99,7 +100,8 @@ def _raising(site: Site, node: ast.If, raised: ast.Raise) -> Rewrite:
     unit = " " * layout.unit
     lines = [
         f"if {torch}.compiler.is_compiling():",
-        f"{unit}assert {_negated(condition)}{message}",
+        # Not an assert: Python without assertions would drop it, where it keeps the raise.
+        f"{unit}{torch}._assert_async({_negated(condition)}{message})",
         f"elif {condition.text}:",
         *(unit + comment for comment in [*layout.header_comments(node), *layout.comments(node.body, 0)]),
         *(unit + line for line in layout.lines(raised)),
@@ -114,6 +116,7 @@ def _raising(site: Site, node: ast.If, raised: ast.Raise) -> Rewrite:
         summary="the check runs in the graph while compiling",
         notes=(_COMPILED,),
         assumes=(_UNCAUGHT,),
+        raises=True,
         consent=kind != "RuntimeError",
         branches=(site.span(node.test),),
     )

@@ -7,40 +7,10 @@ import ast
 from breakscope.rewrite.catching import handles_warnings
 from breakscope.rewrite.examples import quiet_messages as examples
 from breakscope.rewrite.layout import Layout
-from breakscope.rewrite.messages import message_kind
+from breakscope.rewrite.messages import message_effect, message_kind
 from breakscope.rewrite.rule import Edit, Refusal, Rewrite, Rule, Site
-from breakscope.rewrite.scope import builtin, enclosing_statement, torch_name
+from breakscope.rewrite.scope import enclosing_statement, torch_name
 from breakscope.rewrite.values import Unsafe
-
-_PURE_CALLS = {
-    "str",
-    "repr",
-    "len",
-    "type",
-    "float",
-    "int",
-    "bool",
-    "format",
-    "round",
-    "list",
-    "tuple",
-    "sorted",
-}
-_PURE_METHODS = {
-    "format",
-    "join",
-    "item",
-    "tolist",
-    "size",
-    "dim",
-    "sum",
-    "mean",
-    "max",
-    "min",
-    "any",
-    "all",
-    "get",
-}
 
 
 class QuietMessages(Rule):
@@ -52,11 +22,12 @@ class QuietMessages(Rule):
     order = 20
     needs = (
         "The message is a statement of its own: print, warnings.warn, or a method of a logger.",
-        "Nothing is computed for it that has an effect.",
+        "Nothing is computed for it that may act: no iterator is used up, no property of the user's is read.",
     )
     hazards = (
         "Under torch.compile the message is not written.",
         "A message that is written each time, not once, is lost each time: with consent only.",
+        "Where the script itself collects messages, or makes warnings errors: with consent only.",
     )
     rewrites = examples.REWRITES
     leaves = examples.LEAVES
@@ -75,7 +46,7 @@ class QuietMessages(Rule):
             return Refusal("the module does not import torch")
         if kind == "warning" and handles_warnings(site, statement):
             return Refusal("an `except` around the message may wait for the warning")
-        effect = _effect(site, call)
+        effect = message_effect(site, call)
         if effect is not None:
             return Refusal(f"computing the message may have an effect: `{effect}`")
         try:
@@ -97,17 +68,5 @@ class QuietMessages(Rule):
             summary="the message is left out while compiling",
             notes=(f"under torch.compile the {kind} is not written",),
             consent=kind == "message",
+            silent=True,
         )
-
-
-def _effect(site: Site, call: ast.Call) -> str | None:
-    """The first part of a message that may do more than compute; None if there is none."""
-    for node in ast.walk(call):
-        if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
-            return ast.unparse(node)
-        if not isinstance(node, ast.Call) or node is call:
-            continue
-        method = isinstance(node.func, ast.Attribute) and node.func.attr in _PURE_METHODS
-        if not method and builtin(site, node.func) not in _PURE_CALLS:
-            return ast.unparse(node)
-    return None
