@@ -61,6 +61,8 @@ def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
         yield f"only if: {assumed}"
     for limit in evidence.get("limits", ()):
         yield f"limit: {limit}"
+    for identity in evidence.get("identity", ()):
+        yield f"identity: {identity}"
     for note in evidence.get("notes", ()):
         yield f"note: {note}"
     whole = evidence.get("whole_script")

@@ -69,13 +69,16 @@ def _observed(
 ) -> Iterator[str]:
     """Who could tell the forms apart without being part of the comparison: a sentence each."""
     for one in functions:
+        callers = [file for file, _ in one["callers"]]
         for path, holder in one["apart"]:
-            told = _copy_seen(path, holder, observers, files)
+            told = _copy_seen(path, holder, observers, [*files, *callers])
             if told is not None:
                 yield told
             else:
-                kept = f"`{path}` holds a tensor of its own and no more that of `{holder}`"
-                evidence["identity"].append(f"{kept}: all that the project does with either is compute")
+                both = " and ".join(f"`{one.rpartition(': ')[2]}`" for one in (holder, path))
+                kept = f"{both} held one tensor, and hold two: nothing in the project does more than compute"
+                if kept not in evidence["identity"]:
+                    evidence["identity"].append(kept)
         if claims.unaliased and one["asks"]:
             asked, function = next(iter(one["asks"].items()))
             yield (

@@ -23,6 +23,7 @@ _ASKS = {"size", "dim", "numel", "item", "tolist", "nelement", "element_size", "
 _IDENTITY = {"data_ptr", "untyped_storage", "storage", "is_set_to", "register_hook", "requires_grad_", "data"}
 _READERS = {"float", "int", "bool", "str", "repr", "print", "len", "format", "hasattr", "isinstance", "type"}
 _STORES = {"register_buffer", "register_parameter", "hasattr", "delattr"}
+_SETTERS = {"register_buffer", "register_parameter"}
 _ALL_BUFFERS = {"buffers", "named_buffers", "_buffers", "state_dict"}
 _NAME = re.compile(r"(?:\.(?P<attribute>\w+)|_(?:buffers|parameters)\['(?P<entry>\w+)'\])$")
 _SUBMODULE = re.compile(r"\._modules\['[^']*'\]")
@@ -96,7 +97,8 @@ class Observers:
         wanted = set(names)
         for module in self._parsed(files):
             for node in ast.walk(module.tree):
-                if _names_one_of(node, wanted, module) and _function_of(node, module) != function:
+                named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "value", None)
+                if isinstance(named, str) and named in wanted and _function_of(node, module) != function:
                     return f"`{module.text(node)}` ({module.place(node)})"
         return None
 
@@ -219,6 +221,9 @@ def _calltells(up: ast.AST, node: ast.AST, parents: Parents, names: Collection[s
     if not isinstance(call, ast.Call) or call.func is node:
         return True
     name = ast.unparse(call.func)
+    first = call.args[0] if call.args else None
+    if name.rpartition(".")[2] in _SETTERS and isinstance(first, ast.Constant) and first.value in names:
+        return False  # one of the places is given the other
     if name in _READERS:
         return False
     # The functions of torch compute; what they give may be the tensor itself.

@@ -62,7 +62,7 @@ def prove(script: Script, file: str, edits: Sequence[tuple[int, int, str]], clai
 
     Returns:
         ``functions``: what :meth:`breakscope.rewrite.proof.session.Session.result` says of each, or
-        ``trouble``: why nothing was compared. ``files``: of the user's own modules that were loaded.
+        ``trouble``: why nothing was compared. ``files``: it, and those of the user's own modules.
     """
     result = script.folder / "proof.json"
     result.unlink(missing_ok=True)
@@ -79,7 +79,7 @@ def prove(script: Script, file: str, edits: Sequence[tuple[int, int, str]], clai
     if not result.exists():
         return {"trouble": f"the function was not called in the proof run, which ended with {ended}"}
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-    return {**found, "ended": ended}
+    return {**found, "ended": ended, "files": [file, *found.get("files", ())]}
 
 
 def _run(script: Script, module: str, settings: Mapping[str, Any]) -> str:

@@ -51,4 +51,8 @@ def proof(
             with contextlib.suppress(Exception):
                 f(*args, **kwargs)
     run.save()
-    return json.loads(result.read_text())
+    found = json.loads(result.read_text())
+    for one in found.get("functions", ()):
+        # The tests and their runner: they catch what f raises, as the scripts behind these calls do not.
+        one["callers"] = []
+    return found

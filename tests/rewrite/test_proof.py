@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -312,3 +313,138 @@ def test_no_consent_makes_a_new_exception_right(tmp_path: Path) -> None:
     found = judged(before, "def f(x):\n    return x + 1", ("torch.randn(3)",), tmp_path)
     assert found.status == "refused"
     assert found.evidence["works"] is True
+
+
+@pytest.fixture
+def modes_put_back() -> Iterator[None]:
+    """Code that leaves a mode entered does so in the script's own call too."""
+    yield
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+
+
+# -- what a rewrite changes for others, beside values ------------------------------------------------
+
+KEPT = "class f(nn.Module):\n    def forward(self, x):\n        if x.sum() > 0:\n            x = x * 2\n        {keep}\n        return x + 1"
+ALWAYS = "class f(nn.Module):\n    def forward(self, x):\n        x = torch.where(x.sum() > 0, x * 2, x)\n        {keep}\n        return x + 1"
+
+
+@pytest.mark.parametrize(
+    "keep", ["self.seen = x", "self.all = [x]", "f.last = x", "self.__dict__.setdefault('ring', {})[0] = x"]
+)
+def test_a_copy_that_is_kept_where_an_argument_was_needs_consent(keep: str, tmp_path: Path) -> None:
+    claims = Claims(exact=True, unaliased=True)
+    given = proof(
+        KEPT.format(keep=keep), ALWAYS.format(keep=keep), ("-torch.rand(3, 4)",), tmp_path, unaliased=True
+    )
+    found = judge(given, claims)
+    assert found.status == "unproved"
+    assert found.evidence["needs_consent"]
+    assert "leaves a copy, and whoever holds" in found.why
+
+
+def test_a_copy_that_is_only_computed_with_is_proved(tmp_path: Path) -> None:
+    given = proof(
+        KEPT.format(keep="pass"), ALWAYS.format(keep="pass"), ("-torch.rand(3, 4)",), tmp_path, unaliased=True
+    )
+    assert judge(given, Claims(exact=True, unaliased=True)).status == "proved"
+
+
+def test_the_new_code_may_not_share_what_the_old_one_did_not(tmp_path: Path) -> None:
+    """Not even where it may share less."""
+    before = (
+        "class f(nn.Module):\n    def forward(self, x):\n        self.seen = x.clone()\n        return x + 1"
+    )
+    given = proof(before, before.replace("x.clone()", "x"), ("torch.rand(3, 4)",), tmp_path, unaliased=True)
+    found = judge(given, Claims(exact=True, unaliased=True))
+    assert found.status == "refused", found.why
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ("y = x * 2\n    y.tag = [1]\n    return y", "y = x * 2\n    return y", "tag"),
+        ("y = x * 2\n    y.tag = [1]\n    return y", "y = x * 2\n    y.tag = [2]\n    return y", "tag"),
+        (
+            "y = (x * 2).requires_grad_()\n    y.register_hook(lambda g: g)\n    return y",
+            "y = (x * 2).requires_grad_()\n    return y",
+            "hooks",
+        ),
+        ("torch.set_grad_enabled(False)\n    return x * 2", "return x * 2", "grad mode"),
+        ("torch.set_default_dtype(torch.float64)\n    return x * 2", "return x * 2", "default dtype"),
+    ],
+    ids=["attribute lost", "attribute changed", "hook lost", "grad mode left", "default dtype left"],
+)
+def test_what_a_tensor_carries_and_what_modes_are_left_is_compared(
+    before: str, after: str, what: str, tmp_path: Path, modes_put_back: None
+) -> None:
+    found = judged(f"def f(x):\n    {before}", f"def f(x):\n    {after}", ("torch.rand(3, 4)",), tmp_path)
+    assert found.status == "refused"
+    assert what in found.why
+
+
+def test_a_number_that_became_a_tensor_must_not_be_needed_on_the_way_back(tmp_path: Path) -> None:
+    """Who updates the buffer between the call and backward() would get an exception."""
+    head = "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.ones(4))\n        self.register_buffer('level', torch.tensor(2.0))\n    def forward(self, x):\n        "
+    before = head + "return (x * self.w * self.level.item()).sum()"
+    kept, copied = (before.replace(".item()", f".detach(){copy}") for copy in ("", ".clone()"))
+    found = judged(before, kept, ("torch.rand(3, 4)",), tmp_path)
+    assert found.status == "refused"
+    assert "the way back now needs `self._buffers['level']`" in found.why
+    assert judged(before, copied, ("torch.rand(3, 4)",), tmp_path).status == "proved"
+
+
+WEAK = (
+    "import weakref\nlengths = weakref.WeakKeyDictionary()\nclass f(nn.Module):\n    def forward(self, x):\n"
+    "        lengths.setdefault(x, 3)\n        if x.sum() > 0:\n            x = x * 2\n"
+    "        return x * (1 + lengths.get(x, 0))"
+)
+
+
+def test_a_weak_dictionary_is_asked_for_the_copy(tmp_path: Path) -> None:
+    after = WEAK.replace("if x.sum() > 0:\n            x = x * 2", "x = torch.where(x.sum() > 0, x * 2, x)")
+    given = proof(WEAK, after, ("-torch.rand(3, 4)",), tmp_path, unaliased=True)
+    assert judge(given, Claims(exact=True, unaliased=True)).status == "refused"
+
+
+def test_state_in_python_that_the_run_has_not_reached_is_tried(tmp_path: Path) -> None:
+    head = (
+        "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n"
+        "    def forward(self, x):\n        self.n += 1\n        y = x * 2\n        if self.n > 1000:\n"
+        "            y = y * 0.5\n        "
+    )
+    before = head + "if y.sum() > 0:\n            y = y * 3\n        return y"
+    after = head + "y = torch.where(y.sum() > 0, y * 3, x * 2)\n        return y"
+    found = judged(before, after, ("-torch.rand(3, 4)",), tmp_path)
+    assert found.status == "refused"
+    assert "on n = 1000" in found.why or "on n = 1001" in found.why
+
+
+CHECKED = (
+    "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.sizes = []\n"
+    "    def forward(self, x):\n        {before}\n            {check}\n        return x * 2"
+)
+RAISE = "if x.isnan().any(): raise RuntimeError('NaN')"
+IN_GRAPH = (
+    "if torch.compiler.is_compiling(): torch._assert_async(~x.isnan().any(), 'NaN')\n"
+    "            elif x.isnan().any(): raise RuntimeError('NaN')"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ("self.sizes.append(len(x))\n        if True:", "self.sizes"),
+        ("with torch.no_grad():", "the old code leaves grad mode True, the new one False"),
+        ("if True:", ""),
+    ],
+    ids=["an effect", "a mode", "none"],
+)
+def test_what_was_done_before_a_check_in_the_graph_is_there_after_its_exception(
+    before: str, why: str, tmp_path: Path
+) -> None:
+    old, new = (CHECKED.format(before=before, check=check) for check in (RAISE, IN_GRAPH))
+    claims = Claims(exact=True, raises=True)
+    found = judge(proof(old, new, ("torch.rand(3, 4)",), tmp_path, raises=True), claims)
+    assert found.status == ("refused" if why else "proved"), found.why
+    assert why in found.why

@@ -181,6 +181,13 @@ def _truths(function: ast.AST) -> Iterator[ast.expr]:
             yield node
 
 
+def _eager_only(function: ast.AST) -> Iterator[ast.stmt]:
+    """Statements that compiled code leaves out: a condition that is kept there is gone where it matters."""
+    for node in _own(function):
+        if isinstance(node, ast.If) and "is_compiling" in ast.unparse(node.test):
+            yield from node.body if isinstance(node.test, ast.UnaryOp) else node.orelse
+
+
 def _is_truth(node: ast.expr) -> bool:
     if isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
         return True
@@ -219,7 +226,8 @@ def _compares_numbers(node: ast.expr) -> bool:
 
 def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[Watched]:
     """Watch each condition of a function that its new form does not have any more."""
-    kept = Counter(ast.dump(test) for test in _tests(new))
+    only_eager = {id(one) for branch in _eager_only(new) for one in ast.walk(branch)}
+    kept = Counter(ast.dump(test) for test in _tests(new) if id(test) not in only_eager)
     there = Counter(ast.dump(test) for test in _tests(function))
     # Which one of several alike is gone cannot be told from here: each has to go both ways then.
     gone = {

@@ -45,7 +45,8 @@ def _others(value: Any, constants: Collection[float]) -> Iterator[Any]:
     if isinstance(value, bool):
         yield not value
         return
-    beside = [step for one in sorted(constants, key=abs)[:_MOST_CONSTANTS] for step in (one, one + 1)]
+    known = sorted(set(constants), key=abs, reverse=True)[:_MOST_CONSTANTS]
+    beside = [step for one in known for step in (one, one + 1)]
     wanted = [0, value + 1, *beside] if isinstance(value, int) else [0.0, -value, value * 2 + 1, *beside]
     whole = isinstance(value, int)
     made = [int(one) if whole else float(one) for one in wanted if not whole or float(one).is_integer()]
