@@ -97,6 +97,9 @@ def _judge(work: Work, candidate: Candidate) -> tuple[Candidate, Judgement]:
             break
     else:
         one, judgement = tried[0]  # what is said of the place is what the best rewrite came to
+    if judgement.evidence.get("needs_consent"):
+        # Who consents to it consents to what the whole script then says otherwise.
+        one = replace(one, rewrite=replace(one.rewrite, consent=True))
     # Asked now, because what is proved next is proved on top of what is accepted.
     if (
         work.choose is not None

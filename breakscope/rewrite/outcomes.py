@@ -84,7 +84,8 @@ def outcomes(
             if inductor is not None:
                 evidence["inductor"] = inductor
         status, why = judgement.status, judgement.why
-        if patch.rewrite.consent and judgement.evidence.get("works", True):
+        told = judgement.evidence.get("needs_consent", False)
+        if patch.rewrite.consent and not told and judgement.evidence.get("works", True):
             status, why = "unproved", f"it needs your consent: {'; '.join(patch.rewrite.notes)} ({why})"
         suggestion = Suggestion(
             patch.rule, patch.rewrite.summary, diff(work, patch, root), status, why, evidence
