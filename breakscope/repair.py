@@ -242,4 +242,7 @@ def _try(
         if not consent and not compared.within(TOLERANCE if exact else 1e-4):
             first = "; ".join(compared.differences[:1]) or f"largest difference {compared.max_abs:.3g}"
             return f"with the other fixes the outputs of the script differ: {first}", None
-        return "", Whole({}, (), compared, before.report, report, consent)
+        said = None if consent else trials.words(after, patches)
+        if said is not None and said.difference is not None:
+            return f"beside the other fixes: {said.difference}", None
+        return "", Whole({}, (), compared, before.report, report, consent, said)

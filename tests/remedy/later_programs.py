@@ -1,0 +1,337 @@
+"""Scripts of which a short run says nothing of what a long one does: ``STEPS`` tells how long.
+
+Each does something at step 20 that its first six steps did not, and that a remedy could change.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+HEAD = """
+import os
+import torch
+from torch import nn
+
+STEPS = int(os.environ.get("STEPS", "6"))
+torch.manual_seed(0)
+"""
+
+_BODIES = {
+    "a batch of size 1": """
+        @torch.compile
+        def double(x):
+            return x * 2 + 1
+
+        for step in range(STEPS):
+            x = torch.ones(1 if step == 20 else 4 + step % 5, 3)
+            y = double(x)
+            print(step, y.shape[0], y.sum().item())
+    """,
+    "a size that other code fixes": """
+        @torch.compile
+        def add(x, table=None):
+            y = x * 2
+            return y if table is None else y + table
+
+        for step in range(STEPS):
+            x = torch.ones(8 if step == 20 else 4 + step % 3)
+            y = add(x, torch.arange(8.0)) if step == 20 else add(x)
+            print(step, y.sum().item())
+    """,
+    "a mask that is None": """
+        @torch.compile
+        def pool(x, mask):
+            return x.sum() if mask is None else (x * mask).sum()
+
+        for step in range(STEPS):
+            x = torch.ones(4 + step % 5)
+            mask = None if step == 20 else torch.ones(4 + step % 5)
+            y = pool(x, mask)
+            print(step, y.item())
+    """,
+    "a tensor of fewer dimensions": """
+        @torch.compile
+        def total(x):
+            return (x * 2).sum()
+
+        for step in range(STEPS):
+            x = torch.ones(4) if step == 20 else torch.ones(3, 4 + step % 5)
+            y = total(x)
+            print(step, y.item())
+    """,
+    "marks that travel with the tensor": """
+        import io
+
+        @torch.compile
+        def double(x):
+            return x * 2
+
+        for step in range(STEPS):
+            x = torch.ones(4 + step % 5)
+            y = double(x)
+            print(step, y.sum().item())
+            if step == 20:
+                file = io.BytesIO()
+                torch.save(x, file)
+                file.seek(0)
+                print(torch.load(file, weights_only=True).shape, sorted(vars(x)))
+    """,
+    "one row that broadcasts": """
+        @torch.compile
+        def add(x, y):
+            return x + y
+
+        for step in range(STEPS):
+            n = 1 + step % 3
+            x, y = torch.ones(n, 4), torch.ones(1 if step == 20 else n, 4)
+            z = add(x, y)
+            print(step, z.shape[0], z.sum().item())
+    """,
+    "an integer tensor": """
+        @torch.compile
+        def scaled(x, factor):
+            return x * factor
+
+        for step in range(STEPS):
+            x = torch.arange(4) if step == 20 else torch.arange(4.0)
+            y = scaled(x, 0.5 + step / 8)
+            print(step, y.dtype, y.sum().item())
+    """,
+    "a number that is asked for its type": """
+        @torch.compile
+        def scaled(x, factor, plain=False):
+            if plain and isinstance(factor, float):
+                return x * 2
+            return x * factor
+
+        for step in range(STEPS):
+            y = scaled(torch.ones(4), 0.5 + step / 8, step == 20)
+            print(step, y.sum().item())
+    """,
+    "a number that is an int": """
+        @torch.compile
+        def scaled(x, factor):
+            return x * factor
+
+        for step in range(STEPS):
+            x = torch.arange(4) if step == 20 else torch.arange(4.0)
+            factor = 3 if step == 20 else 0.5 + step / 8
+            y = scaled(x, factor)
+            print(step, y.dtype, y.sum().item())
+    """,
+    "a hook that sees the number": """
+        class Scaled(nn.Module):
+            def forward(self, x, factor=1.0):
+                return x * factor
+
+        seen = []
+        net = Scaled()
+        net.register_forward_pre_hook(lambda module, args, kwargs: seen.append(kwargs["factor"]), with_kwargs=True)
+        compiled = torch.compile(net)
+        for step in range(STEPS):
+            factor = 0.5 + step / 8
+            y = compiled(torch.ones(4), factor=factor)
+            print(step, y.sum().item())
+            if step == 20:
+                print(seen[:3])
+    """,
+    "a learning rate in a checkpoint": """
+        import json
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.125)
+
+        @torch.compile
+        def update():
+            optimizer.step()
+
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss = net(torch.ones(3, 4)).square().mean()
+            loss.backward()
+            update()
+            for group in optimizer.param_groups:
+                group["lr"] = group["lr"] * 0.5
+            print(f"{step} {loss.item():.3f}")
+            if step == 20:
+                print(json.dumps(optimizer.state_dict()["param_groups"][0]["lr"]))
+    """,
+    "a learning rate of two groups": """
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD([{"params": [net.weight]}, {"params": [net.bias]}], lr=0.125)
+
+        @torch.compile
+        def update():
+            optimizer.step()
+
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss = net(torch.ones(3, 4)).square().mean()
+            loss.backward()
+            update()
+            for group in optimizer.param_groups:
+                if step < 20:
+                    group["lr"] = group["lr"] * 0.5
+                else:
+                    group["lr"] *= 0.5
+            print(f"{step} {loss.item():.3f}")
+            if step > 20:
+                print([float(group["lr"]) * 2**step for group in optimizer.param_groups])
+    """,
+    "a learning rate in single precision": """
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        @torch.compile
+        def update():
+            optimizer.step()
+
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss = net(torch.ones(3, 4)).square().mean()
+            loss.backward()
+            update()
+            for group in optimizer.param_groups:
+                group["lr"] = group["lr"] * 0.9
+            print(f"{step} {loss.item():.3f}")
+            if step == 20:
+                print(float(optimizer.param_groups[0]["lr"]))
+    """,
+    "an attribute that is set again": """
+        class Router(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.temperature = 1.0
+
+            def forward(self, x):
+                return torch.softmax(x / self.temperature, dim=-1)
+
+        router = Router()
+        compiled = torch.compile(router)
+        for step in range(STEPS):
+            y = compiled(torch.arange(4.0))
+            router.temperature *= 0.5
+            if step == 20:
+                router.temperature = 1.0
+            print(step, f"{y.max().item():.3f}")
+    """,
+    "an attribute in half precision": """
+        class Router(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.temperature = 1.1
+
+            def forward(self, x):
+                return x / self.temperature
+
+        router = Router()
+        compiled = torch.compile(router)
+        for step in range(STEPS):
+            y = compiled(torch.arange(4.0))
+            router.temperature *= 0.9
+            if step == 20:
+                router.half()
+                print(f"{float(router.temperature):.9f}")
+            print(step, f"{y.max().item():.3f}")
+    """,
+    "an attribute that was noted": """
+        class Router(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.temperature = 1.0
+
+            def forward(self, x):
+                return x / self.temperature
+
+        router, noted = Router(), []
+        compiled = torch.compile(router)
+        for step in range(STEPS):
+            y = compiled(torch.arange(4.0))
+            noted.append(router.temperature)
+            router.temperature *= 0.5
+            print(step, f"{y.max().item():.3f}")
+            if step == 20:
+                print([float(one) for one in noted])
+    """,
+    "an attribute that an average takes up": """
+        from torch.optim.swa_utils import AveragedModel
+
+        class Router(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(1))
+                self.temperature = 1.0
+
+            def forward(self, x):
+                return x * self.scale / self.temperature
+
+        router = Router()
+        average = AveragedModel(router, use_buffers=True)
+        compiled = torch.compile(router)
+        for step in range(STEPS):
+            y = compiled(torch.arange(4.0))
+            router.temperature *= 0.5
+            print(step, f"{y.max().item():.3f}")
+            if step >= 20:
+                average.update_parameters(router)
+                print(float(average.module.temperature), len(list(router.buffers())))
+    """,
+    "an inference mode with a flag": """
+        @torch.compile
+        def double(x):
+            return x * 2
+
+        with torch.inference_mode():
+            cached = torch.ones(3)
+        plain = torch.ones(3)
+        for step in range(STEPS):
+            y = double(cached if step % 2 else plain)
+            print(step, y.sum().item())
+            if step == 20:
+                with torch.inference_mode(False):
+                    print(double(torch.ones(3)).is_inference())
+    """,
+    "an inference mode that is asked for": """
+        @torch.compile
+        def double(x):
+            return x * 2
+
+        with torch.inference_mode():
+            cached = torch.ones(3)
+        plain = torch.ones(3)
+        for step in range(STEPS):
+            y = double(cached if step % 2 else plain)
+            print(step, y.sum().item())
+            if step == 20:
+                print(cached.is_inference())
+    """,
+    "an option that other code sees": """
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.calls = 0
+
+            def forward(self, x):
+                return x + self.calls
+
+        @torch.compile(fullgraph=True)
+        def looked_up(x, layer):
+            return x * {3: 2.0, 4: 5.0}[layer.calls]
+
+        net = Layer()
+        compiled = torch.compile(net)
+        for step in range(STEPS):
+            y = compiled(torch.ones(3))
+            net.calls += 1
+            print(step, y.sum().item())
+            if step == 20:
+                from torch._dynamo.utils import counters
+                counters.clear()
+                for calls in (3, 4, 3, 4):
+                    net.calls = calls
+                    print(looked_up(torch.ones(3), net).sum().item())
+                    torch.compile(lambda x: x * net.calls, fullgraph=True)(torch.ones(3))
+                print(counters["stats"]["unique_graphs"])
+    """,
+}
+
+PROGRAMS = {name: HEAD + textwrap.dedent(body) for name, body in _BODIES.items()}
