@@ -112,19 +112,19 @@ def rules(found: list[Proposal]) -> list[str]:
 
 
 CALLS = {
-    "a name": ("f = torch.compile(g)\nfor x in data:\n    y = f(x)\n", "f(x)", "args[0]", "    torch._dynamo.mark_dynamic(x, 0)\n    y = f(x)\n"),
-    "an attribute": ("f = torch.compile(g)\ny = f(batch.tokens).sum()  # why\n", "f(batch.tokens)", "args[0]", "torch._dynamo.mark_dynamic(batch.tokens, 0)\ny = f(batch.tokens).sum()  # why\n"),
-    "a keyword": ("f = torch.compile(g)\ny = f(1, x=data[0])\n", "f(1, x=data[0])", "kwargs['x']", "torch._dynamo.mark_dynamic(data[0], 0)\ny"),
-    "a mapping": ("f = torch.compile(g)\ny = f(**inputs)\n", "f(**inputs)", "kwargs['x']", "torch._dynamo.mark_dynamic(inputs['x'], 0)\ny"),
-    "a part": ("f = torch.compile(g)\ny = f(batch)\n", "f(batch)", "args[0]['text']", "torch._dynamo.mark_dynamic(batch['text'], 0)\ny"),
+    "a name": ("f = torch.compile(g)\nfor x in data:\n    y = f(x)\n", "f(x)", "args[0]", "    torch._dynamo.maybe_mark_dynamic(x, 0)\n    y = f(x)\n"),
+    "an attribute": ("f = torch.compile(g)\ny = f(batch.tokens).sum()  # why\n", "f(batch.tokens)", "args[0]", "torch._dynamo.maybe_mark_dynamic(batch.tokens, 0)\ny = f(batch.tokens).sum()  # why\n"),
+    "a keyword": ("f = torch.compile(g)\ny = f(1, x=data[0])\n", "f(1, x=data[0])", "kwargs['x']", "torch._dynamo.maybe_mark_dynamic(data[0], 0)\ny"),
+    "a mapping": ("f = torch.compile(g)\ny = f(**inputs)\n", "f(**inputs)", "kwargs['x']", "torch._dynamo.maybe_mark_dynamic(inputs['x'], 0)\ny"),
+    "a part": ("f = torch.compile(g)\ny = f(batch)\n", "f(batch)", "args[0]['text']", "torch._dynamo.maybe_mark_dynamic(batch['text'], 0)\ny"),
     "computed in the call": (
         "f = torch.compile(g)\ndef main():\n    return f(torch.randn(n, 8))\n",
         "f(torch.randn(n, 8))",
         "args[0]",
-        "    x = torch.randn(n, 8)\n    torch._dynamo.mark_dynamic(x, 0)\n    return f(x)\n",
+        "    x = torch.randn(n, 8)\n    torch._dynamo.maybe_mark_dynamic(x, 0)\n    return f(x)\n",
     ),
-    "in a with": ("f = torch.compile(g)\nif a:\n  with torch.no_grad():\n    f(x)\n", "f(x)", "args[0]", "    torch._dynamo.mark_dynamic(x, 0)\n    f(x)\n"),
-    "in the head of a for": ("f = torch.compile(g)\nfor y in f(x):\n    pass\n", "f(x)", "args[0]", "torch._dynamo.mark_dynamic(x, 0)\nfor y in f(x):\n"),
+    "in a with": ("f = torch.compile(g)\nif a:\n  with torch.no_grad():\n    f(x)\n", "f(x)", "args[0]", "    torch._dynamo.maybe_mark_dynamic(x, 0)\n    f(x)\n"),
+    "in the head of a for": ("f = torch.compile(g)\nfor y in f(x):\n    pass\n", "f(x)", "args[0]", "torch._dynamo.maybe_mark_dynamic(x, 0)\nfor y in f(x):\n"),
 }  # fmt: skip
 
 
@@ -214,8 +214,8 @@ def test_what_varied_together_is_marked_together(tmp_path: Path) -> None:
     files = Files()
     found = propose(subject(finding, report, str(path)), files)
     assert changed(found[0], files, path).splitlines()[1:] == [
-        "torch._dynamo.mark_dynamic(x, 0)",
-        "torch._dynamo.mark_dynamic(x, 1)",
+        "torch._dynamo.maybe_mark_dynamic(x, 0)",
+        "torch._dynamo.maybe_mark_dynamic(x, 1)",
         "torch._dynamo.decorators.mark_unbacked(mask, 0)",  # size 1 is compiled apart
         "f(x, mask)",
     ]
@@ -257,7 +257,9 @@ def test_a_hyperparameter_becomes_a_tensor_where_the_optimizer_is_made(tmp_path:
     source = "f = torch.compile(g)\noptimizer = torch.optim.SGD(net.parameters(), lr=args.lr)\nf()\n"
     found, files, path = proposals(tmp_path, source, "f()", guard=guard, origin=None, parameters=(), args=0)
     assert rules(found) == ["scalar-to-tensor"]
-    assert "SGD(net.parameters(), lr=torch.tensor(args.lr))" in changed(found[0], files, path)
+    assert "SGD(net.parameters(), lr=torch.tensor(args.lr, dtype=torch.float64))" in changed(
+        found[0], files, path
+    )
 
 
 def test_calls_with_gradients_go_under_no_grad_as_the_others(tmp_path: Path) -> None:
@@ -274,7 +276,7 @@ def test_a_diff_names_files_as_the_project_does(tmp_path: Path) -> None:
     assert isinstance(found[0], Candidate)
     text = diff(found[0].edits, files, str(tmp_path))
     assert text.startswith("--- a/script.py\n+++ b/script.py\n")
-    assert "+torch._dynamo.mark_dynamic(x, 0)\n" in text
+    assert "+torch._dynamo.maybe_mark_dynamic(x, 0)\n" in text
     assert "\\ No newline at end of file" in text
 
 
