@@ -54,18 +54,27 @@ def _given_a_number(file: File, place: ast.Assign, name: str) -> int | None:
     """The line in which the attribute gets a value that does not come of itself; None if there is none."""
     around = {id(node) for node in file.parents(place)}
     for node in ast.walk(file.tree):
-        if not isinstance(node, ast.Assign) or node is place:
-            continue
-        given = [one for one in node.targets if isinstance(one, ast.Attribute) and one.attr == name]
-        own = any(isinstance(part, ast.Attribute) and part.attr == name for part in ast.walk(node.value))
-        if not given or own:
-            continue
-        holder = next((one for one in file.parents(node) if isinstance(one, ast.ClassDef)), None)
-        # Another class may have an attribute of the same name; one that inherits has this one.
-        other = holder is not None and id(holder) not in around and not _inherits(holder, around, file)
-        if not (other and all(isinstance(one.value, ast.Name) and one.value.id == "self" for one in given)):
-            return node.lineno
+        match node:
+            case ast.Call(ast.Name("setattr"), [_, ast.Constant(attribute), *_]) if attribute == name:
+                return node.lineno
+            case ast.Attribute(owner, attribute, ast.Store()) if attribute == name:
+                statement = next(one for one in file.parents(node) if isinstance(one, ast.stmt))
+                if statement is place or _comes_of_itself(statement, name):
+                    continue
+                # Another class may have an attribute of the same name; one that inherits has this one.
+                holder = next((one for one in file.parents(node) if isinstance(one, ast.ClassDef)), None)
+                other = (
+                    holder is not None and id(holder) not in around and not _inherits(holder, around, file)
+                )
+                if not (other and isinstance(owner, ast.Name) and owner.id == "self"):
+                    return node.lineno
     return None
+
+
+def _comes_of_itself(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, ast.Assign):
+        return any(isinstance(one, ast.Attribute) and one.attr == name for one in ast.walk(statement.value))
+    return isinstance(statement, ast.AugAssign)
 
 
 def _inherits(holder: ast.ClassDef, around: set[int], file: File) -> bool:

@@ -74,8 +74,8 @@ def _marked(subject: Subject, files: Files, source: str, dimension: int) -> Prop
         return Refusal("no call in your own files is known to have caused these compiles")
     rule = "mark-unbacked" if unbacked else "mark-dynamic"
     limit = (
-        f"in every call {' and '.join(marked)} must be of as many dimensions; the mark is an attribute of "
-        "the tensor, which its copies have too"
+        f"in every call {' and '.join(marked)} must be {'tensors' if len(marked) > 1 else 'a tensor'} of as "
+        "many dimensions; the mark is an attribute of it, which its copies have too"
     )
     return Candidate(
         rule,

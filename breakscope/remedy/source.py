@@ -114,7 +114,10 @@ class File:
         )
 
     def may_be_none(self, name: str, node: ast.AST) -> bool:
-        """Whether None is assigned to a name, or is its default, in the function or module around a node."""
+        """Whether a name may hold None by what is written in the function, or module, around a node.
+
+        None is assigned to it, is its default or a part of its annotation, or it comes of a ``get``.
+        """
         functions = (p for p in self.parents(node) if isinstance(p, ast.FunctionDef | ast.AsyncFunctionDef))
         scope: ast.AST = next(functions, self.tree)
         values: list[ast.AST] = []
@@ -126,11 +129,9 @@ class File:
                     values.append(value)
                 case ast.arguments():
                     values += _defaults(part, name)
-        return any(
-            isinstance(part, ast.Constant) and part.value is None
-            for value in values
-            for part in ast.walk(value)
-        )
+                case ast.arg(arg, ast.expr() as annotation) if arg == name:
+                    values.append(annotation)
+        return any(_is_none(part) for value in values for part in ast.walk(value))
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -191,6 +192,15 @@ class File:
 
 def _binds(target: ast.expr, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
+
+
+def _is_none(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(None) | ast.Name("Optional") | ast.Attribute(attr="Optional"):
+            return True
+        case ast.Call(ast.Attribute(attr="get" | "pop")):
+            return True
+    return False
 
 
 def _defaults(arguments: ast.arguments, name: str) -> list[ast.expr]:

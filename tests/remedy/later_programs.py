@@ -49,6 +49,18 @@ _BODIES = {
             y = pool(x, mask)
             print(step, y.item())
     """,
+    "a mask that is None without a word of it": """
+        @torch.compile
+        def pool(x, mask):
+            return x.sum() if mask is None else (x * mask).sum()
+
+        masks = {20: None}
+        for step in range(STEPS):
+            x = torch.ones(4 + step % 5)
+            mask = masks.get(step, torch.ones(4 + step % 5))
+            y = pool(x, mask)
+            print(step, y.item())
+    """,
     "a tensor of fewer dimensions": """
         @torch.compile
         def total(x):
@@ -107,6 +119,30 @@ _BODIES = {
         for step in range(STEPS):
             y = scaled(torch.ones(4), 0.5 + step / 8, step == 20)
             print(step, y.sum().item())
+    """,
+    "a number that is kept": """
+        kept = []
+
+        @torch.compile
+        def scaled(x, factor):
+            kept.append(factor)
+            return x * factor
+
+        for step in range(STEPS):
+            y = scaled(torch.ones(4), 0.5 + step / 8)
+            print(step, y.sum().item())
+            if step == 20:
+                print(kept[:2])
+    """,
+    "a number for a shape": """
+        @torch.compile
+        def scaled(x, factor, pad=False):
+            y = x * factor
+            return torch.cat([y, torch.full((2,), factor)]) if pad else y
+
+        for step in range(STEPS):
+            y = scaled(torch.ones(4), 0.5 + step / 8, step == 20)
+            print(step, y.dtype, y.sum().item())
     """,
     "a number that is an int": """
         @torch.compile
@@ -302,32 +338,65 @@ _BODIES = {
             if step == 20:
                 print(cached.is_inference())
     """,
-    "an option that other code sees": """
-        class Layer(nn.Module):
+    "a checkpoint made before": """
+        import copy, io, pickle
+
+        class Router(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.calls = 0
+                self.scale = nn.Parameter(torch.ones(1))
+                self.temperature = 1.0
 
             def forward(self, x):
-                return x + self.calls
+                return x * self.scale / self.temperature
 
-        @torch.compile(fullgraph=True)
-        def looked_up(x, layer):
-            return x * {3: 2.0, 4: 5.0}[layer.calls]
-
-        net = Layer()
-        compiled = torch.compile(net)
+        router = Router()
+        before = {"scale": torch.ones(1)}
+        compiled = torch.compile(router)
         for step in range(STEPS):
-            y = compiled(torch.ones(3))
-            net.calls += 1
-            print(step, y.sum().item())
+            y = compiled(torch.arange(4.0))
+            router.temperature *= 0.5
+            print(step, f"{y.max().item():.3f}")
             if step == 20:
-                from torch._dynamo.utils import counters
+                print(list(router.state_dict()), router.load_state_dict(before, strict=True))
+                for other in (copy.deepcopy(router), pickle.loads(pickle.dumps(router))):
+                    print(float(other.temperature), other(torch.ones(1)).item())
+    """,
+    "an option that other code sees": """
+        from torch._dynamo.utils import counters
+
+        class Layer(nn.Module):
+            def __init__(self, index):
+                super().__init__()
+                self.index = index
+
+            def forward(self, x):
+                y = torch.tanh(x)
+                torch._dynamo.graph_break()
+                return x + y / (1 + self.index)
+
+        class Tower(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList(Layer(index) for index in range(12))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        tower, other = torch.compile(Tower()), Layer(0)
+
+        @torch.compile
+        def with_other(x):
+            return x + other.index
+
+        for step in range(STEPS):
+            print(step, f"{tower(torch.ones(2)).sum().item():.4f}")
+            if step == 20:
                 counters.clear()
-                for calls in (3, 4, 3, 4):
-                    net.calls = calls
-                    print(looked_up(torch.ones(3), net).sum().item())
-                    torch.compile(lambda x: x * net.calls, fullgraph=True)(torch.ones(3))
+                for other.index in range(2, 7):
+                    with_other(torch.ones(2))
                 print(counters["stats"]["unique_graphs"])
     """,
 }
