@@ -8,45 +8,17 @@ left is compared.
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
+from breakscope.capture.tokens import near, passing, shape, tokens_of
 
 # Lines beyond these are not looked at, and that is said.
 MAX_LINES = 20_000
 # A search for pairs takes time with the square of its lines.
 _MAX_SEARCHED = 2_000
 _SHOWN = 80
-
-_TOKEN = re.compile(
-    r"\s+"
-    r"|\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\w:])"  # a date, a time of day
-    r"|(?:(?<!\w)[-+])?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[^\W\d_]*(?!\w)"  # a number, and its unit
-    r"|\w+|[^\w\s]"
-)
-_CLOCK = re.compile(r"\d{4}-\d\d-\d\d$|\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?$")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}$")
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?P<unit>[^\W\d_]*)$")
-_SECONDS = (
-    "s",
-    "ms",
-    "us",
-    "µs",
-    "ns",
-    "sec",
-    "secs",
-    "second",
-    "seconds",
-    "min",
-    "mins",
-    "minute",
-    "minutes",
-    "h",
-)
-_BYTES = ("kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB")
-_UNITS = frozenset((*_SECONDS, *_BYTES))
-_TIMED = frozenset(("time", "elapsed", "took", "duration", "eta"))
 
 # A number stands for a pattern that was learned.
 Key = tuple[str, ...] | int
@@ -90,11 +62,13 @@ def agree(
     before: Sequence[tuple[int, str]],
     again: Callable[[], Sequence[tuple[int, str]]],
     after: Sequence[tuple[int, str]],
+    tolerance: float = 0.0,
 ) -> Agreement:
     """Compare two texts.
 
     Args:
         before, after: lines with their numbers.
+        tolerance: how far apart two numbers with a point may be, relative to the larger.
         again: gives what a second run gave where ``before`` is from a first; asked only where the two differ.
     """
     if _texts(before) == _texts(after):
@@ -106,7 +80,7 @@ def agree(
     pairs = list(zip(_without(first, unsteady, named), _without(second, unsteady, named), strict=True))
     loose = _loose([(named.key(one), _changing(one.tokens, other.tokens)) for one, other in pairs])
     steady = [one for one, _ in pairs]
-    found = _first_difference(steady, loose, _without(third, unsteady, named))
+    found = _first_difference(steady, loose, _without(third, unsteady, named), tolerance)
     kinds = {key: _of(first, key, named) for key in unsteady}
     unordered = [key for key, lines in kinds.items() if Counter(lines) == Counter(_of(second, key, named))]
     for key in unordered:
@@ -127,16 +101,10 @@ def _texts(lines: Iterable[tuple[int, str]]) -> list[str]:
 
 
 def _lines(numbered: Sequence[tuple[int, str]]) -> list[_Line]:
-    return [_Line(number, text, tuple(_TOKEN.findall(text))) for number, text in numbered[:MAX_LINES]]
+    return [_Line(number, text, tokens_of(text)) for number, text in numbered[:MAX_LINES]]
 
 
 # ---- which lines belong together ----
-
-
-def _shape(token: str) -> str:
-    if any(character.isdigit() for character in token):
-        return "#"
-    return " " if token.isspace() else token
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +118,18 @@ class _Names:
     patterns: tuple[tuple[str | None, ...], ...]
 
     def key(self, line: _Line) -> Key:
-        shape = tuple(map(_shape, line.tokens))
+        own = tuple(map(shape, line.tokens))
         for index, pattern in enumerate(self.patterns):
-            if len(pattern) == len(shape) and all(
-                a is None or a == b for a, b in zip(pattern, shape, strict=True)
+            if len(pattern) == len(own) and all(
+                a is None or a == b for a, b in zip(pattern, own, strict=True)
             ):
                 return index
-        return shape
+        return own
 
     @classmethod
     def learn(cls, first: Sequence[_Line], second: Sequence[_Line]) -> _Names:
         """Where two runs have lines of another shape at one place, a word in it varies: a temporary name."""
-        shapes = [[tuple(map(_shape, line.tokens)) for line in lines] for lines in (first, second)]
+        shapes = [[tuple(map(shape, line.tokens)) for line in lines] for lines in (first, second)]
         patterns: dict[tuple[str | None, ...], None] = {}
         for left, right in _replaced(*shapes):
             for one, other in zip(left, right, strict=True):
@@ -237,30 +205,15 @@ def _worded(key: Key) -> bool:
     return not isinstance(key, tuple) or any(part.isalpha() for part in key)
 
 
-def passing(tokens: Sequence[str], at: int) -> bool:
-    """Whether a token is of this run alone: a time, a duration, an amount of memory, an address."""
-    token = tokens[at]
-    if _CLOCK.match(token) or _ADDRESS.match(token):
-        return True
-    number = _NUMBER.match(token)
-    if number is None:
-        return False
-    behind = [one for one in tokens[at + 1 : at + 5] if not one.isspace()]
-    if (number["unit"] or (behind[0] if behind else "")) in _UNITS:
-        return True
-    rate = behind if number["unit"] else behind[1:]
-    if len(rate) > 1 and rate[0] == "/" and rate[1] in _UNITS:
-        return True
-    before = [one for one in tokens[max(0, at - 4) : at] if not one.isspace() and one not in ":=(["]
-    return bool(before) and before[-1].lower() in _TIMED
-
-
-def _fits(old: Sequence[str], loose: frozenset[int], new: Sequence[str]) -> bool:
+def _fits(old: Sequence[str], loose: frozenset[int], new: Sequence[str], tolerance: float) -> bool:
     if len(old) != len(new):
         return False
     free = {i for i in range(len(old)) if i in loose or (passing(old, i) and passing(new, i))}
     return all(
-        a == b or i in free or (a.isspace() and b.isspace() and bool({i - 1, i + 1} & free))
+        a == b
+        or i in free
+        or near(a, b, tolerance)
+        or (a.isspace() and b.isspace() and bool({i - 1, i + 1} & free))
         for i, (a, b) in enumerate(zip(old, new, strict=True))
     )
 
@@ -269,13 +222,13 @@ def _fits(old: Sequence[str], loose: frozenset[int], new: Sequence[str]) -> bool
 
 
 def _first_difference(
-    steady: Sequence[_Line], loose: Sequence[frozenset[int]], after: Sequence[_Line]
+    steady: Sequence[_Line], loose: Sequence[frozenset[int]], after: Sequence[_Line], tolerance: float
 ) -> Difference | None:
     def fits(old: int, new: int) -> bool:
         return (
             old < len(steady)
             and new < len(after)
-            and _fits(steady[old].tokens, loose[old], after[new].tokens)
+            and _fits(steady[old].tokens, loose[old], after[new].tokens, tolerance)
         )
 
     for i in range(max(len(steady), len(after))):

@@ -100,15 +100,20 @@ def trial(what: Program, settings: Settings, folder: Path, timeout_s: float | No
 
 
 def words(
-    before: Trial, again: Callable[[], Trial], after: Trial, silenced: Sequence[Silenced] = ()
+    before: Trial,
+    again: Callable[[], Trial],
+    after: Trial,
+    silenced: Sequence[Silenced] = (),
+    tolerance: float = 0.0,
 ) -> Words:
     """What the script said in the second trial against what it said in the first.
 
     Args:
         again: the script as it was in ``before``, a second time; asked only where there is a difference.
         silenced: messages that the second trial is expected to leave out.
+        tolerance: how far apart printed numbers may be, as for :meth:`Comparison.within`.
     """
-    return compare_words(before.said, lambda: again().said, after.said, silenced)
+    return compare_words(before.said, lambda: again().said, after.said, silenced, tolerance)
 
 
 def compare(before: Trial, after: Trial) -> Comparison:

@@ -75,6 +75,7 @@ class Words:
 
 @dataclass(slots=True)
 class _Found:
+    tolerance: float
     left_out: list[str] = field(default_factory=list)
     difference: str | None = None
 
@@ -85,16 +86,21 @@ class _Found:
 
 
 def compare_words(
-    before: Said, again: Callable[[], Said], after: Said, silenced: Sequence[Silenced] = ()
+    before: Said,
+    again: Callable[[], Said],
+    after: Said,
+    silenced: Sequence[Silenced] = (),
+    tolerance: float = 0.0,
 ) -> Words:
     """Hold what a run with patches says against what one without says.
 
     Args:
         again: what a second run without patches says; asked at most once, where there is a difference.
         silenced: messages that are not compared, since leaving them out is what a patch is for.
+        tolerance: how far apart two numbers may be, where a patch is known to round otherwise.
     """
     second = cache(again)
-    found = _Found()
+    found = _Found(tolerance)
     counts = [_compare_stream(name, before, second, after, silenced, found) for name in ("stdout", "stderr")]
     files = _compare_files(before, second, after, found)
     return Words(counts[0], counts[1], files, tuple(found.left_out), found.difference)
@@ -147,7 +153,7 @@ def _compare_stream(
         # A progress bar writes as often as there is time for: what stays on the screen is compared.
         found.left_out.append(f"{name}: {old.overwritten} parts of lines that were overwritten")
         old, repeated, new = old.last(), repeated.last(), new.last()
-    one = found.take(name, agreement := agree(old.lines, lambda: repeated.lines, new.lines))
+    one = found.take(name, agreement := agree(old.lines, lambda: repeated.lines, new.lines, found.tolerance))
     if one is not None:
         found.difference = _sentence(one, name)
     return agreement.compared
@@ -244,11 +250,14 @@ def _compare_file(name: str, old: Written, again: Callable[[], Said], new: Writt
         if not _same(old, repeated):
             found.left_out.append(f"files: {name}, which differs from run to run")
             return False
+        if found.tolerance:
+            found.left_out.append(f"files: {name}, of which numbers may be rounded otherwise")
+            return False
         size = f"{new.size:,} bytes instead of {old.size:,}" if new.size != old.size else "of the same size"
         found.difference = found.difference or f"with it the script writes another {name} ({size})"
         return True
     views = [_text(one, added=_only_added(old, repeated)) for one in (old, repeated, new)]
-    if (one := found.take(name, agree(views[0], lambda: views[1], views[2]))) is not None:
+    if (one := found.take(name, agree(views[0], lambda: views[1], views[2], found.tolerance))) is not None:
         written = shown(one.new) if one.new is not None else "nothing"
         was = f"where it wrote {shown(one.old)}" if one.old is not None else "more"
         found.difference = f"with it the script writes {written} {was} ({name}, line {one.line})"

@@ -53,6 +53,7 @@ THE_SAME = {
     "a time behind a loss": (STEPS.format(*"1234"), STEPS.format(*"1243"), STEPS.format(*"9876"), "parts of 4 lines"),
     "a time that was equal twice": ("took 3 s\nx\n", "took 3 s\nx\n", "took 2 s\nx\n", "times"),
     "a rate": ("9.5 tokens/s\n", "9.5 tokens/s\n", "10.5 tokens/s\n", "times"),
+    "a rate below one": ("9 it [00:01, 9.5it/s]\n", "9 it [00:01, 9.5it/s]\n", "9 it [00:09,  1.50s/it]\n", "times"),
     "an amount of memory": ("peak 12.5 MiB\n", "peak 12.5 MiB\n", "peak 7.0 MiB\n", "amounts of memory"),
     "an address": ("<Net at 0x7f00aa11bb22>\n", "<Net at 0x7f00aa11bb22>\n", "<Net at 0x7faabbccdd22>\n", "addresses"),
     "a date": ("2026-11-22 13:59\n", "2026-11-22 13:59\n", "2026-11-22 14:00\n", "times"),
@@ -102,10 +103,28 @@ def test_what_the_script_repeats_is_compared_beside_what_it_does_not(case: str) 
     assert said in found.difference
 
 
+ROUNDED = {
+    ("loss 0.123456", "loss 0.123457"): True,
+    ("loss 0.1234", "loss 0.1235"): True,
+    ("loss 1e-05", "loss 1.00001e-05"): True,
+    ("loss 0.1234", "loss 0.1237"): False,
+    ("loss 0.1", "loss 0.2"): False,
+    ("clipped 10000", "clipped 10001"): False,
+    ("loss 0.5", "loss nan"): False,
+    ("loss 0.5", "loss -0.5"): False,
+}
+
+
+@pytest.mark.parametrize("lines", ROUNDED)
+def test_numbers_may_be_rounded_otherwise_where_a_patch_is_known_to_do_so(lines: tuple[str, str]) -> None:
+    old, new = (Said(f"{line}\n".encode(), b"") for line in lines)
+    assert (compare_words(old, lambda: old, new, tolerance=1e-4).difference is None) == ROUNDED[lines]
+    assert compare_words(old, lambda: old, new).difference is not None
+
+
 NOTICES = (
     "W1122 13:00:00.000000 1 torch/_dynamo/convert_frame.py:1 [0/8] hit config.recompile_limit (8)\n",
-    "/x/torch/_dynamo/variables/functions.py:12: UserWarning: Dynamo does not know how to trace it\n"
-    "More about it.\n  torch._dynamo.utils.warn_once(text)\n",
+    "/x/torch/_dynamo/variables/functions.py:12: UserWarning: no trace\nMore about it.\n  torch._dynamo.warn_once(text)\n",
     "breakscope: the capture stopped\n",
 )
 
@@ -157,9 +176,8 @@ def test_only_the_lines_of_a_message_that_is_left_out_are_expected_to_be_missing
     assert said.difference is None
     assert "of messages that a patch leaves out" in said.left_out[0]
     other = complained(f"a\n{lines}b\n", f"a\n{lines}b\n", "a\n", found)
-    assert other.difference == 'with it the script does not write "b" any more (stderr, line %d)' % (
-        2 + lines.count("\n")
-    )
+    at = 2 + lines.count("\n")
+    assert other.difference == f'with it the script does not write "b" any more (stderr, line {at})'
 
 
 # ---- files ----
