@@ -121,7 +121,7 @@ def _files(folder: Path, ours: Collection[Path]) -> Iterator[tuple[str, str, os.
             for one in folders
             if one not in _SKIPPED
             and os.path.realpath(os.path.join(parent, one)) not in skipped
-            and not Path(parent, one, "pyvenv.cfg").exists()
+            and not os.path.isfile(os.path.join(parent, one, "pyvenv.cfg"))
         )
         for name in sorted(names):
             path = os.path.join(parent, name)
