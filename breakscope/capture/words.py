@@ -201,9 +201,9 @@ def _silenced_here(lines: list[Numbered], at: int, one: Silenced) -> int:
     return len(one.lines) + int(source)
 
 
-def _sentence(one: Difference, stream: str) -> str:
-    now, past, plain = ("prints", "printed", "print") if stream == "stdout" else ("writes", "wrote", "write")
-    place = f"({stream}, line {one.line})"
+def _sentence(one: Difference, where: str) -> str:
+    now, past, plain = ("prints", "printed", "print") if where == "stdout" else ("writes", "wrote", "write")
+    place = f"({where}, line {one.line})"
     if one.old is None:
         return f"with it the script also {now} {shown(one.new or '')} {place}"
     if one.new is None:
@@ -258,9 +258,7 @@ def _compare_file(name: str, old: Written, again: Callable[[], Said], new: Writt
         return True
     views = [_text(one, added=_only_added(old, repeated)) for one in (old, repeated, new)]
     if (one := found.take(name, agree(views[0], lambda: views[1], views[2], found.tolerance))) is not None:
-        written = shown(one.new) if one.new is not None else "nothing"
-        was = f"where it wrote {shown(one.old)}" if one.old is not None else "more"
-        found.difference = f"with it the script writes {written} {was} ({name}, line {one.line})"
+        found.difference = _sentence(one, name)
     return True
 
 

@@ -99,16 +99,15 @@ def written(folder: Path, before: Before, ours: Collection[Path]) -> Files:
 def _written(path: str, size: int, old: State | None) -> Written | None:
     if size > MAX_KEPT:
         digest = _digest_of(path)
-        return None if digest is None else Written(size, digest, digest if old is None else None, None, 0)
+        return None if digest is None else Written(size, digest, None, None, 0)
     data = _read(path)
     if data is None:
         return None
-    start = 0 if old is None else old.size
-    grew = old is None or (start < len(data) and old.digest == _digest(data[:start]))
+    # Of a file that is new it is not known whether the script appends to it.
+    grew = old is not None and old.size < len(data) and old.digest == _digest(data[: old.size])
+    start = old.size if old is not None and grew else 0
     text = data if b"\0" not in data else None
-    return Written(
-        len(data), str(_digest(data)), _digest(data[start:]) if grew else None, text, start if grew else 0
-    )
+    return Written(len(data), str(_digest(data)), _digest(data[start:]) if grew else None, text, start)
 
 
 def _files(folder: Path, ours: Collection[Path]) -> Iterator[tuple[str, str, os.stat_result]]:

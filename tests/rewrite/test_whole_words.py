@@ -222,6 +222,11 @@ def test_what_is_appended_is_compared_alone(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_that_is_written_twice_is_not_one_that_grew(tmp_path: Path) -> None:
+    found = files(tmp_path, b"loss 1\n", b"loss 1\n", b"loss 1\nloss 1\n")
+    assert found.difference == 'with it the script also writes "loss 1" (log.txt, line 2)'
+
+
 def test_a_checkpoint_is_compared_where_it_is_the_same_in_every_run(tmp_path: Path) -> None:
     found = files(tmp_path, b"\0one", b"\0one", b"\0two", name="net.pt")
     assert found.difference == "with it the script writes another net.pt (of the same size)"
