@@ -127,7 +127,9 @@ def test_a_learning_rate_becomes_a_tensor(scan: Callable[..., Scanned], tmp_path
     scan(LEARNING_RATE)
     found = suggestion(tmp_path, "BS207")
     assert (found.status, found.rule) == ("proved", "scalar-to-tensor"), found
-    assert "+optimizer = torch.optim.SGD(model.parameters(), lr=torch.tensor(0.1))" in found.diff
+    rate = "lr=torch.tensor(0.1, dtype=torch.float64)"
+    assert f"+optimizer = torch.optim.SGD(model.parameters(), {rate})" in found.diff
+    assert "state_dict() of the optimizer hold a tensor as lr" in found.evidence["caveat"]
     assert found.evidence["recompiles_after"] == 0
     assert found.evidence["tensors_compared"] == 0
     assert found.why == "1 -> 0 recompiles, no tensors returned by 3 calls, the same output printed"
