@@ -26,7 +26,7 @@ from breakscope.rewrite.rule import Edit, Rewrite
 from breakscope.rewrite.runs import Script
 from breakscope.rewrite.store import shown_name, together
 from breakscope.rewrite.text import NotTextError, Source
-from breakscope.rewrite.together import Whole, WholeScript
+from breakscope.rewrite.together import ROUNDED, Whole, WholeScript
 from breakscope.rewrite.work import Choose, Options
 
 
@@ -239,7 +239,10 @@ def _try(
         compared = compare(before, after)
         consent = any(one.rewrite.consent for one in patches)
         exact = all(one.rewrite.exact == "bitwise" for one in patches)
-        if not consent and not compared.within(TOLERANCE if exact else 1e-4):
+        if not consent and not compared.within(TOLERANCE if exact else ROUNDED):
             first = "; ".join(compared.differences[:1]) or f"largest difference {compared.max_abs:.3g}"
             return f"with the other fixes the outputs of the script differ: {first}", None
-        return "", Whole({}, (), compared, before.report, report, consent)
+        said = None if consent else trials.words(after, patches)
+        if said is not None and said.difference is not None:
+            return f"beside the other fixes: {said.difference}", None
+        return "", Whole({}, (), compared, before.report, report, consent, said)

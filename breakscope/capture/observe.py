@@ -37,6 +37,7 @@ def observe(
     *,
     live: bool = False,
     stdout: int | None = None,
+    stderr: int | None = None,
 ) -> Observed:
     """Run the program to its end, whatever the end is, and diagnose it.
 
@@ -44,7 +45,8 @@ def observe(
         settings: what the agent is to do; the script, its project and the file names are filled in here.
         folder: where the agent writes; the caller removes it.
         live: draw a live line on the terminal while the script is silent.
-        stdout: descriptor that takes the script's output and errors; None for our own.
+        stdout: descriptor that takes the script's output; None for our own.
+        stderr: the same for its errors; None for where its output goes.
     """
     cwd, started = Path.cwd(), time.time()
     roots = project_roots(what, cwd)
@@ -58,7 +60,9 @@ def observe(
     )
     agent = Agent("breakscope.capture.agent", settings.dumps())
     progress = Progress(folder, time.monotonic())
-    ended = launch.run(what, agent, timeout_s, status=progress.line if live else None, stdout=stdout)
+    ended = launch.run(
+        what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
+    )
     recorded = tuple(events.read_events(folder / "events")) if (folder / "events").exists() else ()
     slots = events.Counters.read(folder / "counters")
     outcome = Outcome(

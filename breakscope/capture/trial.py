@@ -1,22 +1,29 @@
 """Running the user's script once more, changed a little, to see what becomes of it.
 
 A remedy or a rewrite is believed only after such a trial: the script is scanned with the change and
-without, under one seed, and what its outermost compiled calls returned is compared.
+without, under one seed, and what its outermost compiled calls returned is compared, and what it said.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from breakscope.capture import written
 from breakscope.capture.observe import observe
 from breakscope.capture.settings import Settings
+from breakscope.capture.words import Said, Silenced, Words, compare_words
 from breakscope.child.launch import Ended, Program
 from breakscope.errors import InternalError
 from breakscope.model import Report
+
+# torch writes advice behind its exceptions, and Dynamo the user's line below its error.
+_EXCEPTION = re.compile(r"[\w.]+(?:Error|Exception|Violation|Exit|Interrupt|Unsupported)\w*(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +32,25 @@ class Trial:
 
     Attributes:
         outputs: folder of what the outermost calls returned.
-        log: what the script printed, both streams.
+        said: what the script printed, and the files that it wrote into the current folder.
     """
 
     report: Report
     ended: Ended
     outputs: Path
-    log: Path
+    said: Said
+
+    @property
+    def last_line(self) -> str | None:
+        """What the script said last: the exception that it ended with, if it names one; None if nothing."""
+        lines = [
+            line
+            for stream in (self.said.stdout, self.said.stderr)
+            for line in stream.decode(errors="replace").strip().splitlines()
+        ]
+        return next(
+            (line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1] if lines else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +87,33 @@ def trial(what: Program, settings: Settings, folder: Path, timeout_s: float | No
     outputs.mkdir()
     seed = 0 if settings.seed is None else settings.seed
     settings = replace(settings, seed=seed, outputs=str(outputs))
-    log = folder / "log"
-    with log.open("wb") as stream:
-        seen = observe(what, settings, folder, timeout_s, stdout=stream.fileno())
-    return Trial(seen.report, seen.ended, outputs, log)
+    cwd = Path.cwd()
+    ours = [
+        one for one in (folder, *folder.absolute().parents) if one == folder or one.name.startswith(".run-")
+    ]
+    before = written.look(cwd, ours)
+    out, err = folder / "stdout", folder / "stderr"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        seen = observe(what, settings, folder, timeout_s, stdout=stdout.fileno(), stderr=stderr.fileno())
+    said = Said(out.read_bytes(), err.read_bytes(), written.written(cwd, before, ours))
+    return Trial(seen.report, seen.ended, outputs, said)
+
+
+def words(
+    before: Trial,
+    again: Callable[[], Trial],
+    after: Trial,
+    silenced: Sequence[Silenced] = (),
+    tolerance: float = 0.0,
+) -> Words:
+    """What the script said in the second trial against what it said in the first.
+
+    Args:
+        again: the script as it was in ``before``, a second time; asked only where there is a difference.
+        silenced: messages that the second trial is expected to leave out.
+        tolerance: how far apart printed numbers may be, as for :meth:`Comparison.within`.
+    """
+    return compare_words(before.said, lambda: again().said, after.said, silenced, tolerance)
 
 
 def compare(before: Trial, after: Trial) -> Comparison:

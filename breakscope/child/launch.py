@@ -106,13 +106,15 @@ def run(
     *,
     status: Callable[[], str] | None = None,
     stdout: int | None = None,
+    stderr: int | None = None,
 ) -> Ended:
     """Run the program to its end, whatever the end is.
 
     Args:
         status: gives the live line, drawn while the script is silent and where there is a terminal for
             it; None for no line.
-        stdout: where the script's output and errors go, as for Popen; None for our own.
+        stdout: where the script's output goes, as for Popen; None for our own.
+        stderr: where its errors go; None for where its output goes.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     began = time.monotonic()
@@ -134,7 +136,7 @@ def run(
             [sys.executable, *program.command],
             env=_environment(agent),
             stdout=relay.stdout if relay else stdout,
-            stderr=relay.stderr if relay else stdout,
+            stderr=relay.stderr if relay else stderr if stderr is not None else stdout,
         )
         timed_out = _wait(child, timeout_s, relay)
     code = child.returncode

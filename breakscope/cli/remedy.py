@@ -90,6 +90,7 @@ def shown(report: Report, found: dict[str, Suggestion]) -> str:
             lines.append(f"    {suggestion.why}")
             if caveat := suggestion.evidence.get("caveat"):
                 lines.append(f"    but: {caveat}")
+            lines += [f"    limit: {limit}" for limit in suggestion.evidence.get("limits", ())]
             if suggestion.diff in diffs:
                 lines.append("    the change is the one above")
             else:

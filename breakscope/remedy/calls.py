@@ -68,6 +68,10 @@ class Site:
         shown = len(self.call.args)
         return int(method and len(signature.arguments["args"]) == shown + 1)
 
+    def may_be_none(self, argument: Argument) -> bool:
+        """Whether the source says that the argument, a name, is None at times."""
+        return isinstance(argument.node, ast.Name) and self.file.may_be_none(argument.node.id, self.call)
+
     def before(self, argument: Argument) -> list[ast.expr]:
         """What the call evaluates before an argument."""
         parts = [self.call.func, *self.call.args, *(keyword.value for keyword in self.call.keywords)]

@@ -34,7 +34,8 @@ class Candidate:
         settings: options of a scan to try it with, where there is no source to change.
         ends: what it must bring about: "recompiles" (those of the finding are gone), or "limit" (the function
             no longer runs out of versions).
-        caveat: what else it changes; None if nothing.
+        caveat: what else it changes; None if nothing. It needs consent.
+        limits: calls that the run did not make, and that it is not right for.
         forbids: what must not happen in the script for it to be right: :data:`GRADIENTS` that flow back
             through compiled calls, :data:`WRITES` of compiled calls to their arguments.
     """
@@ -46,6 +47,7 @@ class Candidate:
     ends: str = "recompiles"
     caveat: str | None = None
     forbids: str | None = None
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

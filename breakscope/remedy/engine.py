@@ -168,6 +168,8 @@ def _treatment(about: Subject, proposals: list[Proposal], tried: list[_Tried], f
     if best is not None:
         if best.candidate.caveat:
             extra["caveat"] = best.candidate.caveat
+        if best.candidate.limits:
+            extra["limits"] = list(best.candidate.limits)
         suggestion = Suggestion(
             rule=best.candidate.rule,
             summary=best.candidate.summary,

@@ -6,16 +6,15 @@ import difflib
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from breakscope import overlay
 from breakscope.capture.settings import Settings
-from breakscope.capture.trial import Comparison, Trial, compare, trial
+from breakscope.capture.trial import Comparison, Trial, compare, trial, words
+from breakscope.capture.words import Words
 from breakscope.child.launch import Program
 from breakscope.model import Finding
 from breakscope.remedy.candidate import GRADIENTS, WRITES, Base, Candidate, Edit
@@ -24,8 +23,6 @@ from breakscope.remedy.source import File, Files
 # Results may differ by rounding where a number became a tensor; more is another result.
 TOLERANCE = 1e-5
 _SHOWN = 300
-_RAISED = re.compile(r"[\w.]+(?:Error|Exception|Violation|Exit|Interrupt)\w*(?:: |$)")
-_LOG_LINE = re.compile(rb"[VIWEF]\d{4} \d\d:\d\d:\d\d")
 _FORBIDDEN = {
     GRADIENTS: "gradients flow back through the compiled calls, so they are wanted",
     WRITES: "a compiled call writes to an argument, and would write to the copy",
@@ -115,28 +112,26 @@ class Prover:
             why = f"with it the script ends otherwise: {_ending(after)}"
             return Verdict(False, False, why, evidence)
         outputs = compare(before, after)
-        printed = _printed(before)
-        alike = printed == _printed(after)
         evidence |= {
             "calls_compared": outputs.calls,
             "tensors_compared": outputs.tensors,
             "bitwise": outputs.bitwise,
             "max_abs": outputs.max_abs,
             "max_rel": outputs.max_rel,
-            "printed_the_same": alike,
         }
         if not outputs.calls:
             why = "no outermost call of a compiled function could be compared"
             return Verdict(False, False, why, evidence)
         if not outputs.within(TOLERANCE):
             return Verdict(False, False, self._difference(outputs), evidence)
-        if not alike and _printed(self._again()) == printed:
-            why = f"with it the script prints something else: {_first_difference(before, after)}"
-            return Verdict(False, False, why, evidence)
-        if not outputs.tensors and not (alike and printed):
+        said = words(before, self._again, after)
+        evidence |= {"printed_the_same": said.difference is None, "words": said.evidence}
+        if said.difference is not None:
+            return Verdict(False, False, said.difference, evidence)
+        if not outputs.tensors and not said.compared:
             why = "the compiled calls return no tensors and the script prints nothing that could be compared"
             return Verdict(False, False, why, evidence)
-        return self._counted(after, candidate, finding, evidence, _equal(outputs, alike))
+        return self._counted(after, candidate, finding, evidence, _equal(outputs, said))
 
     def _counted(
         self, after: Trial, candidate: Candidate, finding: Finding, evidence: dict[str, Any], equal: str
@@ -175,30 +170,18 @@ class Prover:
         return f"with it the outputs differ by up to {outputs.max_rel:.1e} of their largest value"
 
 
-def _equal(outputs: Comparison, alike: bool) -> str:
+def _equal(outputs: Comparison, said: Words) -> str:
     equal = "bitwise equal" if outputs.bitwise else f"equal within {outputs.max_rel:.0e}"
     calls = f"{outputs.calls} call" + ("s" if outputs.calls != 1 else "")
+    printed = ", the same output printed" if said.compared else ""
     if not outputs.tensors:
-        return f"no tensors returned by {calls}, the same output printed"
-    return f"{equal} in {calls}{', the same output printed' if alike else ''}"
-
-
-def _first_difference(before: Trial, after: Trial) -> str:
-    pairs = zip_longest(_printed(before), _printed(after), fillvalue=b"")
-    old, new = next(pair for pair in pairs if pair[0] != pair[1])
-    return f"{old.decode(errors='replace')[:80]!r} became {new.decode(errors='replace')[:80]!r}"
-
-
-def _printed(run: Trial) -> list[bytes]:
-    """What the script printed, without torch's own log lines, which bear the time."""
-    return [line for line in run.log.read_bytes().splitlines() if line.strip() and not _LOG_LINE.match(line)]
+        return f"no tensors returned by {calls}{printed}"
+    return f"{equal} in {calls}{printed}"
 
 
 def _ending(after: Trial) -> str:
-    log = after.log.read_text(errors="replace").strip().splitlines()
-    # Dynamo prints the user's line below its error.
-    last = next((line.strip()[:_SHOWN] for line in reversed(log) if _RAISED.match(line)), "")
     code = f"{after.ended.status}, exit code {after.ended.exit_code}"
+    last = (after.last_line or "")[:_SHOWN]
     return f"{last} ({code})" if after.ended.status == "script_error" and last else code
 
 

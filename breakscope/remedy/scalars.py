@@ -6,18 +6,23 @@ import ast
 import re
 
 from breakscope.model import Guard
+from breakscope.remedy.buffers import buffer
 from breakscope.remedy.calls import hidden, sites
 from breakscope.remedy.candidate import Candidate, Edit, Proposal, Refusal, Subject
+from breakscope.remedy.operands import only_computed_with
 from breakscope.remedy.shapes import dynamic
 from breakscope.remedy.source import File, Files
 
 _GROUP = re.compile(r"param_groups\[\d+\]\['(?P<name>\w+)'\]$")
 _OPTIMIZER = re.compile(r"(?:^|\.)optim\.\w+$|(?:^|\.)(?:SGD|Adam\w*|RMSprop|Ada\w+|NAdam|RAdam|Muon)$")
-_OWN = re.compile(r"self\.(?P<name>\w+)$")
 _INT = re.compile(r"-?\d+$")
 _FLOAT = re.compile(r"-?(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?$|-?\d+e[+-]?\d+$")
 # A double keeps every digit of the Python float; having no dimension, it does not change a result's dtype.
 _TENSOR = "torch.tensor({}, dtype=torch.float64)"
+_OPTIONS = {
+    "allow_unspec_int_on_nn_module": "ints of all modules become symbolic after their second value",
+    "recompile_limit": "every function may be compiled that many times",
+}
 
 
 def int_value(subject: Subject, files: Files) -> list[Proposal]:
@@ -56,7 +61,23 @@ def float_value(subject: Subject, files: Files) -> list[Proposal]:
     if not edits:
         return [Refusal("no call in your own files is known to have caused these compiles")]
     summary = f"pass {source} as a tensor: {_TENSOR.format(typed)}"
-    return [Candidate("scalar-to-tensor", summary, tuple(dict.fromkeys(edits))), *dynamic(subject, files)]
+    computed = only_computed_with(subject, files, source)
+    limit = (
+        f"{source} must be a float in every call, and what it is computed with floating-point tensors: "
+        "integers give float64 then"
+    )
+    caveat = (
+        f"{source} is a tensor of float64 in the function, and in its hooks: isinstance, format and math see "
+        "one, what it is stored in keeps one, and integer tensors give float64 with it"
+    )
+    candidate = Candidate(
+        "scalar-to-tensor",
+        summary,
+        tuple(dict.fromkeys(edits)),
+        caveat=None if computed else caveat,
+        limits=(limit,) if computed else (),
+    )
+    return [candidate, *dynamic(subject, files)]
 
 
 def _parameter(parameters: tuple[str, ...], source: str) -> str | None:
@@ -64,7 +85,7 @@ def _parameter(parameters: tuple[str, ...], source: str) -> str | None:
 
 
 def _hyperparameter(subject: Subject, files: Files, name: str) -> Proposal:
-    """``lr=0.1`` -> ``lr=torch.tensor(0.1)`` where the optimizer is made."""
+    """``lr=0.1`` -> ``lr=torch.tensor(0.1, dtype=torch.float64)`` where the optimizer is made."""
     paths = [subject.main, *(one.call.file for one in subject.signatures if one.call is not None)]
     for path in dict.fromkeys(paths):
         file = files.open(path)
@@ -73,9 +94,14 @@ def _hyperparameter(subject: Subject, files: Files, name: str) -> Proposal:
             value = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
             if file is None or value is None or not _OPTIMIZER.search(ast.unparse(call.func)):
                 continue
-            text = f"torch.tensor({file.source(value)})"
+            text = _TENSOR.format(file.source(value))
             edits = (file.replace(value, text), *file.torch_import())
-            return Candidate("scalar-to-tensor", f"give the optimizer {name}={text}", edits)
+            caveat = (
+                f"param_groups and state_dict() of the optimizer hold a tensor as {name} from then on: "
+                f"checkpoints, json and print show it, groups without a {name} of their own share it, and "
+                "what changes it in place changes it wherever it was noted"
+            )
+            return Candidate("scalar-to-tensor", f"give the optimizer {name}={text}", edits, caveat=caveat)
     return Refusal(f"the optimizer is not made with {name}= in your own files")
 
 
@@ -92,9 +118,9 @@ def module_attribute(subject: Subject, files: Files) -> list[Proposal]:
         ]
     values = guard.values
     if values and all(_INT.match(value) for value in values):
-        return [*unspecialised(subject, files), *_buffer(subject, files, "torch.tensor({})")]
+        return [*unspecialised(subject, files), *buffer(subject, files, "torch.tensor({})")]
     if values and all(_INT.match(value) or _FLOAT.match(value) for value in values):
-        made = _buffer(subject, files, _TENSOR)
+        made = buffer(subject, files, _TENSOR)
         return made or [Refusal(f"{source} is not set in the __init__ of its class: make it a buffer there")]
     shown = ", ".join(values) or "several values"
     return [Refusal(f"{source} decides which code runs ({shown}): each of its values has to be compiled")]
@@ -111,49 +137,26 @@ def config(subject: Subject, files: Files, name: str, value: str, rule: str, end
     if file is None:
         return [Refusal("the script is not a Python file that can be read")]
     line = f"torch._dynamo.config.{name} = {value}"
+    if (own := _sets_option(file, name)) is not None:
+        return [Refusal(f"the script sets torch._dynamo.config.{name} itself, in line {own}")]
     imports = file.torch_import()
     if imports:
         line = f"import torch\n\n{line}"
-    return [Candidate(rule, f"set torch._dynamo.config.{name} = {value}", (file.at_top(line),), ends=ends)]
+    caveat = f"the option holds for everything that the process compiles: {_OPTIONS[name]}"
+    edits = (file.at_top(line),)
+    return [Candidate(rule, f"set torch._dynamo.config.{name} = {value}", edits, ends=ends, caveat=caveat)]
 
 
-def _buffer(subject: Subject, files: Files, template: str) -> list[Proposal]:
-    """``self.x = 1.0`` in ``__init__`` -> ``self.register_buffer("x", …, persistent=False)``."""
-    found = _OWN.match(_guard(subject).source or "")
-    file = files.open(subject.finding.location.file)
-    if found is None or file is None or subject.finding.location.owner != "project":
-        return []
-    place = _assignment(file, subject.finding.location.line, found["name"])
-    if place is None:
-        return []
-    value = template.format(file.source(place.value))
-    text = f'self.register_buffer("{found["name"]}", {value}, persistent=False)'
-    return [
-        Candidate(
-            "attribute-to-buffer",
-            f"keep self.{found['name']} in a buffer, which is an input of the graph and no constant of it",
-            (file.replace(place, text), *file.torch_import()),
-            caveat=f"self.{found['name']} is a tensor from then on; .item() gives the number",
-        )
-    ]
-
-
-def _assignment(file: File, line: int, name: str) -> ast.Assign | None:
-    """``self.name = <number>`` in the ``__init__`` of the class whose method stands at a line."""
-    for node in ast.walk(file.tree):
-        if not isinstance(node, ast.ClassDef) or not node.lineno <= line <= (node.end_lineno or 0):
-            continue
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                return next((one for one in ast.walk(method) if _sets(one, name)), None)  # type: ignore[return-value]
-    return None
-
-
-def _sets(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Assign([ast.Attribute(ast.Name("self"), attribute)]):
-            return attribute == name
-    return False
+def _sets_option(file: File, name: str) -> int | None:
+    """The line in which a file sets an option of Dynamo; None if it does not."""
+    return next(
+        (
+            part.lineno
+            for part in ast.walk(file.tree)
+            if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.ctx, ast.Store)
+        ),
+        None,
+    )
 
 
 def _guard(subject: Subject) -> Guard:

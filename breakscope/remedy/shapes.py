@@ -12,6 +12,13 @@ from breakscope.remedy.candidate import GRADIENTS, WRITES, Candidate, Edit, Prop
 from breakscope.remedy.source import Files
 
 _SMALL = {0, 1}
+# Unlike mark_dynamic it does not raise where a later call needs one size alone: that call is compiled apart.
+_MARK = "torch._dynamo.maybe_mark_dynamic"
+_MARK_UNBACKED = "torch._dynamo.decorators.mark_unbacked"
+_UNBACKED = (
+    "sizes that were equal in this run must stay so: a later call that broadcasts one of them raises, "
+    "where it was compiled again"
+)
 
 
 def size(subject: Subject, files: Files) -> list[Proposal]:
@@ -31,6 +38,7 @@ def _marked(subject: Subject, files: Files, source: str, dimension: int) -> Prop
     """Marks on every dimension that varied, in front of every call that caused a compile."""
     edits: list[Edit] = []
     texts: list[str] = []
+    marked: dict[str, None] = {}
     unbacked = False
     for site in sites(subject.signatures, files):
         entry = site.signatures[0].entry
@@ -55,15 +63,27 @@ def _marked(subject: Subject, files: Files, source: str, dimension: int) -> Prop
             # Sizes 0 and 1 are compiled apart, unless the dimension is unbacked: nothing is assumed of it.
             small = bool(_SMALL & sizes)
             unbacked = unbacked or small
-            function = "torch._dynamo.decorators.mark_unbacked" if small else "torch._dynamo.mark_dynamic"
-            mark = f"{function}({names[key]}{argument.rest}, {at})"
-            lines += [mark] if mark not in lines else []
+            mark = f"{_MARK_UNBACKED if small else _MARK}({names[key]}{argument.rest}, {at})"
+            added = [f"if {names[key]} is not None:", f"    {mark}"]
+            added = added if site.may_be_none(argument) else [mark]
+            lines += added if mark not in (line.strip() for line in lines) else []
             texts += [mark] if mark not in texts else []
+            marked.setdefault(names[key] + argument.rest)
         edits += [site.file.before(site.statement, lines), *site.file.torch_import()]
     if not edits:
         return Refusal("no call in your own files is known to have caused these compiles")
     rule = "mark-unbacked" if unbacked else "mark-dynamic"
-    return Candidate(rule, f"call {' and '.join(texts)} before the call", tuple(dict.fromkeys(edits)))
+    limit = (
+        f"in every call {' and '.join(marked)} must be {'tensors' if len(marked) > 1 else 'a tensor'} of as "
+        "many dimensions; the mark is an attribute of it, which its copies have too"
+    )
+    return Candidate(
+        rule,
+        f"call {' and '.join(texts)} before the call",
+        tuple(dict.fromkeys(edits)),
+        caveat=_UNBACKED if unbacked else None,
+        limits=(limit,),
+    )
 
 
 def _varying(

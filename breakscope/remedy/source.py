@@ -113,6 +113,26 @@ class File:
             if isinstance(part, ast.Name | ast.arg)
         )
 
+    def may_be_none(self, name: str, node: ast.AST) -> bool:
+        """Whether a name may hold None by what is written in the function, or module, around a node.
+
+        None is assigned to it, is its default or a part of its annotation, or it comes of a ``get``.
+        """
+        functions = (p for p in self.parents(node) if isinstance(p, ast.FunctionDef | ast.AsyncFunctionDef))
+        scope: ast.AST = next(functions, self.tree)
+        values: list[ast.AST] = []
+        for part in ast.walk(scope):
+            match part:
+                case ast.Assign(targets, value) if any(_binds(one, name) for one in targets):
+                    values.append(value)
+                case ast.AnnAssign(target, _, ast.expr() as value) if _binds(target, name):
+                    values.append(value)
+                case ast.arguments():
+                    values += _defaults(part, name)
+                case ast.arg(arg, ast.expr() as annotation) if arg == name:
+                    values.append(annotation)
+        return any(_is_none(part) for value in values for part in ast.walk(value))
+
     # -- changes ---------------------------------------------------------------------------------
 
     def before(self, statement: ast.stmt, lines: list[str]) -> Edit:
@@ -168,6 +188,30 @@ class File:
         if not behind.strip() or behind.lstrip().startswith("#"):  # a comment stays with what it is about
             end += len(behind)
         return Edit(self.path, end, end, gap + line)
+
+
+def _binds(target: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
+
+
+def _is_none(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(None) | ast.Name("Optional") | ast.Attribute(attr="Optional"):
+            return True
+        case ast.Call(ast.Attribute(attr="get" | "pop")):
+            return True
+    return False
+
+
+def _defaults(arguments: ast.arguments, name: str) -> list[ast.expr]:
+    """The default of a parameter; nothing where it has none."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    behind = plain[len(plain) - len(arguments.defaults) :]
+    pairs = [
+        *zip(behind, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return [default for argument, default in pairs if argument.arg == name and default is not None]
 
 
 def _first_line(statement: ast.stmt) -> int:

@@ -101,15 +101,28 @@ def dispatch_keys(subject: Subject, files: Files) -> list[Proposal]:
             edits += _replaced(file)
     if not edits:
         return [Refusal("torch.inference_mode is not used in the files of the script and its calls")]
-    return [Candidate("no-grad", "use torch.no_grad() instead of torch.inference_mode()", tuple(edits))]
+    caveat = (
+        "what is made there are ordinary tensors from then on: is_inference() is False, they may be written "
+        "to and used in a backward, and enable_grad() inside records gradients"
+    )
+    summary = "use torch.no_grad() instead of torch.inference_mode()"
+    return [Candidate("no-grad", summary, tuple(edits), caveat=caveat)]
 
 
 def _replaced(file: File) -> list[Edit]:
+    """Where the mode is always switched on: ``inference_mode(flag)`` stays, since no_grad takes no flag."""
     edits = []
     for node in ast.walk(file.tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "torch.inference_mode":
-            edits.append(file.replace(node, "torch.no_grad"))
+        for decorator in getattr(node, "decorator_list", ()):
+            if _is_inference_mode(decorator):
+                edits.append(file.replace(decorator, "torch.no_grad"))
+        if isinstance(node, ast.Call) and _is_inference_mode(node.func) and not (node.args or node.keywords):
+            edits.append(file.replace(node.func, "torch.no_grad"))
     return edits
+
+
+def _is_inference_mode(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node) == "torch.inference_mode"
 
 
 def aliasing(subject: Subject, files: Files) -> list[Proposal]:

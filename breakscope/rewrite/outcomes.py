@@ -125,7 +125,10 @@ def whole_evidence(whole: Whole) -> dict[str, Any]:
     """What a trial with patches says, for a suggestion's evidence."""
     assert whole.comparison is not None
     assert whole.after is not None
+    # Not compared where a patch changes behaviour with consent.
+    words = {} if whole.words is None else {"words": whole.words.evidence}
     return {
+        **words,
         "outermost_calls": whole.comparison.calls,
         "tensors": whole.comparison.tensors,
         "bitwise": whole.comparison.bitwise,

@@ -1,8 +1,7 @@
-"""The whole script again, with all accepted patches: are the breaks gone, and does it compute the same?"""
+"""The whole script again, with all accepted patches: are the breaks gone, and is all else as it was?"""
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from breakscope.capture.settings import Settings
-from breakscope.capture.trial import Comparison, Trial, compare, trial
+from breakscope.capture.trial import Comparison, Trial, compare, trial, words
+from breakscope.capture.words import Words
 from breakscope.model import Finding, Report
 from breakscope.rewrite import store
 from breakscope.rewrite.candidates import FIXABLE, Candidate
 from breakscope.rewrite.runs import Script
+from breakscope.rewrite.silenced import silenced
 from breakscope.rewrite.text import Source
+
+# How far results may be apart, relative to the largest, where sums are taken in another order.
+ROUNDED = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Whole:
         dropped: patches that it does not work with, and why: by position among those tried.
         revealed: findings that were hidden behind the breaks that are gone now.
         comparison: of what the outermost calls returned; None if nothing was accepted.
+        words: what came of comparing what the script says; None if it was not: nothing was accepted, or a
+            patch with consent changes behaviour.
     """
 
     dropped: Mapping[int, str]
@@ -35,14 +41,19 @@ class Whole:
     before: Report
     after: Report | None
     consented: bool = False
+    words: Words | None = None
 
 
 class WholeScript:
-    """Trials of one script: one without patches, kept, and one for each set of patches."""
+    """Trials of one script: one without patches, kept, and one for each set of patches.
+
+    A second one without patches is made once, when with some patches the script says something else.
+    """
 
     def __init__(self, script: Script, settings: Settings, sources: Mapping[str, Source]) -> None:
         self._script, self._settings, self._sources = script, settings, sources
         self._before: Trial | None = None
+        self._again: Trial | None = None
 
     @property
     def before(self) -> Trial:
@@ -50,6 +61,19 @@ class WholeScript:
         if self._before is None:
             self._before = self.run(self._settings)
         return self._before
+
+    @property
+    def again(self) -> Trial:
+        """The script as it is, once more: what differs from :attr:`before` is no patch's doing."""
+        if self._again is None:
+            self._again = self.run(self._settings)
+        return self._again
+
+    def words(self, after: Trial, patches: Sequence[Candidate]) -> Words:
+        """What the script says with patches, against what it says without."""
+        expected = silenced(patches, self._sources)
+        exact = all(one.rewrite.exact == "bitwise" for one in patches)
+        return words(self.before, lambda: self.again, after, expected, 0.0 if exact else ROUNDED)
 
     def run(self, settings: Settings) -> Trial:
         """The script without patches, in another way."""
@@ -98,7 +122,8 @@ class WholeScript:
             everyone = range(len(patches))
             report = after.report
             if (after.ended.status, after.ended.exit_code) != (before.ended.status, before.ended.exit_code):
-                why = f"with it the script ends with {after.ended.status} ({_last_line(after.log)})"
+                last = (after.last_line or "no output")[:160]
+                why = f"with it the script ends with {after.ended.status} ({last})"
                 return Whole(dict.fromkeys(everyone, why), (), None, before.report, report)
             dropped = _still_there(patches, before.report, report, self._sources)
             if dropped:
@@ -106,10 +131,13 @@ class WholeScript:
             compared = compare(before, after)
             consent = any(one.rewrite.consent for one in patches)
             exact = all(one.rewrite.exact == "bitwise" for one in patches)
-            if not consent and not (compared.bitwise or (not exact and compared.within(1e-4))):
+            if not consent and not (compared.bitwise or (not exact and compared.within(ROUNDED))):
                 first = "; ".join(compared.differences[:1]) or f"largest difference {compared.max_abs:.3g}"
                 why = f"the outputs of the script differ: {first}"
                 return Whole(dict.fromkeys(everyone, why), (), compared, before.report, report)
+            said = None if consent else self.words(after, patches)
+            if said is not None and said.difference is not None:
+                return Whole(dict.fromkeys(everyone, said.difference), (), compared, before.report, report)
             more = _newly_compiled(patches, before.report, report)
             if report.totals.recompiles > before.report.totals.recompiles + more:
                 counts = f"{report.totals.recompiles} recompiles instead of {before.report.totals.recompiles}"
@@ -120,7 +148,8 @@ class WholeScript:
                     before.report,
                     report,
                 )
-            return Whole({}, _revealed(before.report, report), compared, before.report, report, consent)
+            revealed = _revealed(before.report, report)
+            return Whole({}, revealed, compared, before.report, report, consent, said)
 
 
 def _newly_compiled(patches: Sequence[Candidate], before: Report, after: Report) -> int:
@@ -169,14 +198,3 @@ def _edited_lines(patch: Candidate, source: Source) -> set[int]:
 def _revealed(before: Report, after: Report) -> tuple[Finding, ...]:
     known = _sites(before)
     return tuple(finding for place, finding in _sites(after).items() if place not in known)
-
-
-def _last_line(log: Path) -> str:
-    """The exception that a run ended with; its last line if it named none."""
-    lines = log.read_bytes().decode(errors="replace").strip().splitlines()
-    # torch writes advice behind its exceptions.
-    raised = [one for one in lines if _EXCEPTION.match(one)]
-    return (raised or lines or ["no output"])[-1][:160]
-
-
-_EXCEPTION = re.compile(r"[\w.]*(Error|Exception|Unsupported)(:|$)")

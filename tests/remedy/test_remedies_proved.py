@@ -15,9 +15,9 @@ FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"
 
 # Fixture -> finding, rule of the proved remedy, a line that its diff adds.
 PROVED = {
-    "varying_batch": ("BS201", "mark-dynamic", "torch._dynamo.mark_dynamic(x, 0)"),
-    "varying_length": ("BS201", "mark-dynamic", "torch._dynamo.mark_dynamic(tokens, 1)"),
-    "two_sizes": ("BS201", "mark-dynamic", "torch._dynamo.mark_dynamic(query, 1)"),
+    "varying_batch": ("BS201", "mark-dynamic", "torch._dynamo.maybe_mark_dynamic(x, 0)"),
+    "varying_length": ("BS201", "mark-dynamic", "torch._dynamo.maybe_mark_dynamic(tokens, 1)"),
+    "two_sizes": ("BS201", "mark-dynamic", "torch._dynamo.maybe_mark_dynamic(query, 1)"),
     "one_left": ("BS201", "mark-unbacked", "torch._dynamo.decorators.mark_unbacked(batch, 0)"),
     "transposed_image": ("BS202", "contiguous-argument", "out = stem(image.contiguous())"),
     "frozen_input": ("BS205", "detach-argument", "total += distance(x.detach(), centre).mean().item()"),

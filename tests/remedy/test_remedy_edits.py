@@ -79,6 +79,7 @@ def proposals(
     origin: str | None = "args[0]",
     parameters: tuple[str, ...] = ("x",),
     args: int = 1,
+    at: int = 3,
     **more: object,
 ) -> tuple[list[Proposal], Files, Path]:
     """Proposals for the function ``f``, compiled in line 3 of a script, whose argument x varied."""
@@ -86,7 +87,7 @@ def proposals(
     path.write_text("import torch\n\n" + textwrap.dedent(source).lstrip("\n"))
     base: Report = SAMPLES["recompiles"]
     where = place(path, call)
-    finding = recompile(guard, Location(str(path), 3))
+    finding = recompile(guard, Location(str(path), at))
     report = replace(
         base,
         run=replace(base.run, targets=(Compiled("f", "script", str(path), 3),), cwd=str(folder)),
@@ -112,19 +113,19 @@ def rules(found: list[Proposal]) -> list[str]:
 
 
 CALLS = {
-    "a name": ("f = torch.compile(g)\nfor x in data:\n    y = f(x)\n", "f(x)", "args[0]", "    torch._dynamo.mark_dynamic(x, 0)\n    y = f(x)\n"),
-    "an attribute": ("f = torch.compile(g)\ny = f(batch.tokens).sum()  # why\n", "f(batch.tokens)", "args[0]", "torch._dynamo.mark_dynamic(batch.tokens, 0)\ny = f(batch.tokens).sum()  # why\n"),
-    "a keyword": ("f = torch.compile(g)\ny = f(1, x=data[0])\n", "f(1, x=data[0])", "kwargs['x']", "torch._dynamo.mark_dynamic(data[0], 0)\ny"),
-    "a mapping": ("f = torch.compile(g)\ny = f(**inputs)\n", "f(**inputs)", "kwargs['x']", "torch._dynamo.mark_dynamic(inputs['x'], 0)\ny"),
-    "a part": ("f = torch.compile(g)\ny = f(batch)\n", "f(batch)", "args[0]['text']", "torch._dynamo.mark_dynamic(batch['text'], 0)\ny"),
+    "a name": ("f = torch.compile(g)\nfor x in data:\n    y = f(x)\n", "f(x)", "args[0]", "    torch._dynamo.maybe_mark_dynamic(x, 0)\n    y = f(x)\n"),
+    "an attribute": ("f = torch.compile(g)\ny = f(batch.tokens).sum()  # why\n", "f(batch.tokens)", "args[0]", "torch._dynamo.maybe_mark_dynamic(batch.tokens, 0)\ny = f(batch.tokens).sum()  # why\n"),
+    "a keyword": ("f = torch.compile(g)\ny = f(1, x=data[0])\n", "f(1, x=data[0])", "kwargs['x']", "torch._dynamo.maybe_mark_dynamic(data[0], 0)\ny"),
+    "a mapping": ("f = torch.compile(g)\ny = f(**inputs)\n", "f(**inputs)", "kwargs['x']", "torch._dynamo.maybe_mark_dynamic(inputs['x'], 0)\ny"),
+    "a part": ("f = torch.compile(g)\ny = f(batch)\n", "f(batch)", "args[0]['text']", "torch._dynamo.maybe_mark_dynamic(batch['text'], 0)\ny"),
     "computed in the call": (
         "f = torch.compile(g)\ndef main():\n    return f(torch.randn(n, 8))\n",
         "f(torch.randn(n, 8))",
         "args[0]",
-        "    x = torch.randn(n, 8)\n    torch._dynamo.mark_dynamic(x, 0)\n    return f(x)\n",
+        "    x = torch.randn(n, 8)\n    torch._dynamo.maybe_mark_dynamic(x, 0)\n    return f(x)\n",
     ),
-    "in a with": ("f = torch.compile(g)\nif a:\n  with torch.no_grad():\n    f(x)\n", "f(x)", "args[0]", "    torch._dynamo.mark_dynamic(x, 0)\n    f(x)\n"),
-    "in the head of a for": ("f = torch.compile(g)\nfor y in f(x):\n    pass\n", "f(x)", "args[0]", "torch._dynamo.mark_dynamic(x, 0)\nfor y in f(x):\n"),
+    "in a with": ("f = torch.compile(g)\nif a:\n  with torch.no_grad():\n    f(x)\n", "f(x)", "args[0]", "    torch._dynamo.maybe_mark_dynamic(x, 0)\n    f(x)\n"),
+    "in the head of a for": ("f = torch.compile(g)\nfor y in f(x):\n    pass\n", "f(x)", "args[0]", "torch._dynamo.maybe_mark_dynamic(x, 0)\nfor y in f(x):\n"),
 }  # fmt: skip
 
 
@@ -134,6 +135,130 @@ def test_a_dimension_is_marked_in_front_of_the_call(case: str, tmp_path: Path) -
     found, files, path = proposals(tmp_path, source, call, origin=origin)
     assert rules(found) == ["mark-dynamic", "dynamic-true"]
     assert expected in changed(found[0], files, path)
+
+
+MAY_BE_NONE = {
+    "def main(x=None):\n    f(x)\n": True,
+    "def main(x: Tensor | None):\n    f(x)\n": True,
+    "def main(x: Optional[Tensor]):\n    f(x)\n": True,
+    "def main():\n    x = batch.get('x')\n    f(x)\n": True,
+    "def main():\n    x = None if a else b\n    f(x)\n": True,
+    "def main(x: Tensor, y=None):\n    f(x)\n": False,
+    "x = None\ndef main(x):\n    f(x)\n": False,
+    "def main(*, x: Tensor, y=None):\n    f(x)\n": False,
+}
+
+
+@pytest.mark.parametrize("source", MAY_BE_NONE)
+def test_an_argument_that_may_be_none_is_marked_where_it_is_not(source: str, tmp_path: Path) -> None:
+    found, files, path = proposals(tmp_path, f"f = torch.compile(g)\n{source}", "f(x)")
+    mark = "torch._dynamo.maybe_mark_dynamic(x, 0)\n"
+    guarded = f"    if x is not None:\n        {mark}    f(x)\n"
+    assert (guarded in changed(found[0], files, path)) == MAY_BE_NONE[source]
+    assert mark in changed(found[0], files, path)
+    assert isinstance(found[0], Candidate)
+    assert found[0].limits == (
+        "in every call x must be a tensor of as many dimensions; the mark is an attribute of it, which its copies have too",
+    )
+
+
+FLOAT = Guard("n == 0.5", "n", "0.5", "0.25", "float_value", None, ("0.5", "0.25"))
+# A body of a function of the tensor x and the number n -> whether its arithmetic alone sees the number.
+BODIES = {
+    "return x * n": True,
+    "y = x.relu()\n    return (x - 1) * n + y": True,
+    "return n * (x / n)": True,
+    "return x * (2 * n)": False,  # the number may go elsewhere
+    "return torch.full((2,), n)": False,
+    "return x * n if isinstance(n, float) else x": False,
+    "x.scale = 1\n    return x * n": False,
+    "x = x.shape[0]\n    return x * n": False,
+    "return x[: int(n)]": False,
+    "n = n * 2\n    return x * n": False,
+    "def inner(): return n\n    return x * n": False,
+    "return x ** n": False,
+    "return f'{n:.2f}', x * n": False,
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_number_that_more_than_arithmetic_sees_becomes_a_tensor_with_consent_only(
+    body: str, tmp_path: Path
+) -> None:
+    source = f"@torch.compile\ndef f(x, n):\n    {body}\nf(x, rate)\n"
+    arguments = {"args": [tensor(4), {"float": 0.5}], "kwargs": {}}
+    found, files, path = proposals(
+        tmp_path, source, "f(x, rate)", guard=FLOAT, parameters=("x", "n"), arguments=arguments
+    )
+    assert rules(found) == ["scalar-to-tensor", "dynamic-true"]
+    assert "f(x, torch.tensor(rate, dtype=torch.float64))" in changed(found[0], files, path)
+    assert isinstance(found[0], Candidate)
+    assert (found[0].caveat is None) == BODIES[body]
+    assert bool(found[0].limits) == BODIES[body]
+
+
+INIT = "class Net(nn.Module):\n    def __init__(self):\n        self.rate = 1.0\n    def forward(self, x):\n        return x * self.rate\n"
+# What else the file says of the attribute -> whether a buffer would take it.
+SET = {
+    "net.rate *= 0.5\n": True,
+    "net.rate = net.rate * 0.5\n": True,
+    "class Other(nn.Module):\n    def __init__(self):\n        self.rate = 3\n": True,
+    "net.rate = 1.0\n": False,
+    "for net.rate in (1.0, 0.5):\n    pass\n": False,
+    "a, net.rate = 1.0, 0.5\n": False,
+    "setattr(net, 'rate', 0.5)\n": False,
+    "class Slow(Net):\n    def __init__(self):\n        self.rate = 3\n": False,
+}
+
+
+@pytest.mark.parametrize("more", SET)
+def test_an_attribute_that_is_given_plain_numbers_cannot_be_a_buffer(more: str, tmp_path: Path) -> None:
+    guard = Guard("", "self.rate", "1.0", "0.5", "module_attribute", None, ("1.0", "0.5"))
+    found, files, path = proposals(tmp_path, f"{INIT}f = Net()\nf(x)\n{more}", "f(x)", guard=guard, at=6)
+    if not SET[more]:
+        [refusal] = found
+        assert isinstance(refusal, Refusal)
+        assert refusal.why.startswith("self.rate is given a plain number in line")
+        return
+    assert (
+        'self.register_buffer("rate", torch.tensor(1.0, dtype=torch.float64), persistent=False)'
+        in changed(found[0], files, path)
+    )
+    assert isinstance(found[0], Candidate)
+    assert "state_dict() has the same keys as before" in (found[0].caveat or "")
+
+
+MODES = {
+    "with torch.inference_mode():\n    f(x)\n": "with torch.no_grad():\n    f(x)\n",
+    "@torch.inference_mode\ndef g(): ...\nf(x)\n": "@torch.no_grad\ndef g(): ...\nf(x)\n",
+    "@torch.inference_mode()\ndef g(): ...\nf(x)\n": "@torch.no_grad()\ndef g(): ...\nf(x)\n",
+    "with torch.inference_mode(flag):\n    f(x)\n": None,
+    "mode = torch.inference_mode\nf(x)\n": None,
+}
+
+
+@pytest.mark.parametrize("source", MODES)
+def test_an_inference_mode_that_takes_a_flag_stays(source: str, tmp_path: Path) -> None:
+    guard = Guard("", "x", "with AutogradCPU", "without AutogradCPU", "dispatch_keys")
+    [found], files, path = proposals(tmp_path, source, "f(x)", guard=guard)
+    if MODES[source] is None:
+        assert isinstance(found, Refusal)
+        return
+    assert changed(found, files, path) == MODES[source]
+    assert isinstance(found, Candidate)
+    assert "is_inference() is False" in (found.caveat or "")
+
+
+def test_an_option_that_the_script_sets_itself_is_not_set_again(tmp_path: Path) -> None:
+    guard = Guard("", "self.index", "0", "1", "module_attribute", None, ("0", "1"))
+    option = "torch._dynamo.config.allow_unspec_int_on_nn_module"
+    found, _, _ = proposals(tmp_path, "f(x)\n", "f(x)", guard=guard)
+    assert isinstance(found[0], Candidate)
+    assert found[0].caveat is not None
+    assert found[0].caveat.startswith("the option holds for everything that the process compiles")
+    found, _, _ = proposals(tmp_path, f"{option} = False\nf(x)\n", "f(x)", guard=guard)
+    assert isinstance(found[0], Refusal)
+    assert found[0].why == f"the script sets {option} itself, in line 3"
 
 
 UNPLACED = {
@@ -214,8 +339,8 @@ def test_what_varied_together_is_marked_together(tmp_path: Path) -> None:
     files = Files()
     found = propose(subject(finding, report, str(path)), files)
     assert changed(found[0], files, path).splitlines()[1:] == [
-        "torch._dynamo.mark_dynamic(x, 0)",
-        "torch._dynamo.mark_dynamic(x, 1)",
+        "torch._dynamo.maybe_mark_dynamic(x, 0)",
+        "torch._dynamo.maybe_mark_dynamic(x, 1)",
         "torch._dynamo.decorators.mark_unbacked(mask, 0)",  # size 1 is compiled apart
         "f(x, mask)",
     ]
@@ -257,7 +382,9 @@ def test_a_hyperparameter_becomes_a_tensor_where_the_optimizer_is_made(tmp_path:
     source = "f = torch.compile(g)\noptimizer = torch.optim.SGD(net.parameters(), lr=args.lr)\nf()\n"
     found, files, path = proposals(tmp_path, source, "f()", guard=guard, origin=None, parameters=(), args=0)
     assert rules(found) == ["scalar-to-tensor"]
-    assert "SGD(net.parameters(), lr=torch.tensor(args.lr))" in changed(found[0], files, path)
+    assert "SGD(net.parameters(), lr=torch.tensor(args.lr, dtype=torch.float64))" in changed(
+        found[0], files, path
+    )
 
 
 def test_calls_with_gradients_go_under_no_grad_as_the_others(tmp_path: Path) -> None:
@@ -274,7 +401,7 @@ def test_a_diff_names_files_as_the_project_does(tmp_path: Path) -> None:
     assert isinstance(found[0], Candidate)
     text = diff(found[0].edits, files, str(tmp_path))
     assert text.startswith("--- a/script.py\n+++ b/script.py\n")
-    assert "+torch._dynamo.mark_dynamic(x, 0)\n" in text
+    assert "+torch._dynamo.maybe_mark_dynamic(x, 0)\n" in text
     assert "\\ No newline at end of file" in text
 
 

@@ -1,0 +1,129 @@
+"""The whole script with patches: one that computes the same and says something else is found out and dropped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from breakscope.capture.settings import Settings
+from breakscope.child.program import program
+from breakscope.model import Finding
+from breakscope.rewrite.candidates import Candidate, read_sources
+from breakscope.rewrite.outcomes import whole_evidence
+from breakscope.rewrite.rule import Edit, Rewrite
+from breakscope.rewrite.runs import Script
+from breakscope.rewrite.together import WholeScript
+
+# Of the outermost calls' results no patch changes a bit.
+SCRIPT = """\
+import os
+import warnings
+
+import torch
+from torch import nn
+
+
+class Clip(nn.Module):
+    def forward(self, x):
+        if x.abs().max() > 2.5:
+            x = x.clamp(-2.5, 2.5)
+        self.seen = x
+        return x * 2
+
+
+class Noted(nn.Module):
+    def forward(self, x):
+        if x.sum() > 100:
+            x = x / 2
+        self.last = x
+        return x + 1
+
+
+class Used(nn.Module):
+    def forward(self, x):
+        if x.sum() > 100:
+            x = x / 2
+        return x + 1
+
+
+class Warned(nn.Module):
+    def forward(self, x):
+        warnings.warn(f"only {x.shape[0]} rows")
+        return x - 1
+
+
+clip, noted, used, warned = Clip(), Noted(), Used(), Warned()
+compiled = [torch.compile(net) for net in (clip, noted, used, warned)]
+clipped = 0
+with open("log.txt", "w") as log:
+    for step in range(6):
+        x = torch.full((3,), float(step))
+        for net in compiled:
+            net(x)
+        clipped += clip.seen is not x
+        print("kept" if noted.last is x else "copied", file=log)
+print("process", os.getpid(), "saw", clipped)
+"""
+CONDITIONS = {
+    "Clip.forward": ("x.abs().max() > 2.5", "x.clamp(-2.5, 2.5)"),
+    "Noted.forward": ("x.sum() > 100", "x / 2"),
+    "Used.forward": ("x.sum() > 100", "x / 2"),
+}
+
+
+def branch_to_where(function: str, finding: Finding) -> Candidate:
+    """The branch of a function as ``torch.where``, which always makes a tensor of its own."""
+    condition, value = CONDITIONS[function]
+    start = SCRIPT.index(f"if {condition}", SCRIPT.index(f"class {function.partition('.')[0]}"))
+    end = SCRIPT.index(value, start + len(condition)) + len(value)
+    edit = Edit(start, end, f"x = torch.where({condition}, {value}, x)")
+    return Candidate(
+        (finding,), finding.location.file, function, "branch-to-where", Rewrite((edit,), "torch.where")
+    )
+
+
+def quiet(finding: Finding) -> Candidate:
+    text = 'warnings.warn(f"only {x.shape[0]} rows")'
+    start = SCRIPT.index(text)
+    edit = Edit(start, start + len(text), f"if not torch.compiler.is_compiling():\n            {text}")
+    return Candidate(
+        (finding,), finding.location.file, "Warned.forward", "quiet-messages", Rewrite((edit,), "quiet")
+    )
+
+
+@pytest.mark.slow
+def test_patches_with_which_the_script_says_something_else_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    work = tmp_path / ".run-test"
+    work.mkdir()
+    path = Path(os.path.realpath(tmp_path)) / "script.py"
+    path.write_text(SCRIPT)
+    script = Script(program(str(path), (), module=False), work, 120, 60)
+    settings = Settings(compile="auto", cost=False)
+    sources: dict[str, object] = {}
+    trials = WholeScript(script, settings, sources)  # type: ignore[arg-type]
+    found = {one.location.function or "": one for one in trials.before.report.findings}
+    sources.update(read_sources(list(found.values()), {}))
+    patches = [branch_to_where(name, found[name]) for name in CONDITIONS] + [quiet(found["Warned.forward"])]
+
+    whole = trials.check(patches)
+
+    assert dict(whole.dropped) == {
+        0: whole.dropped[0],
+        1: 'with it the script writes "copied" where it wrote "kept" (log.txt, line 1)',
+    }
+    # The number of the process differs from run to run; what stands behind it does not.
+    assert whole.dropped[0].startswith('with it the script prints "process ')
+    assert 'saw 6" where it printed "process ' in whole.dropped[0]
+    assert whole.dropped[0].endswith('saw 3" (stdout, line 1)')
+    assert whole.comparison is not None
+    assert whole.comparison.bitwise
+    words = whole_evidence(whole)["words"]
+    assert (words["stdout_lines"], words["files"]) == (1, 1)
+    stdout, stderr = words["left_out"]
+    assert stdout.startswith("stdout: a part of 1 line, such as ")
+    assert stderr == "stderr: 2 lines of messages that a patch leaves out while compiling"
