@@ -16,6 +16,8 @@ import pytest
 import yaml
 from scanning import clean_environment
 
+pytestmark = [pytest.mark.nightly, pytest.mark.torch]
+
 ROOT = Path(__file__).resolve().parent.parent
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 SCRIPT = """

@@ -9,6 +9,8 @@ from scanning import Scanned
 
 from breakscope.model import Finding
 
+pytestmark = pytest.mark.torch
+
 SLEEPS = """
     import time
     import torch
@@ -115,7 +117,9 @@ def test_steps_are_those_of_the_optimizer_where_there_is_one(scan: Callable[...,
     ("steps", "options", "why"),
     [
         (1, (), "no steady steps after warm-up in a run of 1; 3 are needed"),
-        (5, (), "2 steady steps after warm-up in a run of 5; 3 are needed"),
+        pytest.param(
+            5, (), "2 steady steps after warm-up in a run of 5; 3 are needed", marks=pytest.mark.nightly
+        ),
         (9, ("--no-cost",), "the scan was made with --no-cost"),
     ],
 )

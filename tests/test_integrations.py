@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scanning import clean_environment, command
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.nightly]
 
 TRAINER = """
     import sys

@@ -14,6 +14,8 @@ from scanning import Scanned, clean_environment, command
 
 import breakscope
 
+pytestmark = pytest.mark.torch
+
 Scan = Callable[..., Scanned]
 
 # Two calls, each with one crossing; then the script ends in its own way.
@@ -44,12 +46,12 @@ def two_crossings(report: breakscope.Report) -> bool:
     ("statement", "exit_code", "status"),
     [
         ("", 0, "ok"),
-        ("sys.exit(3)", 3, "script_error"),
+        pytest.param("sys.exit(3)", 3, "script_error", marks=pytest.mark.nightly),
         ("raise ValueError", 1, "script_error"),
         ("os._exit(5)", 5, "script_error"),
-        ("os._exit(0)", 0, "ok"),
+        pytest.param("os._exit(0)", 0, "ok", marks=pytest.mark.nightly),
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "killed"),
-        ("os.kill(os.getpid(), signal.SIGTERM)", 143, "killed"),
+        pytest.param("os.kill(os.getpid(), signal.SIGTERM)", 143, "killed", marks=pytest.mark.nightly),
         ("import ctypes; ctypes.string_at(0)", 139, "killed"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
     ],

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from scanning import Scanned, clean_environment, command
 
+pytestmark = pytest.mark.torch
+
 Scan = Callable[..., Scanned]
 
 SELF_PORTRAIT = """
@@ -114,7 +116,14 @@ def test_a_crash_shows_the_scripts_own_traceback(scan: Scan) -> None:
     assert scanned.report.totals.regions == 1
 
 
-@pytest.mark.parametrize("options", [(), ("--compile", "forward_twice"), ("--steps", "50")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        pytest.param(("--compile", "forward_twice"), marks=pytest.mark.nightly),
+        pytest.param(("--steps", "50"), marks=pytest.mark.nightly),
+    ],
+)
 def test_no_frame_of_ours_shows_where_the_model_raises(scan: Scan, options: tuple[str, ...]) -> None:
     scanned = scan(
         """

@@ -11,6 +11,8 @@ from breakscope.capture.settings import Settings
 from breakscope.capture.trial import Comparison, Trial, compare, trial
 from breakscope.child.program import program
 
+pytestmark = pytest.mark.torch
+
 SCRIPT = """
     import sys
     import torch
@@ -42,7 +44,7 @@ def run(folder: Path, name: str, *args: str, backend: str = "eager") -> Trial:
     return trial(what, Settings(backend=backend), folder / name)
 
 
-@pytest.mark.parametrize("how", ["compile", "auto"])
+@pytest.mark.parametrize("how", ["compile", pytest.param("auto", marks=pytest.mark.nightly)])
 def test_the_same_script_compiled_and_eager_gives_the_same_outputs(tmp_path: Path, how: str) -> None:
     compiled = run(tmp_path, "compiled", "0", how)
     eager = run(tmp_path, "eager", "0", how, backend="none")

@@ -21,6 +21,8 @@ from breakscope.bench.plan import Arm, Options
 from breakscope.bench.players import ArmFailedError, Player
 from breakscope.bench.specs import Inputs, spec_with_values
 
+pytestmark = pytest.mark.torch
+
 aten = torch.ops.aten
 
 

@@ -13,6 +13,8 @@ from programs import PRELUDE, differences, entry, load, record, run
 
 from breakscope.rewrite.rule import Rewrite, Site, apply, locate, propose
 
+pytestmark = pytest.mark.torch
+
 NAMES = ("x", "y", "z")
 UNARY = (
     "torch.relu({})", "-{}", "{} * 2", "{} + 1.5", "{}.abs()", "torch.clamp({}, min=-1, max=1)", "torch.tanh({})",
@@ -204,6 +206,7 @@ def test_rewritten_programs_compute_the_same(program: Program, *, grad: bool) ->
     check(program, grad=grad)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("grad", [False, True])
 def test_many_rewritten_programs_compute_the_same(*, grad: bool) -> None:

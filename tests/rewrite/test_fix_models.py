@@ -13,7 +13,7 @@ import breakscope
 from breakscope.model import Finding
 
 pytest.importorskip("transformers", reason="needs the extra 'models'")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.nightly]
 
 Scan = Callable[..., Scanned]
 

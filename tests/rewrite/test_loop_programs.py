@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from programs import PRELUDE
 from test_branch_programs import NAMES, TESTS, Program, check, expression, filled
 
+pytestmark = pytest.mark.torch
+
 TARGETS = (*NAMES, "t", "u")
 
 
@@ -81,6 +83,7 @@ def test_masked_loops_compute_the_same(*, grad: bool) -> None:
     compared(40, grad=grad)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("grad", [False, True])
 def test_many_masked_loops_compute_the_same(*, grad: bool) -> None:

@@ -13,6 +13,8 @@ from red_team import PROGRAMS, Program
 from breakscope.rewrite.judge import judge
 from breakscope.rewrite.rule import Example, Refusal, propose
 
+pytestmark = pytest.mark.torch
+
 
 def test_there_are_enough() -> None:
     assert len({program.name for program in PROGRAMS}) == len(PROGRAMS) >= 40

@@ -25,6 +25,8 @@ from programs import (
 
 from breakscope.rewrite.rule import Example, Refusal, Rewrite, Rule, all_rules
 
+pytestmark = pytest.mark.torch
+
 Case = tuple[Rule, Example]
 # All tests of one example come one after the other, and share what a scan said of it (``programs.answers``).
 per_example = functools.partial(pytest.mark.parametrize, "case", scope="module")

@@ -9,6 +9,8 @@ import pytest
 from scanning import Scanned, clean_environment, command
 from test_fix import latest
 
+pytestmark = [pytest.mark.torch, pytest.mark.nightly]
+
 Scan = Callable[..., Scanned]
 
 # Passes over a large tensor that no compiler can make one of, in a branch that is never taken.
