@@ -1,4 +1,8 @@
-"""``breakscope check`` as a user runs it: real scripts, real scans, real exit codes."""
+"""``breakscope check`` as a user runs it: real scripts, real scans, real exit codes.
+
+Nightly are more ways to edit a script, comment on a finding and budget several targets, each of two scans or more. Every
+run holds new, known and new again, a function that moved, runs that say nothing; ``test_judge.py`` holds the verdicts.
+"""
 
 from __future__ import annotations
 

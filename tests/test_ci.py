@@ -1,4 +1,7 @@
-"""The GitHub action, the GitLab job and the hooks: valid, and their shell does what they promise."""
+"""The GitHub action, the GitLab job and the hooks: valid, and their shell does what they promise.
+
+Nightly: real environments of pip and pre-commit, and the network. That inputs are no shell is held in every run.
+"""
 
 from __future__ import annotations
 

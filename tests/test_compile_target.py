@@ -1,4 +1,7 @@
-"""What ``--compile`` compiles, and that it leaves the rest of the script as it was."""
+"""What ``--compile`` compiles, and that it leaves the rest of the script as it was.
+
+Nightly are further spellings of a target, kinds of methods, and backends; every run has one of each sort.
+"""
 
 from __future__ import annotations
 

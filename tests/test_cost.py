@@ -1,4 +1,7 @@
-"""What a scan says of time: costs of sites, steps, compiles. Real scripts; sleeps that no noise can hide."""
+"""What a scan says of time: costs of sites, steps, compiles. Real scripts; sleeps that no noise can hide.
+
+Nightly: one of the three reasons why nothing was measured.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scans on several ranks: real torchrun, real gloo, on the CPU."""
+"""Scans on several ranks: real torchrun, real gloo, on the CPU.
+
+Nightly: the timeout of all ranks waits 25 s; ``test_scan_ends.py`` holds a timeout in every run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""However a script ends, its report is whole and holds everything up to then."""
+"""However a script ends, its report is whole and holds everything up to then.
+
+Nightly are ends that differ from another one only in their number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A scanned script runs exactly as ``python SCRIPT ARGS`` runs it."""
+"""A scanned script runs exactly as ``python SCRIPT ARGS`` runs it.
+
+Nightly: a model that raises, under more options.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Damaged traces: everything readable is used, what was lost is said, and nothing is made up."""
+"""Damaged traces: everything readable is used, what was lost is said, and nothing is made up.
+
+Nightly: bits flipped anywhere; every run flips them in the records that findings come from.
+"""
 
 from __future__ import annotations
 

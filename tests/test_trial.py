@@ -1,4 +1,7 @@
-"""Trials: the script run again with its outputs kept, and two of them compared."""
+"""Trials: the script run again with its outputs kept, and two of them compared.
+
+Nightly: the same comparison of a script that breakscope compiles.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Arms of real scripts in real processes. Backends that compile nothing stand in where Inductor is not the point."""
+"""Arms of real scripts in real processes. Backends that compile nothing stand in where Inductor is not the point.
+
+Nightly: each of these is a benchmark of at least three processes, and the module takes ten minutes. That an arm that
+computes something else is an error is held in every run; units, cycles and copies are, in the modules beside this one.
+"""
 
 from __future__ import annotations
 

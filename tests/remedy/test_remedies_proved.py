@@ -1,4 +1,7 @@
-"""Every cause of the recompile fixtures: the remedy that the script itself proves, or the reason for none."""
+"""Every cause of the recompile fixtures: the remedy that the script itself proves, or the reason for none.
+
+Nightly are all causes but one: several runs of a script each.
+"""
 
 from __future__ import annotations
 

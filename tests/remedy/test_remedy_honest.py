@@ -1,4 +1,7 @@
-"""What a trial must not call proved, and what the command does with bad input."""
+"""What a trial must not call proved, and what the command does with bad input.
+
+Nightly are further reasons to distrust equal outputs; every run holds gradients.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Branch programs that nobody wrote by hand: what is rewritten must equal what was there."""
+"""Branch programs that nobody wrote by hand: what is rewritten must equal what was there.
+
+Nightly: 1,000 programs each way; in every run there are 40.
+"""
 
 from __future__ import annotations
 

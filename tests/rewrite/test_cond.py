@@ -1,4 +1,7 @@
-"""``torch.cond``: what is compiled must do what the branch does, gradients included; eager code is left alone."""
+"""``torch.cond``: what is compiled must do what the branch does, gradients included; eager code is left alone.
+
+Nightly: Inductor, and 150 generated programs, each compiled; every example is proved in every run.
+"""
 
 from __future__ import annotations
 

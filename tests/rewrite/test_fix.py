@@ -1,4 +1,7 @@
-"""``breakscope fix`` from a scan to a repaired file, on real scripts in real child processes."""
+"""``breakscope fix`` from a scan to a repaired file, on real scripts in real child processes.
+
+Nightly are further kinds of fixes that take the same way: layer drop, remedies, a recompile without one.
+"""
 
 from __future__ import annotations
 

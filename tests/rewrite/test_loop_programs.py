@@ -1,4 +1,7 @@
-"""Loops that nobody wrote by hand, left early: where the exit is masked, the result must be the same."""
+"""Loops that nobody wrote by hand, left early: where the exit is masked, the result must be the same.
+
+Nightly: 800 programs each way; in every run there are 40.
+"""
 
 from __future__ import annotations
 
