@@ -1,13 +1,16 @@
-# Two commands for a fresh machine: `make demo` runs breakscope on a bundled training script,
-# `make test` runs every check that CI runs. Both make their own environment in .venv.
+# For a fresh machine: `make demo` runs breakscope on a bundled training script, `make quick` runs the checks that
+# need no torch (a minute), `make test` every check that CI runs (15 minutes). Each makes its environment in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint unit clean
+.PHONY: demo quick test nightly test-all lint unit clean
 
 demo: $(VENV)/.demo
 	$(BIN)/breakscope scan fixtures/plain_training.py
+
+quick: lint
+	$(BIN)/pytest --without-torch
 
 test: lint unit
 
@@ -21,8 +24,10 @@ unit: $(VENV)/.test
 	$(BIN)/pytest
 
 # Everything, also what takes the better part of an hour.
-test-all: lint
+nightly: lint
 	$(BIN)/pytest -m ''
+
+test-all: nightly
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,9 +1,12 @@
-"""The fixture that scans a script; what it returns is in ``scanning``."""
+"""The fixture that scans a script (what it returns is in ``scanning``), and the option of ``make quick``."""
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import subprocess
+import sys
 import textwrap
 import threading
 from collections.abc import Callable, Sequence
@@ -19,37 +22,38 @@ if (
 ):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Minutes long, most of it torch starting again and again: left out of `make test`, which stays under 15 minutes on
-# 2 cores, and run by `make test-all`. Of each module the tests whose names hold one of these words stay in.
-NIGHTLY: dict[str, tuple[str, ...]] = {
-    "bench/test_bench_arms.py": ("same_inputs",),
-    "remedy/test_remedies_proved.py": ("[varying_batch]",),
-    "remedy/test_remedy_honest.py": (),
-    "rewrite/test_branch_programs.py": (),
-    "rewrite/test_cond.py": ("[0]", "[overwritten]", "never"),
-    "rewrite/test_loop_programs.py": ("test_masked",),
-    "rewrite/test_slower.py": (),
-    "rewrite/test_fix.py": ("report_holds", "nothing_is_written"),
-    "rewrite/test_fix_models.py": (),
-    "rewrite/test_red_team.py": ("[nan_gradient", "[guarded_division", "count"),
-    "rewrite/test_rule_examples.py": ("register", "complete", "enough"),
-    "rewrite/test_write.py": (),
-    "rewrite/test_proof.py": (),
-    "lint/test_lint_compiled.py": (),
-    "test_check.py": ("exit", "moved", "option_of_scan"),
-    "test_ci.py": (),
-    "test_integrations.py": (),
-    "render/test_warmup.py": (),
-}
+# In front of the real torch when `make quick` runs: for the tests, and for every Python that they start.
+NO_TORCH = str(Path(__file__).parent / "without_torch")
+# A whole module that needs torch says so in a line of its own, and is not even imported then.
+NEEDS_TORCH = re.compile(r"^pytestmark = .*\bpytest\.mark\.torch\b", re.MULTILINE)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is not for every run."""
-    for item in items:
-        module = item.path.relative_to(Path(__file__).parent).as_posix()
-        kept = NIGHTLY.get(module)
-        if kept is not None and not any(word in item.name for word in kept):
-            item.add_marker(pytest.mark.nightly)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--without-torch",
+        action="store_true",
+        help="leave out the tests that are marked 'torch', and fail all others that import it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("without_torch") and NO_TORCH not in sys.path:
+        assert "torch" not in sys.modules, "a plugin of pytest has imported torch"
+        sys.path.insert(0, NO_TORCH)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [NO_TORCH, os.environ.get("PYTHONPATH")]))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("without_torch") and collection_path.suffix == ".py":
+        return True if NEEDS_TORCH.search(collection_path.read_text(encoding="utf-8")) else None
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("without_torch"):
+        left_out = [item for item in items if item.get_closest_marker("torch")]
+        items[:] = [item for item in items if not item.get_closest_marker("torch")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture

@@ -10,7 +10,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from scanning import clean_environment
+
+pytestmark = pytest.mark.torch
 
 PRELUDE = """
 import logging

@@ -59,6 +59,7 @@ def texts(folder: Path, report: Report) -> dict[tuple[str, str], list[str]]:
     return found
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_a_scan_and_the_import_of_its_trace_keep_the_same(scan: Callable[..., Scanned]) -> None:
     scanned = scan(JOB, "--artifacts", "--backend", "aot_eager", TORCH_TRACE="trace", JOB_TOKEN=SECRET)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+import pytest
+
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
+
+pytestmark = pytest.mark.torch
 
 TORCH = tuple(map(int, version("torch").split("+")[0].split(".")[:2]))
 OWN = "/lib/breakscope/"

@@ -39,6 +39,7 @@ def installed_registry() -> dict[str, list[dict[str, Any]]]:
     return registry
 
 
+@pytest.mark.torch
 def test_every_id_of_the_installed_torch_has_a_specific_code() -> None:
     registry = installed_registry()
     assert len(registry) > 250
@@ -48,6 +49,7 @@ def test_every_id_of_the_installed_torch_has_a_specific_code() -> None:
     assert generic == []
 
 
+@pytest.mark.torch
 def test_torchs_own_name_of_a_kind_never_changes_the_code_of_a_known_id() -> None:
     for name, versions in installed_registry().items():
         assert catalog.code_for_gb(name, versions[0]["Gb_type"]) == TABLE["codes"][name]

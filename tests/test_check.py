@@ -1,4 +1,8 @@
-"""``breakscope check`` as a user runs it: real scripts, real scans, real exit codes."""
+"""``breakscope check`` as a user runs it: real scripts, real scans, real exit codes.
+
+Nightly are more ways to edit a script, comment on a finding and budget several targets, each of two scans or more. Every
+run holds new, known and new again, a function that moved, runs that say nothing; ``test_judge.py`` holds the verdicts.
+"""
 
 from __future__ import annotations
 
@@ -120,6 +124,7 @@ def one_sentence(done: subprocess.CompletedProcess[str], exit_code: int, said: s
 # ---- from new to known ----
 
 
+@pytest.mark.torch
 def test_new_then_known_then_new_again(project: Project) -> None:
     project.write(SCRIPT)
     done = project.check("--", "train.py")
@@ -155,10 +160,16 @@ MOVED = f"import torch\n\n@torch.compile\n{_second}@torch.compile\n{_first}{_res
 PARAMETER = SCRIPT.replace("def first(x):", "def first(x: torch.Tensor, unused=None):")
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "source",
-    [INSERTED, RENAMED, COMMENTED, MOVED, PARAMETER],
-    ids=["lines inserted", "renamed elsewhere", "comment", "function moved", "another parameter"],
+    [
+        pytest.param(INSERTED, id="lines inserted", marks=pytest.mark.nightly),
+        pytest.param(RENAMED, id="renamed elsewhere", marks=pytest.mark.nightly),
+        pytest.param(COMMENTED, id="comment", marks=pytest.mark.nightly),
+        pytest.param(MOVED, id="function moved"),
+        pytest.param(PARAMETER, id="another parameter", marks=pytest.mark.nightly),
+    ],
 )
 def test_an_edit_elsewhere_makes_nothing_new(known: Project, source: str) -> None:
     compile(textwrap.dedent(source), "train.py", "exec")
@@ -168,6 +179,8 @@ def test_an_edit_elsewhere_makes_nothing_new(known: Project, source: str) -> Non
     assert (found["outcome"], found["gone"]) == ("known", [])
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("source", "new"),
     [
@@ -186,6 +199,8 @@ def test_a_break_that_was_not_there_is_new(known: Project, source: str, new: int
     assert sorted(states) == ["known"] + ["new"] * new
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_a_script_is_the_same_from_every_folder(known: Project) -> None:
     known.write(SCRIPT.replace("torch.ones", "torch.rand"), "scripts/other.py")
     (known.folder / "package").mkdir()
@@ -198,6 +213,8 @@ def test_a_script_is_the_same_from_every_folder(known: Project) -> None:
     assert from_above["target"] == from_inside["target"] == "scripts/other.py"
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_what_is_gone_is_said_and_dropped_by_an_update(known: Project) -> None:
     known.write(SCRIPT.replace("if y.sum() > 0:", "if True:"))
     done = known.check("--", "train.py")
@@ -211,6 +228,8 @@ def test_what_is_gone_is_said_and_dropped_by_an_update(known: Project) -> None:
 # ---- suppression ----
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_a_comment_leaves_a_finding_out_and_an_idle_one_is_named(project: Project) -> None:
     project.write(
         SCRIPT.replace(
@@ -226,6 +245,8 @@ def test_a_comment_leaves_a_finding_out_and_an_idle_one_is_named(project: Projec
     assert project.check("--max-sites", "0").returncode == 0
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_a_comment_on_the_function_and_a_misspelt_one(project: Project) -> None:
     project.write(SCRIPT.replace("def first(x):", "def first(x):  # breakscope: ignore[BS1] -- all of it"))
     assert project.check("--", "train.py").returncode == 0
@@ -235,6 +256,8 @@ def test_a_comment_on_the_function_and_a_misspelt_one(project: Project) -> None:
     assert "not read train.py:5 `# breakscope: ignore`: it names no code; write ignore[BS101]" in flat(done)
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_a_file_edited_since_the_scan_is_read_by_its_text(project: Project) -> None:
     project.write(SCRIPT.replace("if y.sum() > 0:", "if y.sum() > 0:  # breakscope: ignore[BS101] -- rare"))
     assert project.check("--", "train.py").returncode == 0
@@ -252,6 +275,7 @@ def test_a_file_edited_since_the_scan_is_read_by_its_text(project: Project) -> N
 # ---- runs that say nothing ----
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("source", "options", "said"),
     [
@@ -287,6 +311,8 @@ def test_a_run_that_says_nothing_exits_with_3_and_updates_nothing(
     assert not project.baseline.exists()
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_a_script_that_stops_compiling_is_found_out(project: Project) -> None:
     source = """
         import torch
@@ -332,6 +358,8 @@ SERVE = """
 """
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_every_target_is_run_and_judged_by_its_own_budgets(project: Project) -> None:
     project.write(CONFIG, "pyproject.toml")
     project.write(TRAIN)
@@ -411,6 +439,8 @@ def test_every_format_of_report_says_new_and_known(saved: Project, format_: str)
             assert {result["baselineState"] for result in json.loads(text)["runs"][0]["results"]} == {state}
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 def test_suppressed_findings_are_so_in_sarif(project: Project) -> None:
     project.write(SCRIPT.replace("if y.sum() > 0:", "if y.sum() > 0:  # breakscope: ignore[BS101] -- rare"))
     log = json.loads(project.check("-f", "sarif", "--", "train.py").stdout)
@@ -502,6 +532,8 @@ def test_a_circular_link_and_a_binary_file_as_a_report(project: Project) -> None
     one_sentence(project.check("binary.json"), 2, "it is not JSON")
 
 
+@pytest.mark.nightly
+@pytest.mark.torch
 @pytest.mark.slow
 def test_a_very_long_script(project: Project) -> None:
     source = textwrap.dedent(SCRIPT).replace(

@@ -1,4 +1,7 @@
-"""The GitHub action, the GitLab job and the hooks: valid, and their shell does what they promise."""
+"""The GitHub action, the GitLab job and the hooks: valid, and their shell does what they promise.
+
+Nightly: real environments of pip and pre-commit, and the network. That inputs are no shell is held in every run.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,7 @@ def environment(commands: Path, **more: str) -> dict[str, str]:
     return clean_environment(PATH=path, PYTHONPATH=str(ROOT), **more)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "words",
     [
@@ -134,6 +138,8 @@ def run_steps(folder: Path, commands: Path, **given: str) -> tuple[int, dict[str
     return 0, outputs(), log
 
 
+@pytest.mark.torch
+@pytest.mark.nightly
 def test_the_action_annotates_summarizes_and_fails(project: Path, commands: Path) -> None:
     words = {"script": "train.py --name 'two words'", "package": ""}
     code, outputs, log = run_steps(project, commands, **words)
@@ -164,6 +170,8 @@ def test_an_input_is_data_and_not_shell(project: Path, commands: Path) -> None:
     assert "sarif" not in outputs
 
 
+@pytest.mark.torch
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_action_installs_a_package_with_its_plugin(project: Path, commands: Path, tmp_path: Path) -> None:
     """pip installs for real, into a folder of its own and without what is there already."""
@@ -205,6 +213,8 @@ def test_the_action_installs_a_package_with_its_plugin(project: Path, commands: 
 # ---- GitLab ----
 
 
+@pytest.mark.torch
+@pytest.mark.nightly
 def test_the_gitlab_job_leaves_junit_and_a_page(project: Path, commands: Path) -> None:
     (project / "breakscope.toml").write_text(
         "[[targets]]\nscript = 'train.py'\nargs = ['--name', 'two words']\n"
@@ -263,6 +273,8 @@ def pre_commit(folder: Path, commands: Path, *words: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.torch
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_pre_commit_checks_before_a_push(project: Path, commands: Path, tmp_path: Path) -> None:
     (project / "breakscope.toml").write_text(
@@ -307,6 +319,8 @@ def test_pre_commit_checks_before_a_push(project: Path, commands: Path, tmp_path
     assert passed.returncode == 0, passed.stdout + passed.stderr
 
 
+@pytest.mark.torch
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_pre_commit_lints_in_an_environment_of_its_own(project: Path, commands: Path, tmp_path: Path) -> None:
     if not (ROOT / "breakscope" / "cli" / "lint.py").exists():

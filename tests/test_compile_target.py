@@ -1,4 +1,7 @@
-"""What ``--compile`` compiles, and that it leaves the rest of the script as it was."""
+"""What ``--compile`` compiles, and that it leaves the rest of the script as it was.
+
+Nightly are further spellings of a target, kinds of methods, and backends; every run has one of each sort.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import pytest
 from scanning import Scanned, clean_environment, command
 
 from breakscope.model import Finding, Report
+
+pytestmark = pytest.mark.torch
 
 Scan = Callable[..., Scanned]
 
@@ -122,10 +127,10 @@ EVERY_KIND = """
     [
         ("train_step", "train_step"),
         ("Net.forward", "Net.forward"),
-        ("script.py:Net.forward", "Net.forward"),
-        ("Net.still", "Net.still"),
-        ("Net.of", "Net.of"),
-        ("Net.gauge", "Net.gauge"),
+        pytest.param("script.py:Net.forward", "Net.forward", marks=pytest.mark.nightly),
+        pytest.param("Net.still", "Net.still", marks=pytest.mark.nightly),
+        pytest.param("Net.of", "Net.of", marks=pytest.mark.nightly),
+        pytest.param("Net.gauge", "Net.gauge", marks=pytest.mark.nightly),
         ("main.step", "main.<locals>.step"),
     ],
 )
@@ -183,7 +188,9 @@ RUN_AS_MODULE = """
 """
 
 
-@pytest.mark.parametrize("target", ["fn", "pkg.mod:fn", "pkg/mod.py:fn"])
+@pytest.mark.parametrize(
+    "target", ["fn", "pkg.mod:fn", pytest.param("pkg/mod.py:fn", marks=pytest.mark.nightly)]
+)
 def test_a_function_of_a_module_that_is_run_is_compiled(tmp_path: Path, target: str) -> None:
     package = tmp_path / "pkg"
     package.mkdir()
@@ -532,9 +539,9 @@ BACKENDS = """
     ("backend", "own"),
     [
         ("eager", 0),
-        ("aot_eager", 0),
+        pytest.param("aot_eager", 0, marks=pytest.mark.nightly),
         pytest.param("inductor", 0, marks=pytest.mark.slow),
-        pytest.param("as-script", 2, marks=pytest.mark.slow),
+        pytest.param("as-script", 2, marks=[pytest.mark.slow, pytest.mark.nightly]),
     ],
 )
 def test_the_backend_is_the_one_asked_for(scan: Scan, backend: str, own: int) -> None:

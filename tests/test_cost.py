@@ -1,4 +1,7 @@
-"""What a scan says of time: costs of sites, steps, compiles. Real scripts; sleeps that no noise can hide."""
+"""What a scan says of time: costs of sites, steps, compiles. Real scripts; sleeps that no noise can hide.
+
+Nightly: one of the three reasons why nothing was measured.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import pytest
 from scanning import Scanned
 
 from breakscope.model import Finding
+
+pytestmark = pytest.mark.torch
 
 SLEEPS = """
     import time
@@ -115,7 +120,9 @@ def test_steps_are_those_of_the_optimizer_where_there_is_one(scan: Callable[...,
     ("steps", "options", "why"),
     [
         (1, (), "no steady steps after warm-up in a run of 1; 3 are needed"),
-        (5, (), "2 steady steps after warm-up in a run of 5; 3 are needed"),
+        pytest.param(
+            5, (), "2 steady steps after warm-up in a run of 5; 3 are needed", marks=pytest.mark.nightly
+        ),
         (9, ("--no-cost",), "the scan was made with --no-cost"),
     ],
 )

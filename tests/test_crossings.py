@@ -14,6 +14,8 @@ from scanning import Scanned
 
 from breakscope.model import Finding
 
+pytestmark = pytest.mark.torch
+
 Scan = Callable[..., Scanned]
 SITE_CODES = ("BS301", "BS302", "BS306")
 TORCH = tuple(map(int, version("torch").split("+")[0].split(".")[:2]))

@@ -29,6 +29,7 @@ def losses(script: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_pages_are_what_the_commands_print() -> None:
     shown = re.findall(r"torch (\d+\.\d+)\.\d", (ROOT / "docs" / "example.md").read_text())
@@ -46,6 +47,7 @@ def test_pages_are_what_the_commands_print() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.torch
 def test_the_repair_changes_no_loss() -> None:
     slow = losses("slow.py")
     assert len(slow) == 4

@@ -17,6 +17,8 @@ from truth import FIXTURES, TrueFinding, TrueRecompile, Truth, all_fixtures, lin
 import breakscope
 from breakscope.model import Finding, Report
 
+pytestmark = pytest.mark.torch
+
 SITE_CODES = ("BS301", "BS302", "BS306")
 TORCH = tuple(int(number) for number in version("torch").split(".")[:2])
 COLUMNS_SINCE = (2, 13)  # torch underlines the broken expression in its records

@@ -483,6 +483,7 @@ def payloads() -> Iterator[list[Any]]:
     log.setLevel(level)
 
 
+@pytest.mark.torch
 def test_installed_torch(payloads: list[Any]) -> None:
     """The torch at hand still writes what is read here."""
     torch = pytest.importorskip("torch")

@@ -1,4 +1,7 @@
-"""Training frameworks that compile on a script's behalf, or say so and do not."""
+"""Training frameworks that compile on a script's behalf, or say so and do not.
+
+Nightly: Trainer, accelerate and lightning take half a minute each to import and train.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 from scanning import clean_environment, command
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.nightly]
 
 TRAINER = """
     import sys

@@ -56,6 +56,7 @@ def test_an_object_is_not_asked_what_it_is() -> None:
     assert describe(Loud()) == "Loud object"
 
 
+@pytest.mark.torch
 def test_tensors_by_what_they_are() -> None:
     torch = pytest.importorskip("torch")
     assert describe(torch.ones(2, 3)) == "Tensor((2, 3), torch.float32, cpu)"

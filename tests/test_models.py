@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from scanning import Scanned
 
+pytestmark = pytest.mark.torch
+
 Scan = Callable[..., Scanned]
 
 needs_transformers = pytest.mark.skipif(

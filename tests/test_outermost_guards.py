@@ -16,6 +16,8 @@ from breakscope.capture import compat
 from breakscope.capture.outermost import OutermostCall
 from breakscope.capture.recode import asking_first
 
+pytestmark = pytest.mark.torch
+
 
 class Block(torch.nn.Module):
     """Like a layer of transformers: its own ``__call__`` has Dynamo inline the one of ``nn.Module``."""

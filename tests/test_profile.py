@@ -13,6 +13,8 @@ from breakscope.diagnose.collect import RegionEvent
 from breakscope.diagnose.gaps import CALL, ENTER, LEAVE, RETURN, TICK
 from breakscope.diagnose.inside import look
 
+pytestmark = pytest.mark.torch
+
 SCRIPT = """
     import time
     import torch

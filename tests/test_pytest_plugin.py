@@ -46,6 +46,7 @@ MODEL = """
 """
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.nightly), "2"])
 def test_fixture_marker_reports_and_xdist(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makepyfile(test_model=MODEL)
@@ -86,6 +87,7 @@ def test_it_is_named_as_its_module_so_that_it_is_never_loaded_twice() -> None:
     assert '"breakscope.pytest_plugin" = "breakscope.pytest_plugin"' in project
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.parametrize("breaks", [False, True])
 def test_three_lines_say_what_a_hundred_said_before(pytester: pytest.Pytester, breaks: bool) -> None:

@@ -1,4 +1,7 @@
-"""Scans on several ranks: real torchrun, real gloo, on the CPU."""
+"""Scans on several ranks: real torchrun, real gloo, on the CPU.
+
+Nightly: the timeout of all ranks waits 25 s; ``test_scan_ends.py`` holds a timeout in every run.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,7 @@ def of_kind(report: Report, kind: str) -> list[Divergence]:
     return [one for one in report.divergences if one.kind == kind]
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_another_batch_on_one_rank_is_named_by_frame_rank_dimension_and_step(scan):
     done = scan(LOOP, *RANKS, quiet=False)
@@ -78,6 +82,7 @@ def test_another_batch_on_one_rank_is_named_by_frame_rank_dimension_and_step(sca
     assert done.text.index("rank 1 alone recompiled") < done.text.index("BS201")
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_ranks_that_do_the_same_are_said_to(scan):
     done = scan(LOOP, *RANKS, args=["same"], quiet=False)
@@ -87,6 +92,7 @@ def test_ranks_that_do_the_same_are_said_to(scan):
     assert done.report.findings == ()
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_a_rank_killed_at_step_5_leaves_a_valid_report_that_says_so(scan):
     done = scan(LOOP, *RANKS, args=["die"], quiet=False)
@@ -105,6 +111,7 @@ def test_a_rank_killed_at_step_5_leaves_a_valid_report_that_says_so(scan):
     assert "rank 1 was killed by SIGKILL" in done.text
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_a_restart_is_told_apart_from_the_attempt_before(scan):
     source = """
@@ -134,7 +141,9 @@ def test_a_restart_is_told_apart_from_the_attempt_before(scan):
     assert [(one.attempt, one.ranks) for one in of_kind(done.report, "ended")] == [(0, (1,))]
 
 
+@pytest.mark.torch
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_timeout_ends_every_rank_and_says_so(scan):
     done = scan(
         "import torch, signal\ntorch.compile(torch.sin)(torch.ones(2))\nsignal.pause()",
@@ -147,6 +156,7 @@ def test_a_timeout_ends_every_rank_and_says_so(scan):
     assert done.report.run.status == "timeout"
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_the_script_sees_what_torchrun_gives_it_and_nothing_of_ours(scan):
     source = """
@@ -218,6 +228,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_buckets_of_ddp_are_named_as_such_and_are_no_breaks(scan):
     done = scan(WRAPPED, *RANKS, args=["ddp"])
@@ -230,6 +241,7 @@ def test_buckets_of_ddp_are_named_as_such_and_are_no_breaks(scan):
     assert any("splits the graphs of Net.forward" in note for note in done.report.run.notes)
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_hooks_of_fsdp2_are_named_as_such(scan):
     done = scan(WRAPPED, *RANKS, args=["fsdp2"])
@@ -239,6 +251,7 @@ def test_hooks_of_fsdp2_are_named_as_such(scan):
     assert [one.function for one in hook.skipped] == ["Net.forward"]
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_collectives_in_graphs_are_listed_in_order(scan):
     done = scan(WRAPPED, *RANKS, args=["collectives"], quiet=False)
@@ -248,6 +261,7 @@ def test_collectives_in_graphs_are_listed_in_order(scan):
     assert "order of collectives outside of compiled graphs: not measured" in done.text
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_the_nodes_of_a_job_leave_a_report_each_and_they_merge(tmp_path):
     (tmp_path / "script.py").write_text(LOOP)
@@ -284,6 +298,7 @@ def test_the_nodes_of_a_job_leave_a_report_each_and_they_merge(tmp_path):
     assert (found.function, found.ranks, found.dimension, found.step) == ("Net.forward", (1,), 0, 3)
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_under_the_users_own_torchrun_each_rank_writes_a_report_and_they_merge(tmp_path):
     (tmp_path / "script.py").write_text(LOOP)

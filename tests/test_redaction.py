@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from scanning import Scanned
 
 from breakscope.capture.secrets import HIDDEN, Redactor
+
+pytestmark = pytest.mark.torch
 
 READS_THE_ENVIRONMENT = """
     import os

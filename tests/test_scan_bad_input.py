@@ -112,6 +112,7 @@ def test_a_function_that_the_script_does_not_have(tmp_path: Path) -> None:
     assert sentence == "s.py has no function trian_step; it has: Net.forward, train_step"
 
 
+@pytest.mark.torch
 def test_a_function_that_is_never_called(scan: Scan) -> None:
     scanned = scan("import torch\ndef step(x):\n    return x\nprint('ran')\n", "--compile", "step")
     assert scanned.exit_code == 2
@@ -119,6 +120,7 @@ def test_a_function_that_is_never_called(scan: Scan) -> None:
     assert scanned.stderr == "breakscope: step was never called\n"
 
 
+@pytest.mark.torch
 def test_a_function_that_its_module_does_not_have(scan: Scan, tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text("import torch\ndef forward(x):\n    return x + 1\n")
     scanned = scan("import model, torch\nmodel.forward(torch.ones(1))\n", "--compile", "model:foward")

@@ -1,4 +1,7 @@
-"""However a script ends, its report is whole and holds everything up to then."""
+"""However a script ends, its report is whole and holds everything up to then.
+
+Nightly are ends that differ from another one only in their number.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ import pytest
 from scanning import Scanned, clean_environment, command
 
 import breakscope
+
+pytestmark = pytest.mark.torch
 
 Scan = Callable[..., Scanned]
 
@@ -44,12 +49,12 @@ def two_crossings(report: breakscope.Report) -> bool:
     ("statement", "exit_code", "status"),
     [
         ("", 0, "ok"),
-        ("sys.exit(3)", 3, "script_error"),
+        pytest.param("sys.exit(3)", 3, "script_error", marks=pytest.mark.nightly),
         ("raise ValueError", 1, "script_error"),
         ("os._exit(5)", 5, "script_error"),
-        ("os._exit(0)", 0, "ok"),
+        pytest.param("os._exit(0)", 0, "ok", marks=pytest.mark.nightly),
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "killed"),
-        ("os.kill(os.getpid(), signal.SIGTERM)", 143, "killed"),
+        pytest.param("os.kill(os.getpid(), signal.SIGTERM)", 143, "killed", marks=pytest.mark.nightly),
         ("import ctypes; ctypes.string_at(0)", 139, "killed"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
     ],

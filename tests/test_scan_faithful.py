@@ -1,4 +1,7 @@
-"""A scanned script runs exactly as ``python SCRIPT ARGS`` runs it."""
+"""A scanned script runs exactly as ``python SCRIPT ARGS`` runs it.
+
+Nightly: a model that raises, under more options.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from scanning import Scanned, clean_environment, command
+
+pytestmark = pytest.mark.torch
 
 Scan = Callable[..., Scanned]
 
@@ -114,7 +119,14 @@ def test_a_crash_shows_the_scripts_own_traceback(scan: Scan) -> None:
     assert scanned.report.totals.regions == 1
 
 
-@pytest.mark.parametrize("options", [(), ("--compile", "forward_twice"), ("--steps", "50")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        pytest.param(("--compile", "forward_twice"), marks=pytest.mark.nightly),
+        pytest.param(("--steps", "50"), marks=pytest.mark.nightly),
+    ],
+)
 def test_no_frame_of_ours_shows_where_the_model_raises(scan: Scan, options: tuple[str, ...]) -> None:
     scanned = scan(
         """

@@ -10,6 +10,8 @@ import pexpect
 import pytest
 from scanning import clean_environment, command
 
+pytestmark = pytest.mark.torch
+
 SOURCE = """
     import os, sys, time
     print("isatty", sys.stdout.isatty(), sys.stderr.isatty(), sys.stdin.isatty())

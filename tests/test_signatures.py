@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from scanning import Scanned
 
 from breakscope.model import Signature
+
+pytestmark = pytest.mark.torch
 
 SCRIPT = """
     import os

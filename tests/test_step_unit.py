@@ -12,6 +12,8 @@ from scanning import Scanned
 from breakscope.capture import step_unit
 from breakscope.capture.step_unit import StepUnit
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.fixture
 def optimizer(monkeypatch: pytest.MonkeyPatch) -> torch.optim.Optimizer:

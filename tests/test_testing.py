@@ -11,6 +11,8 @@ import torch
 from breakscope.errors import UsageError
 from breakscope.testing import assert_clean
 
+pytestmark = pytest.mark.torch
+
 
 class Clean(torch.nn.Module):
     def __init__(self) -> None:

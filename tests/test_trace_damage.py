@@ -1,4 +1,7 @@
-"""Damaged traces: everything readable is used, what was lost is said, and nothing is made up."""
+"""Damaged traces: everything readable is used, what was lost is said, and nothing is made up.
+
+Nightly: bits flipped anywhere; every run flips them in the records that findings come from.
+"""
 
 from __future__ import annotations
 
@@ -283,6 +286,7 @@ def assert_nothing_invented(real: bytes, damaged: Sequence[bytes], folder: Path)
     assert used > len(damaged) // 2  # and what is readable was used
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_500_cuts(real: bytes, tmp_path: Path) -> None:
     draw = random.Random(1)
@@ -293,13 +297,16 @@ def flipped(data: bytes, position: int, bit: int) -> bytes:
     return data[:position] + bytes([data[position] ^ 1 << bit]) + data[position + 1 :]
 
 
+@pytest.mark.torch
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_500_flipped_bits(real: bytes, tmp_path: Path) -> None:
     draw = random.Random(2)
     cases = [flipped(real, draw.randrange(len(real)), draw.randrange(8)) for _ in range(RUNS)]
     assert_nothing_invented(real, cases, tmp_path)
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_500_flipped_bits_where_it_hurts(real: bytes, tmp_path: Path) -> None:
     """Most of a trace is nothing that we read. These flips are all in the records that findings come from."""

@@ -76,6 +76,7 @@ def lines_of(process: subprocess.Popen[str]) -> Callable[[str], str]:
     return wait_for
 
 
+@pytest.mark.torch
 def test_a_recompile_is_shown_while_the_job_runs(tmp_path: Path) -> None:
     follow = subprocess.Popen(
         command("import", "--follow", "trace", "-o", "report.json"),  # the folder is not there yet
@@ -105,6 +106,7 @@ def test_a_recompile_is_shown_while_the_job_runs(tmp_path: Path) -> None:
     assert finding.code == "BS201"
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_the_view_on_a_terminal(tmp_path: Path) -> None:
     words = command("import", "--follow", "trace", "-o", "report.json")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from scanning import command
 from trace_writer import Writer, assert_only_what_a_trace_knows, imported, run_job
 
@@ -36,6 +37,7 @@ JOB = """
 """
 
 
+@pytest.mark.torch
 def test_a_job_that_nobody_scanned(tmp_path: Path) -> None:
     trace = run_job(tmp_path, JOB)
     done = subprocess.run(
@@ -58,6 +60,7 @@ def test_a_job_that_nobody_scanned(tmp_path: Path) -> None:
     assert_only_what_a_trace_knows(report)
 
 
+@pytest.mark.torch
 def test_a_trace_tells_the_phases_of_its_compiles(tmp_path: Path) -> None:
     report = imported(run_job(tmp_path, JOB))
     assert {compile_.function for compile_ in report.compiles} == {"scale", "total"}

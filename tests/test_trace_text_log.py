@@ -8,10 +8,13 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from scanning import clean_environment
 from trace_writer import imported
 
 from breakscope.traces.one_file import import_file
+
+pytestmark = pytest.mark.torch
 
 JOB = """
     import torch

@@ -1,4 +1,7 @@
-"""Trials: the script run again with its outputs kept, and two of them compared."""
+"""Trials: the script run again with its outputs kept, and two of them compared.
+
+Nightly: the same comparison of a script that breakscope compiles.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import pytest
 from breakscope.capture.settings import Settings
 from breakscope.capture.trial import Comparison, Trial, compare, trial
 from breakscope.child.program import program
+
+pytestmark = pytest.mark.torch
 
 SCRIPT = """
     import sys
@@ -42,7 +47,7 @@ def run(folder: Path, name: str, *args: str, backend: str = "eager") -> Trial:
     return trial(what, Settings(backend=backend), folder / name)
 
 
-@pytest.mark.parametrize("how", ["compile", "auto"])
+@pytest.mark.parametrize("how", ["compile", pytest.param("auto", marks=pytest.mark.nightly)])
 def test_the_same_script_compiled_and_eager_gives_the_same_outputs(tmp_path: Path, how: str) -> None:
     compiled = run(tmp_path, "compiled", "0", how)
     eager = run(tmp_path, "eager", "0", how, backend="none")

@@ -6,7 +6,7 @@ import ast
 import re
 import tokenize
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 # (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
 Position = tuple[int, int, int, int]
@@ -156,44 +156,46 @@ class Sources:
         return inside
 
     def _parse(self, file: str) -> ast.Module | None:
-        try:
-            return ast.parse("\n".join(self.lines(file)))
-        except (SyntaxError, ValueError, RecursionError):
-            return None
+        return _parsed("\n".join(self.lines(file)))
 
     def _read_spans(self, file: str) -> tuple[Span, ...]:
-        tree = self._tree(file)
-        if tree is None:
-            return ()
-        spans: list[Span] = []
+        return _spans_in("\n".join(self.lines(file)))
 
-        def visit(node: ast.AST, prefix: str) -> None:
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                    first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
-                    qualname = prefix + child.name
-                    spans.append(
-                        Span(qualname, child.name, first, child.lineno, child.end_lineno or child.lineno)
-                    )
-                    visit(child, f"{qualname}.<locals>.")
-                elif isinstance(child, ast.ClassDef):
-                    visit(child, f"{prefix}{child.name}.")
-                elif isinstance(child, ast.Lambda):
-                    spans.append(
-                        Span(
-                            f"{prefix}<lambda>",
-                            "<lambda>",
-                            child.lineno,
-                            child.lineno,
-                            child.end_lineno or child.lineno,
-                        )
-                    )
-                    visit(child, prefix)
-                else:
-                    visit(child, prefix)
 
-        visit(tree, "")
-        return tuple(spans)
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+# Kept from one report to the next: in a test, every call path begins with the same dozen files of pytest.
+@lru_cache(maxsize=64)
+def _spans_in(text: str) -> tuple[Span, ...]:
+    tree = _parsed(text)
+    if tree is None:
+        return ()
+    spans: list[Span] = []
+
+    def visit(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                qualname = prefix + child.name
+                last = child.end_lineno or child.lineno
+                spans.append(Span(qualname, child.name, first, child.lineno, last))
+                visit(child, f"{qualname}.<locals>.")
+            elif isinstance(child, ast.ClassDef):
+                visit(child, f"{prefix}{child.name}.")
+            elif isinstance(child, ast.Lambda):
+                last = child.end_lineno or child.lineno
+                spans.append(Span(f"{prefix}<lambda>", "<lambda>", child.lineno, child.lineno, last))
+                visit(child, prefix)
+            else:
+                visit(child, prefix)
+
+    visit(tree, "")
+    return tuple(spans)
 
 
 def without_comment(line: str) -> str:

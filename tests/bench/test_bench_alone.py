@@ -1,4 +1,7 @@
-"""Kernels run again alone: on which inputs, and what is left when one of them ends its process."""
+"""Kernels run again alone: on which inputs, and what is left when one of them ends its process.
+
+Nightly: what ends a process, measured with Inductor's own kernels.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ from breakscope.bench.conducted import Conducted
 from breakscope.bench.plan import Arm, Options
 from breakscope.bench.players import ArmFailedError, Player
 from breakscope.bench.specs import Inputs, spec_with_values
+
+pytestmark = pytest.mark.torch
 
 aten = torch.ops.aten
 

@@ -1,4 +1,8 @@
-"""Arms of real scripts in real processes. Backends that compile nothing stand in where Inductor is not the point."""
+"""Arms of real scripts in real processes. Backends that compile nothing stand in where Inductor is not the point.
+
+Nightly: each of these is a benchmark of at least three processes, and the module takes ten minutes. That an arm that
+computes something else is an error is held in every run; units, cycles and copies are, in the modules beside this one.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ from scanning import clean_environment, command
 
 import breakscope
 from breakscope import benchmark, overlay
+
+pytestmark = pytest.mark.torch
 
 NET = """
 import torch
@@ -83,6 +89,7 @@ with torch.no_grad():
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_script_that_compiles_nothing(bench: Callable[..., Any]) -> None:
     done = bench(EVAL, "--backend", "aot_eager", "--steps", "40")
@@ -119,6 +126,7 @@ def test_a_script_that_compiles_nothing(bench: Callable[..., Any]) -> None:
     assert (again.exit_code == 1) == ("over budget: " in again.stderr)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_training_step_is_more_than_its_calls(bench: Callable[..., Any]) -> None:
     done = bench(TRAIN, "--processes", "1", "--steps", "20")
@@ -148,6 +156,7 @@ def test_an_arm_that_computes_something_else_is_an_error(bench: Callable[..., An
     assert "DIFFERENT" in done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_out_of_memory_in_one_arm_leaves_the_other(bench: Callable[..., Any]) -> None:
     script = broken('raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 TiB")')
@@ -160,6 +169,7 @@ def test_out_of_memory_in_one_arm_leaves_the_other(bench: Callable[..., Any]) ->
     assert "compiled failed: " in done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_hang_in_one_arm_is_ended(bench: Callable[..., Any]) -> None:
     script = broken("return lambda *args: time.sleep(10_000)")
@@ -169,6 +179,7 @@ def test_a_hang_in_one_arm_is_ended(bench: Callable[..., Any]) -> None:
     assert done.arm("compiled").reason == "hang: no answer for 40 s (--timeout) after 0 steps; it was ended"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_crash_in_one_arm_says_where(bench: Callable[..., Any]) -> None:
     done = bench(
@@ -181,6 +192,7 @@ def test_a_crash_in_one_arm_says_where(bench: Callable[..., Any]) -> None:
     assert "< <lambda> (script.py:" in reason
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_steps_that_compile_are_thrown_out(bench: Callable[..., Any]) -> None:
     script = f"""{NET}
@@ -200,6 +212,7 @@ with torch.no_grad():
     assert "something was compiled in it" not in done.arm("eager").discarded
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_repeated_calls_are_the_script_s_own(bench: Callable[..., Any]) -> None:
     """The script's calls have twice the same input, and modules that run outside of graphs: so do repeated ones."""
@@ -228,6 +241,7 @@ with torch.no_grad():
     assert "something was compiled in it" not in compiled.discarded
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_late_compile_says_why(bench: Callable[..., Any]) -> None:
     script = f"""{NET}
@@ -241,6 +255,7 @@ with torch.no_grad():
     assert "forward: tensor 'x' size mismatch at index 0. expected 4, actual 5" in note
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_benchmark_keeps_what_it_has_measured(tmp_path: Path) -> None:
     script = f"""{NET}
@@ -277,6 +292,7 @@ with torch.no_grad():
     assert not list((tmp_path / ".breakscope").glob(".run-*"))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_one_function_on_its_first_inputs(bench: Callable[..., Any]) -> None:
     script = """
@@ -295,6 +311,7 @@ print(scale(torch.ones(64), torch.ones(4)))
     assert done.arm("compiled").outputs.status == "same"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "reason"),
@@ -313,6 +330,7 @@ def test_a_script_without_steps(bench: Callable[..., Any], source: str, reason: 
     assert {arm.status for arm in done.benchmark.arms} == {"failed"}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_kernels_of_a_cpu_and_their_scripts(bench: Callable[..., Any]) -> None:
     """Inductor's own C++ kernels: named, timed in the step and alone, and exported."""
@@ -349,6 +367,7 @@ def test_kernels_of_a_cpu_and_their_scripts(bench: Callable[..., Any]) -> None:
     assert error < 1e-5
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_kernels_that_a_break_keeps_from_being_one_are_named(bench: Callable[..., Any]) -> None:
     source = f"""{TWO_GRAPHS}
@@ -366,6 +385,7 @@ with torch.no_grad():
     assert cuts == {first: None, second: first}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_kernels_of_a_training_step(bench: Callable[..., Any]) -> None:
     """A profiler that was started in an optimizer's hook ended this process three times in ten."""
@@ -394,6 +414,7 @@ for _ in range(200):
     assert not {first, second} & set(cuts.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_fixes_are_an_arm_of_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
     script = textwrap.dedent(EVAL)
@@ -421,6 +442,7 @@ def test_fixes_are_an_arm_of_their_own(bench: Callable[..., Any], tmp_path: Path
     assert (tmp_path / "script.py").read_text() == script
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_whoever_ends_the_benchmark_ends_its_arms(tmp_path: Path, number: signal.Signals) -> None:

@@ -12,6 +12,8 @@ import torch
 from breakscope.bench.ambient import Ambient
 from breakscope.bench.copies import copied, fresh
 
+pytestmark = pytest.mark.torch
+
 
 def memory(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()

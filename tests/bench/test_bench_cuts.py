@@ -8,6 +8,8 @@ from breakscope.bench.attribution import Done
 from breakscope.bench.records import _cuts
 from breakscope.bench.trace import Launch
 
+pytestmark = pytest.mark.torch
+
 
 def done(graph: int, backward: bool | None, kind: str = "triton") -> Done:
     return Done(kind, "one", print, ((), {}), graph=graph, backward=backward)  # type: ignore[arg-type]

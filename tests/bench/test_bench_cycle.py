@@ -11,6 +11,8 @@ import torch
 from breakscope.bench.ambient import Ambient
 from breakscope.bench.cycle import Call, Cycle
 
+pytestmark = pytest.mark.torch
+
 
 def steps(called: str) -> list[str]:
     """The calls, split where a step ends; each letter is a thing that is called."""

@@ -257,6 +257,7 @@ triton_red_0 = async_compile.triton('triton_red_0', \'\'\'
 """
 
 
+@pytest.mark.torch
 def test_a_graph_fragment_becomes_eager_code() -> None:
     import torch
 
@@ -271,6 +272,7 @@ def test_a_graph_fragment_becomes_eager_code() -> None:
     assert torch.equal(sums, (x + bias).sum(1))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(("wrong", "expected"), [("", True), (" * 1.5", False)])
 def test_an_exported_kernel_is_held_against_its_eager_code(
     tmp_path: Path, wrong: str, expected: bool

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 
 from breakscope.capture import compat
 from breakscope.capture.outermost import OutermostCall
+
+pytestmark = pytest.mark.torch
 
 
 class Net(torch.nn.Module):

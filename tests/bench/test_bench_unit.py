@@ -15,6 +15,8 @@ from breakscope.bench.outputs import Kept, compare
 from breakscope.bench.run import _crossings
 from breakscope.model import Step
 
+pytestmark = pytest.mark.torch
+
 
 def test_of_a_step_of_hundreds_of_calls_the_first_are_compared(tmp_path: Path) -> None:
     folders = [tmp_path / "eager", tmp_path / "compiled"]

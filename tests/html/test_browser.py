@@ -216,9 +216,9 @@ def test_pictures_and_links_lead_to_the_finding(opened: Open, rich: Report) -> N
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
     page.get_by_label("Kind").select_option("recompile")
     page.locator("#path a").nth(1).click()  # the filter hides it: the link wins
-    assert page.locator("details.finding", has_text="BS101").first.get_attribute("open") is not None
+    page.locator("details.finding[open]", has_text="BS101").first.wait_for()
     page.locator("#timeline a").last.click()
-    assert page.locator("details.finding", has_text="BS207").last.get_attribute("open") is not None
+    page.locator("details.finding[open]", has_text="BS207").last.wait_for()
 
 
 def test_a_link_from_elsewhere_opens_its_finding(opened: Open, rich: Report) -> None:

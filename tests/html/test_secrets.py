@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from scanning import Scanned
 
 from breakscope.cli import main
@@ -32,6 +33,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.torch
 def test_a_secret_in_the_environment_reaches_no_file(scan: Callable[..., Scanned]) -> None:
     scanned = scan(SCRIPT, SECRET_TOKEN=SECRET)
     assert scanned.exit_code == 1

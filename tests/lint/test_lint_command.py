@@ -94,6 +94,7 @@ def test_written_to_a_file(project: Path) -> None:
     assert json.loads((project / "out.json").read_text())["possible"][0]["code"] == "BS102"
 
 
+@pytest.mark.torch
 def test_fingerprints_are_those_of_a_scan(project: Path) -> None:
     script = NET + "\nnet = torch.compile(Net())\nfor _ in range(2):\n    net(torch.ones(3))\n"
     (project / "net.py").write_text(script)

@@ -46,6 +46,7 @@ json.dump(verdicts, open(sys.argv[2], "w"))
 """
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_torch_agrees_with_the_table(tmp_path: Path) -> None:
     if version("torch").split(".")[:2] != ["2", "13"]:

@@ -1,4 +1,7 @@
-"""Every cause of the recompile fixtures: the remedy that the script itself proves, or the reason for none."""
+"""Every cause of the recompile fixtures: the remedy that the script itself proves, or the reason for none.
+
+Nightly are all causes but one: several runs of a script each.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from scanning import clean_environment, command
 
 import breakscope
 from breakscope.model import Finding, Suggestion
+
+pytestmark = pytest.mark.torch
 
 FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"
 
@@ -90,7 +95,10 @@ def remedied(name: str, folder: Path, code: str) -> tuple[Finding, Suggestion, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROVED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "varying_batch" else pytest.mark.nightly) for name in PROVED],
+)
 def test_a_remedy_is_proved_on_the_script_itself(name: str, tmp_path: Path) -> None:
     code, rule, line = PROVED[name]
     source = (FIXTURES / f"{name}.py").read_bytes()
@@ -106,6 +114,7 @@ def test_a_remedy_is_proved_on_the_script_itself(name: str, tmp_path: Path) -> N
     assert (FIXTURES / f"{name}.py").read_bytes() == source
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_a_trial_shows_to_be_wrong_is_refused(name: str, tmp_path: Path) -> None:
@@ -116,6 +125,7 @@ def test_what_a_trial_shows_to_be_wrong_is_refused(name: str, tmp_path: Path) ->
     assert "no proved remedy: " in printed
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", REFUSED_AT_ONCE)
 def test_a_refusal_gives_its_reason(name: str, tmp_path: Path) -> None:
     code, reason = REFUSED_AT_ONCE[name]
@@ -124,6 +134,7 @@ def test_a_refusal_gives_its_reason(name: str, tmp_path: Path) -> None:
     assert reason in suggestion.why, suggestion.why
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_counter_that_decides_a_branch_is_improved_and_not_called_proved(tmp_path: Path) -> None:
     _, suggestion, _ = remedied("call_counter", tmp_path, "BS209")
@@ -131,6 +142,7 @@ def test_a_counter_that_decides_a_branch_is_improved_and_not_called_proved(tmp_p
     assert 0 < suggestion.evidence["recompiles_after"] < suggestion.evidence["recompiles_before"] == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_layers_that_share_code_are_recognised_with_the_break_that_parts_them(tmp_path: Path) -> None:
     finding, suggestion, _ = remedied("layer_index", tmp_path, "BS303")

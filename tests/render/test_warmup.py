@@ -111,6 +111,7 @@ def graphs(folder: Path, *args: str) -> tuple[int, int]:
     return before, after
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_after_the_plan_the_same_traffic_compiles_nothing(
     scan: Callable[..., Scanned], tmp_path: Path

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import linecache
 import sys
 import types
-import warnings
 from pathlib import Path
 from typing import Any
 
-from programs import arguments, entry, source_of
+from programs import arguments, entry, quiet, source_of, unmeasured_guards
 
 from breakscope.rewrite.proof.agent import ProofRun
 
@@ -44,8 +42,7 @@ def proof(
     names = vars(module)
     exec(compile(run.parse(old.encode(), file), file, "exec"), names)
     f = entry(names)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
+    with quiet(), unmeasured_guards():
         for seed, call in enumerate(calls):
             args, kwargs = arguments(call, seed)
             with contextlib.suppress(Exception):

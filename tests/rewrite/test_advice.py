@@ -7,6 +7,8 @@ from programs import findings, sites, source_of
 
 from breakscope.rewrite.rule import Example, Refusal, Rewrite, apply, propose
 
+pytestmark = pytest.mark.torch
+
 FROZEN = """
 class f(nn.Module):
     def __init__(self):

@@ -1,4 +1,7 @@
-"""Branch programs that nobody wrote by hand: what is rewritten must equal what was there."""
+"""Branch programs that nobody wrote by hand: what is rewritten must equal what was there.
+
+Nightly: 1,000 programs each way; in every run there are 40.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from hypothesis import strategies as st
 from programs import PRELUDE, differences, entry, load, record, run
 
 from breakscope.rewrite.rule import Rewrite, Site, apply, locate, propose
+
+pytestmark = pytest.mark.torch
 
 NAMES = ("x", "y", "z")
 UNARY = (
@@ -204,6 +209,7 @@ def test_rewritten_programs_compute_the_same(program: Program, *, grad: bool) ->
     check(program, grad=grad)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("grad", [False, True])
 def test_many_rewritten_programs_compute_the_same(*, grad: bool) -> None:

@@ -1,4 +1,7 @@
-"""``torch.cond``: what is compiled must do what the branch does, gradients included; eager code is left alone."""
+"""``torch.cond``: what is compiled must do what the branch does, gradients included; eager code is left alone.
+
+Nightly: Inductor, and 150 generated programs, each compiled; every example is proved in every run.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from breakscope.rewrite.examples import branch_to_cond as examples
 from breakscope.rewrite.judge import judge
 from breakscope.rewrite.rule import Example, Rewrite, apply
 from breakscope.rewrite.rules.branch_to_cond import BranchToCond
+
+pytestmark = pytest.mark.torch
 
 
 def rewrite_of(example: Example) -> Rewrite:
@@ -94,6 +99,7 @@ def test_eager_code_never_calls_torch_cond(monkeypatch: pytest.MonkeyPatch) -> N
         assert f(*args, **kwargs).shape == (3, 4)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_gradients_are_those_of_the_branch_that_was_taken_under_inductor() -> None:
     """torch.where would give NaN here: the derivative of the branch not taken is infinite."""
@@ -112,6 +118,7 @@ def test_gradients_are_those_of_the_branch_that_was_taken_under_inductor() -> No
         assert x.grad.isfinite().all()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_programs_that_nobody_wrote_by_hand() -> None:
     """What torch.cond compiles of generated branches is what they compute, gradients included."""

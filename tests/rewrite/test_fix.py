@@ -1,4 +1,7 @@
-"""``breakscope fix`` from a scan to a repaired file, on real scripts in real child processes."""
+"""``breakscope fix`` from a scan to a repaired file, on real scripts in real child processes.
+
+Nightly are further kinds of fixes that take the same way: layer drop, remedies, a recompile without one.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from scanning import Scanned, clean_environment, command
 
 import breakscope
 from breakscope.model import Report
+
+pytestmark = pytest.mark.torch
 
 Scan = Callable[..., Scanned]
 
@@ -247,6 +252,7 @@ for step in range(8):
 """
 
 
+@pytest.mark.nightly
 def test_layer_drop_goes_with_consent_only(scan: Scan) -> None:
     folder = scan(LAYER_DROP).folder
     assert fix(folder).returncode == 1
@@ -281,6 +287,7 @@ for n in (1.5, 2.5, 3.5):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_remedies_for_recompiles_are_fixes_beside_the_rewrites(scan: Scan) -> None:
     folder = scan(RECOMPILES).folder
@@ -315,6 +322,7 @@ def test_remedies_for_recompiles_are_fixes_beside_the_rewrites(scan: Scan) -> No
     assert breakscope.load(folder / "again.json").totals.recompiles == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_remedy_that_changes_what_others_see_needs_consent(scan: Scan) -> None:
     script = """\
@@ -349,6 +357,7 @@ def test_a_remedy_that_changes_what_others_see_needs_consent(scan: Scan) -> None
     assert b'register_buffer("rate"' in (folder / "script.py").read_bytes()
 
 
+@pytest.mark.nightly
 def test_a_recompile_without_a_remedy_says_why(scan: Scan) -> None:
     script = "import torch\n\n\n@torch.compile\ndef f(x):\n    return x * 2\n\n\n"
     folder = scan(script + "for t in (torch.float32, torch.float64):\n    f(torch.ones(2, dtype=t))\n").folder

@@ -1,4 +1,7 @@
-"""Bar 2: transformers as installed; the breaks of real models go by proved patches of library code."""
+"""Bar 2: transformers as installed; the breaks of real models go by proved patches of library code.
+
+Nightly: minutes for each model; the rules that do it are proved one by one in every run.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import breakscope
 from breakscope.model import Finding
 
 pytest.importorskip("transformers", reason="needs the extra 'models'")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.nightly]
 
 Scan = Callable[..., Scanned]
 

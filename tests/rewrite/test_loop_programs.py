@@ -1,4 +1,7 @@
-"""Loops that nobody wrote by hand, left early: where the exit is masked, the result must be the same."""
+"""Loops that nobody wrote by hand, left early: where the exit is masked, the result must be the same.
+
+Nightly: 800 programs each way; in every run there are 40.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs import PRELUDE
 from test_branch_programs import NAMES, TESTS, Program, check, expression, filled
+
+pytestmark = pytest.mark.torch
 
 TARGETS = (*NAMES, "t", "u")
 
@@ -81,6 +86,7 @@ def test_masked_loops_compute_the_same(*, grad: bool) -> None:
     compared(40, grad=grad)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("grad", [False, True])
 def test_many_masked_loops_compute_the_same(*, grad: bool) -> None:

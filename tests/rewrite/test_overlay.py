@@ -122,6 +122,7 @@ def test_the_scripts_own_error_shows_no_frame_of_ours(project: Path) -> None:
     assert done.stderr.rstrip().endswith("ValueError: as ever")
 
 
+@pytest.mark.torch
 def test_settings_of_dynamo_are_set_when_it_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "fixes").mkdir()
     manifest = {"version": 1, "config": {"capture_scalar_outputs": True}, "files": []}

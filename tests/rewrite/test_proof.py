@@ -16,6 +16,8 @@ from breakscope.rewrite.proof.attempt import Conditions, attempt
 from breakscope.rewrite.proof.copies import Copies, NotCopiedError
 from breakscope.rewrite.proof.world import World
 
+pytestmark = pytest.mark.torch
+
 CLAMP = (
     "def f(x):\n    y = x * 2\n    if not torch.isfinite(y).all():\n        y = torch.clamp(y, -9, 9)\n    return y",
     "def f(x):\n    y = x * 2\n    y = torch.where(torch.isfinite(y).all(), y, torch.clamp(y, -9, 9))\n    return y",

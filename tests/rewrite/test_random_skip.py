@@ -9,6 +9,8 @@ from programs import answers, arguments, copy_of, entry, load, rewritten, source
 from breakscope.rewrite.rule import Example, Rewrite
 from breakscope.rewrite.rules.random_skip import RandomSkip
 
+pytestmark = pytest.mark.torch
+
 EXAMPLES = RandomSkip.rewrites
 
 

@@ -15,6 +15,8 @@ from breakscope.rewrite.claims import Claims
 from breakscope.rewrite.judge import judge
 from breakscope.rewrite.rule import Example, Refusal, propose
 
+pytestmark = pytest.mark.torch
+
 
 def test_there_are_enough() -> None:
     assert len({program.name for program in PROGRAMS}) == len(PROGRAMS) >= 40

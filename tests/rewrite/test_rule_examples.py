@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 from collections.abc import Iterator
@@ -24,7 +25,11 @@ from programs import (
 
 from breakscope.rewrite.rule import Example, Refusal, Rewrite, Rule, all_rules
 
+pytestmark = pytest.mark.torch
+
 Case = tuple[Rule, Example]
+# All tests of one example come one after the other, and share what a scan said of it (``programs.answers``).
+per_example = functools.partial(pytest.mark.parametrize, "case", scope="module")
 REWRITES = [(rule, example) for rule in all_rules() for example in rule.rewrites]
 LEAVES = [(rule, example) for rule in all_rules() for example in rule.leaves]
 
@@ -52,7 +57,7 @@ def rewrite_of(rule: Rule, example: Example) -> Rewrite:
     return rewrites[0]
 
 
-@pytest.mark.parametrize("case", REWRITES, ids=map(name, REWRITES))
+@per_example(REWRITES, ids=map(name, REWRITES))
 def test_rewritten_as_shown(case: Case) -> None:
     rule, example = case
     answer = rewrite_of(rule, example)
@@ -75,7 +80,7 @@ def same_with_the_setting(example: Example, answer: Rewrite) -> None:
                 assert not differences(run(f, some, more), run(compiled, some, more))
 
 
-@pytest.mark.parametrize("case", REWRITES, ids=map(name, REWRITES))
+@per_example(REWRITES, ids=map(name, REWRITES))
 def test_computes_the_same(case: Case) -> None:
     rule, example = case
     answer = rewrite_of(rule, example)
@@ -102,7 +107,7 @@ def test_computes_the_same(case: Case) -> None:
             assert not found, f"{label}, gradients: {found}"
 
 
-@pytest.mark.parametrize("case", REWRITES, ids=map(name, REWRITES))
+@per_example(REWRITES, ids=map(name, REWRITES))
 def test_the_break_is_gone(case: Case) -> None:
     rule, example = case
     answer = rewrite_of(rule, example)
@@ -111,7 +116,7 @@ def test_the_break_is_gone(case: Case) -> None:
     assert not [finding.reason for finding in after]
 
 
-@pytest.mark.parametrize("case", LEAVES, ids=map(name, LEAVES))
+@per_example(LEAVES, ids=map(name, LEAVES))
 def test_left_alone(case: Case) -> None:
     rule, example = case
     given = answers(rule, example)

@@ -9,6 +9,8 @@ import pytest
 from scanning import Scanned
 from test_fix import fix, latest
 
+pytestmark = pytest.mark.torch
+
 Scan = Callable[..., Scanned]
 
 SCRIPT = """\

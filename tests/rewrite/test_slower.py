@@ -1,4 +1,7 @@
-"""A rewrite that makes the measured step slower is not applied: another one of the place is, or none."""
+"""A rewrite that makes the measured step slower is not applied: another one of the place is, or none.
+
+Nightly: it times Inductor's code on a large tensor, several times over.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Callable
 import pytest
 from scanning import Scanned, clean_environment, command
 from test_fix import latest
+
+pytestmark = [pytest.mark.torch, pytest.mark.nightly]
 
 Scan = Callable[..., Scanned]
 

@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -98,38 +97,56 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file.py"]
 
 
-@pytest.mark.slow
+# Starts a writer, a process of its own, for each line that it reads, and says its process id and that it is gone.
+# Whole lines at once: two processes write to one pipe.
+WRITERS = """
+import os, sys
+from breakscope.rewrite.apply import replace
+
+file, old, new = sys.argv[1], b"old " * 50_000, b"new " * 90_000
+for _ in sys.stdin:
+    writer = os.fork()
+    if not writer:
+        os.write(1, b"ready\\n")
+        while True:
+            replace(file, old, new)
+            replace(file, new, old)
+    os.write(1, f"{writer}\\n".encode())
+    os.waitpid(writer, 0)
+    os.write(1, b"gone\\n")
+"""
+
+
 def test_killed_at_any_point_the_file_is_old_or_new(tmp_path: Path) -> None:
     """Bar 6: SIGKILL 200 times, at moments spread over the writing."""
     file = tmp_path / "file.py"
-    writer = tmp_path / "writer.py"
-    writer.write_text(
-        textwrap.dedent(
-            f"""
-            import sys
-            sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
-            from breakscope.rewrite.apply import replace
-            old, new = b"old " * 50_000, b"new " * 90_000
-            print("ready", flush=True)
-            while True:
-                replace({str(file)!r}, old, new)
-                replace({str(file)!r}, new, old)
-            """
-        )
-    )
     chance = random.Random(0)
     seen = {OLD: 0, NEW: 0}
-    for _ in range(200):
-        file.write_bytes(OLD)
-        child = subprocess.Popen([sys.executable, str(writer)], stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(chance.random() * 0.02)
-        os.kill(child.pid, signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
-        content = file.read_bytes()
-        assert content in seen
-        seen[content] += 1
+    writers = subprocess.Popen(
+        [sys.executable, "-c", WRITERS, str(file)],
+        cwd=Path(__file__).resolve().parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        start_new_session=True,
+    )
+    assert writers.stdin is not None
+    assert writers.stdout is not None
+    try:
+        for _ in range(200):
+            file.write_bytes(OLD)
+            writers.stdin.write("another\n")
+            writer, ready = sorted(writers.stdout.readline() for _ in range(2))
+            assert ready == "ready\n"
+            time.sleep(chance.random() * 0.02)
+            os.kill(int(writer), signal.SIGKILL)
+            assert writers.stdout.readline() == "gone\n"
+            content = file.read_bytes()
+            assert content in seen
+            seen[content] += 1
+    finally:
+        os.killpg(writers.pid, signal.SIGKILL)
+        writers.communicate()
     # Were it always the same, the kills would not have been spread over the writing.
     assert min(seen.values()) > 0
