@@ -34,6 +34,7 @@ class Program:
         body: the script, behind the common beginning.
         harmless: nothing observes: a rewrite is right, and has to be proved.
         later: environments in which the judge runs the script as well: more steps than were scanned, another seed.
+        limit: a word of the limit with which `fix` may show such a rewrite, where old and new part only later.
         beside: other modules of the script, by name of the file; they have the common beginning too.
     """
 
@@ -42,6 +43,7 @@ class Program:
     body: str
     harmless: bool = False
     later: tuple[Mapping[str, str], ...] = ()
+    limit: str = ""
     beside: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -34,6 +34,7 @@ class Answer:
     why: str
     accepted: bool
     consent: bool
+    limits: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -107,16 +108,25 @@ def answers(folder: Path) -> tuple[Answer, ...]:
             said["why"],
             bool(said["evidence"].get("accepted")),
             bool(said["evidence"].get("consent")),
+            tuple(said["evidence"].get("limits", ())),
         )
         for one in report["findings"]
         if (said := one.get("suggestion")) is not None
     )
 
 
-def wrong(judging: Warm, fixed: Fixed, environments: Sequence[Mapping[str, str]]) -> list[str]:
-    """What the script itself shows of a rewrite that was accepted, run with each environment."""
+def wrong(
+    judging: Warm, fixed: Fixed, environments: Sequence[Mapping[str, str]] = ({},), limit: str = ""
+) -> list[str]:
+    """What the script itself shows of a rewrite that was accepted, run with each environment.
+
+    Args:
+        limit: where `fix` named a limit with this word, only the script as it was scanned is judged.
+    """
     if not fixed.accepted:
         return []
+    if limit and any(limit in one for answer in fixed.answers for one in answer.limits):
+        environments = ({},)
     return [
         f"{', '.join(f'{name}={value}' for name, value in environment.items()) or 'as scanned'}: {one}"
         for environment in environments
