@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from warm import Warm
@@ -20,3 +22,14 @@ def judging() -> Iterator[Warm]:
     warm = Warm()
     yield warm
     warm.close()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What became of the generated programs."""
+    counts: Counter[str] = Counter()
+    for report in [one for reports in terminalreporter.stats.values() for one in reports]:
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "generated" and report.when == "call":
+                counts.update(value)
+    if counts:
+        terminalreporter.write_line("generated: " + ", ".join(f"{n} {name}" for name, n in counts.items()))

@@ -25,7 +25,12 @@ COMMANDS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What `fix` said of one finding."""
+    """What `fix` said of one finding.
+
+    Attributes:
+        accepted: it is gone without consent. limits: where old and new part, as `fix` shows it.
+        rewritten: there is a diff, accepted or not.
+    """
 
     code: str
     line: int
@@ -35,6 +40,7 @@ class Answer:
     accepted: bool
     consent: bool
     limits: tuple[str, ...]
+    rewritten: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,11 @@ class Fixed:
             return "consent"
         statuses = {one.status for one in self.answers}
         return next((one for one in ("unproved", "refused") if one in statuses), "nothing")
+
+    @property
+    def proposed(self) -> bool:
+        """Whether a rule had a rewrite of its own, whatever the proof said of it."""
+        return self.accepted or any(one.rewritten for one in self.answers)
 
     @property
     def reasons(self) -> str:
@@ -109,6 +120,7 @@ def answers(folder: Path) -> tuple[Answer, ...]:
             bool(said["evidence"].get("accepted")),
             bool(said["evidence"].get("consent")),
             tuple(said["evidence"].get("limits", ())),
+            bool(said["diff"]),
         )
         for one in report["findings"]
         if (said := one.get("suggestion")) is not None
