@@ -69,6 +69,7 @@ WRITES = (
     "net.level.copy_(x.abs().max())",
     "first(y).detach().mul_(3)",
 )
+FAILS_BY_ITSELF = "no backward"
 LATE = ("print('late', [shown(v) for v in (net.kept, net.box[0], KEPT.get('last'), net.pair[0])])",)
 
 HEAD = """\
@@ -203,7 +204,12 @@ def main_part(draw: st.DrawFn) -> str:
     ]
     lines += ["print(i, shown(first(y)))", *observers, *writes]
     if trains:
-        lines += ["try:", "    first(y).sum().backward()", "except RuntimeError:", "    print('no backward')"]
+        lines += [
+            "try:",
+            "    first(y).sum().backward()",
+            "except RuntimeError:",
+            f"    print('{FAILS_BY_ITSELF}')",
+        ]
         lines += ["print('grads', [None if p.grad is None else shown(p.grad) for p in net.parameters()])"]
         lines += ["net.zero_grad()"]
     if writes or draw(st.booleans()):

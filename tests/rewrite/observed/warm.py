@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-SERVER = Path(__file__).with_name("warm_server.py")
+import warm_server
+from warm_server import Forked
+
 # Seconds that a fork gets before it is killed.
 LIMIT_S = 60.0
+KILLED = 124
 
 
 class Warm:
@@ -20,17 +25,22 @@ class Warm:
 
     def __init__(self, *packages: str) -> None:
         # One seed for the hashes of strings: the order of a set is not what is looked for.
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        for name in [one for one in environment if one.startswith(("BREAKSCOPE", "TORCH", "COV_"))]:
-            del environment[name]
+        self._environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        for name in [one for one in self._environment if one.startswith(("BREAKSCOPE", "TORCH", "COV_"))]:
+            del self._environment[name]
+        self._folder = tempfile.mkdtemp()  # short: the path of a socket has 100 characters at most
+        self._place = os.path.join(self._folder, "warm")
         self._process = subprocess.Popen(
-            [sys.executable, str(SERVER), *packages],
+            [sys.executable, warm_server.HERE, self._place, *packages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment,
+            env=self._environment,
         )
-        self._read()
+        assert self._process.stdout is not None
+        with self._process.stdout as answers:
+            if not answers.readline():
+                raise RuntimeError(f"the warm process ended with {self._process.wait()}")
 
     def python(
         self,
@@ -42,14 +52,9 @@ class Warm:
         limit_s: float = LIMIT_S,
     ) -> int:
         """Run `python SCRIPT` in a folder. Returns the exit status; 124 if it was killed for its time."""
-        return self._ask(
-            words=[script],
-            cwd=str(folder),
-            stdout=str(stdout),
-            stderr=str(stderr),
-            environment=dict(environment or {}),
-            limit_s=limit_s,
-        )
+        variables = {**self._environment, **(environment or {})}
+        request = {"words": [script], "cwd": str(folder), "environment": variables}
+        return self._ask(request, stdout, stderr, limit_s)
 
     def commands(
         self,
@@ -65,32 +70,22 @@ class Warm:
             faults: pairs of a place, ``module:Class.attribute``, and the function of :mod:`planted_faults` that
                 makes what is put there for these commands.
         """
-        return self._ask(
-            commands=[list(words) for words in commands],
-            cwd=str(folder),
-            stdout=str(log),
-            stderr=str(log.with_suffix(".err")),
-            environment={},
-            faults=[list(one) for one in faults],
-            limit_s=limit_s,
-        )
+        variables = {**self._environment, warm_server.FAULTS: json.dumps([list(one) for one in faults])}
+        request = {"commands": [list(one) for one in commands], "cwd": str(folder), "environment": variables}
+        return self._ask(request, log, log.with_suffix(".err"), limit_s)
 
     def close(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait(10)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-    def _ask(self, **request: Any) -> int:
         assert self._process.stdin is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        return int(self._read()["exit_code"])
+        self._process.stdin.close()
+        self._process.wait(10)
+        shutil.rmtree(self._folder)
 
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the warm process ended with {self._process.wait()}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+    def _ask(self, request: dict[str, Any], stdout: Path, stderr: Path, limit_s: float) -> int:
+        with stdout.open("wb") as out, stderr.open("wb") as err:
+            child = Forked(self._place, request, out.fileno(), err.fileno())
+        try:
+            return child.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+            return KILLED

@@ -1,10 +1,10 @@
 """A process that has imported torch, and forks into `python SCRIPT` or `breakscope` in a few milliseconds.
 
-Run as a program by :class:`warm.Warm`: one JSON request a line on stdin, one JSON answer a line on stdout. It knows
-nothing of breakscope unless it is told to preload it.
+Run as a program by :class:`warm.Warm`: it listens on a socket, takes a request, as JSON, and two descriptors, and forks.
+It knows nothing of breakscope unless it is told to preload it.
 
-A fork is as near to a fresh `python SCRIPT` as can be: `__main__`, argv, path, environment, descriptors and signals are
-those of a fresh process, the generators are where a fresh torch has them, and what runs at exit is run.
+A fork is as near to a fresh `python SCRIPT` as can be: `__main__`, argv, path, environment and descriptors are those of
+a fresh process, the generators are where a fresh torch has them, and it ends as Python ends.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import contextlib
+import ctypes
 import gc
 import importlib
 import importlib.machinery
@@ -19,15 +20,15 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
+import socket
 import subprocess
 import sys
-import threading
-import time
-import traceback
+import tempfile
 import types
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HERE = os.path.realpath(__file__)
@@ -50,6 +51,8 @@ for size in (2, 3, 4):
     net(torch.ones(size, 3)).sum().backward()
 torch.func.vmap(torch.compile(lambda x: x * 2, backend="eager"))(torch.ones(2, 3))
 """
+# The variable with the faults that a fork plants in itself; its own forks inherit it.
+FAULTS = "PLANTED_FAULTS"
 # Run by name: a module that is there already would be a warning.
 RUN_BY_NAME = ("breakscope.capture.compare_outputs", "breakscope.__main__")
 
@@ -57,31 +60,27 @@ RUN_BY_NAME = ("breakscope.capture.compare_outputs", "breakscope.__main__")
 # -- a fork as a fresh Python -------------------------------------------------------------------------------------
 
 
-def become_python(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Do in this process what `python WORDS` does. Returns the exit status."""
-    _be_fresh(environment)
-    code = 1
-    try:
-        _start_the_agent(environment)
-        code = _run_main(list(words))
-        threading._shutdown()
-        atexit._run_exitfuncs()
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-    return code
-
-
-def _be_fresh(environment: Mapping[str, str]) -> None:
+def be_fresh(words: Sequence[str], environment: Mapping[str, str]) -> types.ModuleType:
+    """Make this process what `python WORDS` is before its first line. Returns the new ``__main__``."""
     os.environ.clear()
     os.environ.update(environment)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.excepthook = sys.__excepthook__
     # A folder that the parent removes at its exit is not the fork's to remove.
     weakref.finalize._registry.clear()  # type: ignore[attr-defined]
+    _start_the_agent(environment)
+    main = types.ModuleType("__main__")
+    main.__builtins__ = builtins  # type: ignore[attr-defined]
+    sys.modules["__main__"] = main
+    if words[0] == "-m":
+        sys.argv[:] = words[1:]
+        sys.path.insert(0, os.getcwd())
+        return main
+    path = os.path.abspath(words[0])
+    sys.argv[:] = words
+    sys.path.insert(0, os.path.dirname(path))
+    main.__file__ = path
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    return main
 
 
 def _start_the_agent(environment: Mapping[str, str]) -> None:
@@ -93,82 +92,62 @@ def _start_the_agent(environment: Mapping[str, str]) -> None:
         importlib.import_module("sitecustomize")
 
 
-def _run_main(words: list[str]) -> int:
-    try:
-        if words[0] == "-m":
-            sys.argv[:] = words[1:]
-            sys.path.insert(0, os.getcwd())
-            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-        else:
-            sys.argv[:] = words
-            _run_script(os.path.abspath(words[0]))
-    except SystemExit as end:
-        if end.code is None or isinstance(end.code, int):
-            return end.code or 0
-        print(end.code, file=sys.stderr)
-        return 1
-    except BaseException as error:  # noqa: BLE001 -- Python's own end of a script
-        trace = error.__traceback__
-        while trace is not None and os.path.realpath(trace.tb_frame.f_code.co_filename) == HERE:
-            trace = trace.tb_next
-        sys.excepthook(type(error), error, trace)
-        return 1
-    return 0
+def leave_what_was_there(modules: Mapping[str, types.ModuleType]) -> None:
+    """At the very end: Python would take torch apart, module by module, which takes ten times as long as a fork.
+
+    What the script itself has imported, and its `__main__`, are taken apart as ever.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(modules))  # for ever
+    for name in modules:
+        sys.modules.pop(name, None)
+    libc = ctypes.CDLL(None)
+    with contextlib.suppress(
+        AttributeError
+    ):  # glibc alone has it; elsewhere the libraries are taken apart too
+        libc.on_exit(libc._exit, None)
 
 
-def _run_script(path: str) -> None:
-    main = types.ModuleType("__main__")
-    main.__file__, main.__builtins__ = path, builtins
-    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
-    sys.modules["__main__"] = main
-    sys.path.insert(0, os.path.dirname(path))
+def code_of(path: str) -> types.CodeType:
     with open(path, "rb") as file:
-        code = compile(file.read(), path, "exec", dont_inherit=True)
-    exec(code, main.__dict__)
+        return compile(file.read(), path, "exec", dont_inherit=True)
 
 
-# -- children -----------------------------------------------------------------------------------------------------
+# -- asking for a fork --------------------------------------------------------------------------------------------
 
 
 class Forked:
-    """As much of Popen as a waiting parent asks for: a fork of this process that becomes `python WORDS`."""
+    """As much of Popen as a waiting parent asks for. The fork is a child of the warm process, which says how it ends.
 
-    def __init__(self, work: Callable[[], int], stdout: int | None = None, stderr: int | None = None) -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    Args:
+        request: ``words`` of python or ``commands`` of breakscope, ``cwd``, ``environment``, for one fork.
+        stdout, stderr: descriptors; None for nowhere.
+    """
+
+    def __init__(self, place: str, request: dict[str, Any], stdout: int | None, stderr: int | None) -> None:
         self.returncode: int | None = None
-        self.pid = os.fork()
-        if self.pid:
-            return
-        code = 70
-        try:
-            os.setpgid(0, 0)
-            null = os.open(os.devnull, os.O_RDWR)
-            os.dup2(null, 0)
-            os.dup2(null if stdout is None else stdout, 1)
-            os.dup2(null if stderr is None else stderr, 2)
-            code = work()
-        except BaseException:  # noqa: BLE001 -- a fork must not go on as its parent
-            traceback.print_exc()
-        finally:
-            os._exit(code)
+        null = os.open(os.devnull, os.O_RDWR)
+        outs = [null if one is None else one for one in (stdout, stderr)]
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(place)
+        socket.send_fds(self._socket, [json.dumps(request).encode() + b"\n"], outs)
+        os.close(null)
+        self._answers = self._socket.makefile()
+        self.pid = int(self._answers.readline())
 
     def poll(self) -> int | None:
-        if self.returncode is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
+        return self._ended(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        end = None if timeout is None else time.monotonic() + timeout
-        pause = 0.002
-        while self.poll() is None:
-            if end is not None and time.monotonic() > end:
-                raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.02)
-        assert self.returncode is not None
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
+        return code
+
+    def _ended(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._socket], [], [], timeout)[0]:
+            self.returncode = int(self._answers.readline())
+            self._answers.close()
+            self._socket.close()
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -183,18 +162,11 @@ class Forked:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def finished(child: Forked, limit_s: float) -> int:
-    """Wait for a child; one that is over its time is killed, and its status is then 124."""
-    try:
-        return child.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-        return 124
-
-
 class ForkingSubprocess:
     """Stands in the place of the module `subprocess` in modules that start Python: they get a fork."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
 
     def __getattr__(self, name: str) -> Any:
         return getattr(subprocess, name)
@@ -203,30 +175,21 @@ class ForkingSubprocess:
         if command[0] != sys.executable:
             return subprocess.Popen(command, **options)
         environment = dict(options.pop("env", None) or os.environ)
-        words, outs = list(command[1:]), (options.pop("stdout", None), options.pop("stderr", None))
+        outs = options.pop("stdout", None), options.pop("stderr", None)
         assert not options, f"a fork has no {', '.join(options)}"
-        return Forked(lambda: become_python(words, environment), *outs)
+        request = {"words": list(command[1:]), "cwd": os.getcwd(), "environment": environment}
+        return Forked(self._place, request, *outs)
 
     def run(self, command: Sequence[str], **options: Any) -> Any:
         if command[0] != sys.executable:
             return subprocess.run(command, **options)  # noqa: PLW1510 -- as the caller asked
         assert options.pop("check", False) is False, "a fork is not checked"
         assert options.pop("capture_output", False), "a fork is for what captures its output"
-        text, environment = options.pop("text", False), options.pop("env", None)
-        assert not options, f"a fork has no {', '.join(options)}"
-        with _memory_file() as out, _memory_file() as err:
-            words = list(command[1:])
-            variables = dict(environment or os.environ)
-            child = Forked(lambda: become_python(words, variables), out.fileno(), err.fileno())
-            code = child.wait()
+        text = options.pop("text", False)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            code = self.Popen(command, stdout=out.fileno(), stderr=err.fileno(), **options).wait()
             read = [_content(one).decode() if text else _content(one) for one in (out, err)]
         return subprocess.CompletedProcess(command, code, *read)
-
-
-def _memory_file() -> Any:
-    import tempfile
-
-    return tempfile.TemporaryFile()
 
 
 def _content(file: Any) -> bytes:
@@ -234,26 +197,21 @@ def _content(file: Any) -> bytes:
     return bytes(file.read())
 
 
-# -- what is asked ------------------------------------------------------------------------------------------------
+# -- the warm process ---------------------------------------------------------------------------------------------
 
 
-def run_commands(request: dict[str, Any]) -> int:
+def run_commands(request: dict[str, Any], place: str) -> int:
     """Run command lines of breakscope, one after the other; each child that they start is a fork."""
-    os.chdir(request["cwd"])
-    os.environ.update(request["environment"])
     from breakscope.capture import trial
     from breakscope.child import launch
     from breakscope.cli import main
 
-    launch.subprocess = trial.subprocess = ForkingSubprocess()  # type: ignore[attr-defined]
-    for fault in request["faults"]:
-        plant(*fault)
+    launch.subprocess = trial.subprocess = ForkingSubprocess(place)  # type: ignore[assignment]
     code = 0
     for words in request["commands"]:
         print(f"$ breakscope {' '.join(words)}")
         code = main(words)
         print(f"exit status {code}")
-    sys.stdout.flush()
     return code
 
 
@@ -270,25 +228,64 @@ def plant(target: str, replacement: str) -> None:
     setattr(owner, name, getattr(planted_faults, replacement)(original))
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    outs = [
-        os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644) for name in ("stdout", "stderr")
-    ]
-
-    def work() -> int:
-        if "commands" in request:
-            return run_commands(request)
-        os.chdir(request["cwd"])
-        return become_python(request["words"], {**os.environ, **request["environment"]})
-
-    try:
-        return {"exit_code": finished(Forked(work, *outs), request["limit_s"])}
-    finally:
+def serve(place: str) -> dict[str, Any] | None:
+    """Fork for each that asks. Returns its request in a fork, and None here once stdin is closed."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(place)
+    server.listen()
+    running: dict[int, socket.socket] = {}
+    print("ready", file=os.fdopen(os.dup(READY), "w"), flush=True)
+    while True:
+        # A short wait where a fork may end, which is what costs.
+        ready = select.select([server, ALIVE], [], [], 0.003 if running else None)[0]
+        for pid in list(running):
+            _tell_the_end(running, pid)
+        if ALIVE in ready:
+            return None
+        if server not in ready:
+            continue
+        connection = server.accept()[0]
+        request, outs = _request(connection)
+        pid = os.fork()
+        if not pid:
+            _take_over(outs, [server, connection, *running.values()])
+            return request
         for one in outs:
             os.close(one)
+        running[pid] = connection
+        connection.sendall(f"{pid}\n".encode())
+
+
+def _tell_the_end(running: dict[int, socket.socket], pid: int) -> None:
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if ended:
+        connection = running.pop(pid)
+        with contextlib.suppress(OSError):  # who asked may be gone
+            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        connection.close()
+
+
+def _request(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    data, outs, _, _ = socket.recv_fds(connection, 1 << 16, 2)
+    while not data.endswith(b"\n"):
+        data += connection.recv(1 << 16)
+    return json.loads(data), list(outs)
+
+
+def _take_over(outs: Sequence[int], sockets: Sequence[socket.socket]) -> None:
+    """In a fork: a group of its own, its own descriptors, and none of the warm process."""
+    os.setpgid(0, 0)
+    for one in sockets:
+        one.close()
+    for number, out in enumerate(outs, 1):
+        os.dup2(out, number)
+        os.close(out)
+    os.close(ALIVE)
+    os.close(READY)
 
 
 def preload(packages: Sequence[str]) -> None:
+    """Import torch, all of some packages, and what the first compile imports."""
     import torch
     import torch._dynamo
 
@@ -307,39 +304,41 @@ def preload(packages: Sequence[str]) -> None:
 
 
 def _modules_of_a_compile() -> list[str]:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        script, found = os.path.join(folder, "script.py"), os.path.join(folder, "modules.json")
-        tail = f"import sys, json\njson.dump(sorted(sys.modules), open({found!r}, 'w'))\n"
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(FIRST_COMPILE + tail)
-        child = Forked(lambda: become_python([script], dict(os.environ)), None, 2)
-        if finished(child, 120):
-            raise RuntimeError("the first compile failed")
-        with open(found, encoding="utf-8") as file:
-            return [one for one in json.load(file) if one not in sys.modules]
+    text = FIRST_COMPILE + "import sys\nprint(*sorted(sys.modules))\n"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return [one for one in done.stdout.split() if one not in sys.modules]
 
 
-def main() -> None:
-    requests = os.fdopen(os.dup(0), encoding="utf-8")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.set_inheritable(requests.fileno(), False)
-    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    os.dup2(2, 1)
+def prepared(place: str, packages: Sequence[str]) -> None:
     # A script has its own folder there, not ours; planted faults are found all the same.
     folder = os.path.dirname(HERE)
-    sys.path[:] = [one for one in sys.path if os.path.realpath(one or ".") != folder]
-    packages = sys.argv[1:]
     if packages:
-        sys.path.append(folder)
         importlib.import_module("planted_faults")
-        sys.path.remove(folder)
+    sys.path[:] = [one for one in sys.path if os.path.realpath(one or ".") != folder]
     preload(packages)
-    print("{}", file=answers, flush=True)
-    for line in requests:
-        print(json.dumps(answer(json.loads(line))), file=answers, flush=True)
 
 
+# The end of a script is Python's own: nothing of ours stands around it, and no `try` that might catch what it raises.
 if __name__ == "__main__":
-    main()
+    WARM: dict[str, types.ModuleType] = {}
+    atexit.register(leave_what_was_there, WARM)  # the first to be registered is the last to be called
+    ALIVE, READY = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(2, 1)
+    PLACE = sys.argv[1]
+    prepared(PLACE, sys.argv[2:])
+    WARM.update((name, module) for name, module in sys.modules.items() if name != "__main__")
+    JOB = serve(PLACE)
+    if JOB is None:
+        raise SystemExit
+    os.chdir(JOB["cwd"])
+    for FAULT in json.loads(JOB["environment"].get(FAULTS, "[]")):
+        plant(*FAULT)
+    if "commands" in JOB:
+        os.environ.update(JOB["environment"])
+        raise SystemExit(run_commands(JOB, PLACE))
+    MAIN = be_fresh(JOB["words"], JOB["environment"])
+    if JOB["words"][0] == "-m":
+        runpy._run_module_as_main(JOB["words"][1])  # type: ignore[attr-defined]
+    else:
+        exec(code_of(MAIN.__file__), MAIN.__dict__)
