@@ -1,0 +1,67 @@
+"""No wrong rewrite, ever: whole scripts that observe what an obvious rewrite would change.
+
+Each goes through the real commands. Where something is rewritten without consent, the script and its rewritten form
+are run as scripts, and must say the same.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pipeline
+import programs_autograd
+import programs_effects
+import programs_harmless
+import programs_identity
+import programs_state
+import pytest
+from observed_program import Program
+from scanning import clean_environment, command
+from script_judge import SCRIPT
+from warm import Warm
+
+PROGRAMS: tuple[Program, ...] = (
+    *programs_identity.PROGRAMS,
+    *programs_effects.PROGRAMS,
+    *programs_autograd.PROGRAMS,
+    *programs_state.PROGRAMS,
+    *programs_harmless.PROGRAMS,
+)
+TWINS = tuple(one for one in PROGRAMS if one.harmless)
+REAL = ("clipped_calls_counted_by_is", "clipped_value_is_only_computed_with")
+
+
+def test_there_are_enough() -> None:
+    assert len({one.name for one in PROGRAMS}) == len(PROGRAMS)
+    assert len(PROGRAMS) - len(TWINS) >= 110
+    assert len(TWINS) >= 15
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_what_is_written_says_what_the_script_said(
+    program: Program, tmp_path: Path, product: Warm, judging: Warm
+) -> None:
+    fixed = pipeline.fix(product, program.files, tmp_path / "fixed")
+    found = pipeline.wrong(judging, fixed, program.environments, program.limit)
+    assert not found, f"{program.attack}: {found}\n{fixed.log}"
+    if program.harmless:
+        assert fixed.verdict == "proved", fixed.reasons
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_real_commands_come_to_the_same(name: str, tmp_path: Path, product: Warm) -> None:
+    """What the other tests run in forks is what a user's commands do in processes of their own."""
+    program = next(one for one in PROGRAMS if one.name == name)
+    fixed = pipeline.fix(product, program.files, tmp_path / "forked")
+    folder = pipeline.written(tmp_path / "real", program.files)
+    for words in pipeline.COMMANDS:
+        done = subprocess.run(
+            command(*words), cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode in (0, 1), done.stderr
+    real = pipeline.answers(folder)
+    assert [(one.code, one.rule, one.status) for one in real] == [
+        (one.code, one.rule, one.status) for one in fixed.answers
+    ]
+    assert (folder / SCRIPT).read_text() == (fixed.new / SCRIPT).read_text()

@@ -1,0 +1,91 @@
+"""The side of the tests of :mod:`warm_server`: starts it, asks it, ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import warm_server
+from warm_server import Forked
+
+# Seconds that a fork gets before it is killed.
+LIMIT_S = 60.0
+KILLED = 124
+
+
+class Warm:
+    """A process that has imported torch, and packages if any, and forks on request."""
+
+    def __init__(self, *packages: str) -> None:
+        # One seed for the hashes of strings: the order of a set is not what is looked for.
+        self._environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        for name in [one for one in self._environment if one.startswith(("BREAKSCOPE", "TORCH", "COV_"))]:
+            del self._environment[name]
+        self._folder = tempfile.mkdtemp()  # short: the path of a socket has 100 characters at most
+        self._place = os.path.join(self._folder, "warm")
+        self._process = subprocess.Popen(
+            [sys.executable, warm_server.HERE, self._place, *packages],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=self._environment,
+        )
+        assert self._process.stdout is not None
+        with self._process.stdout as answers:
+            if not answers.readline():
+                raise RuntimeError(f"the warm process ended with {self._process.wait()}")
+
+    def python(
+        self,
+        script: str,
+        folder: Path,
+        stdout: Path,
+        stderr: Path,
+        environment: Mapping[str, str] | None = None,
+        limit_s: float = LIMIT_S,
+    ) -> int:
+        """Run `python SCRIPT` in a folder. Returns the exit status; 124 if it was killed for its time."""
+        variables = {**self._environment, **(environment or {})}
+        request = {"words": [script], "cwd": str(folder), "environment": variables}
+        return self._ask(request, stdout, stderr, limit_s)
+
+    def commands(
+        self,
+        commands: Sequence[Sequence[str]],
+        folder: Path,
+        log: Path,
+        faults: Sequence[tuple[str, str]] = (),
+        limit_s: float = 4 * LIMIT_S,
+    ) -> int:
+        """Run command lines of breakscope in a folder. Returns the exit status of the last.
+
+        Args:
+            faults: pairs of a place, ``module:Class.attribute``, and the function of :mod:`planted_faults` that
+                makes what is put there for these commands.
+        """
+        variables = {**self._environment, warm_server.FAULTS: json.dumps([list(one) for one in faults])}
+        request = {"commands": [list(one) for one in commands], "cwd": str(folder), "environment": variables}
+        return self._ask(request, log, log.with_suffix(".err"), limit_s)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+        shutil.rmtree(self._folder)
+
+    def _ask(self, request: dict[str, Any], stdout: Path, stderr: Path, limit_s: float) -> int:
+        with stdout.open("wb") as out, stderr.open("wb") as err:
+            child = Forked(self._place, request, out.fileno(), err.fileno())
+        try:
+            return child.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+            return KILLED
