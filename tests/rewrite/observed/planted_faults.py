@@ -52,10 +52,10 @@ FAULTS = (
 def blind_to_identity(original: Callable[..., Any]) -> Callable[..., Any]:
     """An object met again, or one met for the first time: all the same."""
 
-    def differ(self: Any, before: Any, after: Any, old: Any) -> Any:
+    def differ(self: Any, index: int, before: Any, after: Any, shared: Any) -> Any:
         if "Again" in (type(before.what).__name__, type(after.what).__name__):
             return None
-        return original(self, before, after, old)
+        return original(self, index, before, after, shared)
 
     return differ
 
