@@ -13,6 +13,7 @@ import pipeline
 import programs_autograd
 import programs_effects
 import programs_harmless
+import programs_hidden
 import programs_identity
 import programs_state
 import pytest
@@ -26,6 +27,7 @@ PROGRAMS: tuple[Program, ...] = (
     *programs_effects.PROGRAMS,
     *programs_autograd.PROGRAMS,
     *programs_state.PROGRAMS,
+    *programs_hidden.PROGRAMS,
     *programs_harmless.PROGRAMS,
 )
 TWINS = tuple(one for one in PROGRAMS if one.harmless)
