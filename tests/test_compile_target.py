@@ -489,7 +489,12 @@ def test_shapes_that_do_not_fit_are_the_scripts_error(scan: Scan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dynamic", "regions", "recompiles"), [("auto", 2, 1), ("true", 1, 0), ("false", 3, 2)]
+    ("dynamic", "regions", "recompiles"),
+    [
+        pytest.param("auto", 2, 1, marks=pytest.mark.nightly),
+        ("true", 1, 0),
+        pytest.param("false", 3, 2, marks=pytest.mark.nightly),
+    ],
 )
 def test_dynamic_shapes_are_as_asked(scan: Scan, dynamic: str, regions: int, recompiles: int) -> None:
     scanned = scan(

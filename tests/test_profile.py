@@ -1,4 +1,7 @@
-"""``scan --profile``: what lies inside of the gaps. Real scans, and a GPU's trace written by hand."""
+"""``scan --profile``: what lies inside of the gaps. Real scans, and a GPU's trace written by hand.
+
+Nightly: further reasons why the profiler could not look.
+"""
 
 from __future__ import annotations
 
@@ -86,8 +89,12 @@ OWN = """profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerAc
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (script(6), "the script ended before the first samples were taken"),
-        (script(10), "the script ended before the profiler had seen two steps"),
+        pytest.param(
+            script(6), "the script ended before the first samples were taken", marks=pytest.mark.nightly
+        ),
+        pytest.param(
+            script(10), "the script ended before the profiler had seen two steps", marks=pytest.mark.nightly
+        ),
         (script(20, OWN, "profiler.stop()"), "torch's profiler did not start: one is running already"),
     ],
 )

@@ -1,4 +1,7 @@
-"""What a step of a script is: the guess at its first call, and what the script shows it to be."""
+"""What a step of a script is: the guess at its first call, and what the script shows it to be.
+
+Nightly: an optimizer that calls a closure.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +162,11 @@ for done in range(9):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "body"), [("SGD", EVALUATION + TRAINING), ("LBFGS", CLOSURE)], ids=["evaluation", "closure"]
+    ("optimizer", "body"),
+    [
+        pytest.param("SGD", EVALUATION + TRAINING, id="evaluation"),
+        pytest.param("LBFGS", CLOSURE, id="closure", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_scan_of_some_steps_goes_on_to_the_training(
     optimizer: str, body: str, scan: Callable[..., Scanned]

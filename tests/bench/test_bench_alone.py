@@ -1,6 +1,6 @@
 """Kernels run again alone: on which inputs, and what is left when one of them ends its process.
 
-Nightly: what ends a process, measured with Inductor's own kernels.
+Nightly: a kernel that ends its process, in a whole benchmark.
 """
 
 from __future__ import annotations

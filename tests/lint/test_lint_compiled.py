@@ -1,4 +1,7 @@
-"""The table of examples is true: torch compiles every one of them."""
+"""The table of examples is true: torch compiles every one of them.
+
+Nightly: it checks a table that the other tests of lint read, and that seldom changes.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,7 @@ json.dump(verdicts, open(sys.argv[2], "w"))
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.torch
 @pytest.mark.slow
 def test_torch_agrees_with_the_table(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The warm-up plan: what it says, and that after it the same traffic compiles nothing."""
+"""The warm-up plan: what it says, and that after it the same traffic compiles nothing.
+
+Nightly: the one test that runs a plan, in four processes; what a plan says is held in every run.
+"""
 
 from __future__ import annotations
 
@@ -111,6 +114,7 @@ def graphs(folder: Path, *args: str) -> tuple[int, int]:
     return before, after
 
 
+@pytest.mark.nightly
 @pytest.mark.torch
 @pytest.mark.slow
 def test_after_the_plan_the_same_traffic_compiles_nothing(

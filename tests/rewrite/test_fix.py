@@ -1,6 +1,7 @@
 """``breakscope fix`` from a scan to a repaired file, on real scripts in real child processes.
 
-Nightly are further kinds of fixes that take the same way: layer drop, remedies, a recompile without one.
+Nightly are further kinds of fixes that take the same way (layer drop, remedies, a recompile without one), a source that
+has changed (``test_overlay.py`` and ``test_write.py`` hold that nothing is then changed), and ``--select``.
 """
 
 from __future__ import annotations
@@ -184,6 +185,7 @@ def test_library_code_is_never_written_but_exported(scan: Scan, tmp_path: Path) 
     assert "has changed since its fix was made" in run.stderr
 
 
+@pytest.mark.nightly
 def test_a_source_that_changed_since_the_scan_is_refused(scan: Scan) -> None:
     folder = scan(SCRIPT).folder
     with (folder / "script.py").open("a") as file:
@@ -193,6 +195,7 @@ def test_a_source_that_changed_since_the_scan_is_refused(scan: Scan) -> None:
     assert "has changed since the scan" in done.stdout
 
 
+@pytest.mark.nightly
 def test_ignored_findings_are_left_alone(scan: Scan) -> None:
     folder = scan(SCRIPT).folder
     done = fix(folder, "--ignore", "bs1,bs2")
