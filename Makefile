@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/breakscope scan fixtures/plain_training.py
 
 quick: lint
-	$(BIN)/pytest --without-torch
+	$(BIN)/pytest --without-torch -m 'not nightly and not slow'
 
 test: lint unit
 

@@ -545,6 +545,7 @@ def test_a_very_long_script(project: Project) -> None:
     assert "suppressed BS101 train.py:200007" in flat(done)
 
 
+@pytest.mark.slow
 def test_ten_thousand_files(saved: Project) -> None:
     package = saved.folder / "package"
     package.mkdir()

@@ -202,6 +202,7 @@ def test_report_files_that_are_none(tmp_path: Path) -> None:
     assert ".breakscope" in run(tmp_path, "report", expect=2)[0]
 
 
+@pytest.mark.slow
 def test_a_report_of_200_megabytes_is_read(tmp_path: Path) -> None:
     place = _report(tmp_path)
     data = json.loads(place.read_text())

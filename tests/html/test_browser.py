@@ -323,6 +323,7 @@ def violations(page: Page) -> list[dict[str, Any]]:
     return [one for one in found if one["impact"] in ("serious", "critical")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_no_serious_barrier(opened: Open, rich: Report, dark: bool, size: dict[str, int]) -> None:
@@ -338,6 +339,7 @@ def test_no_serious_barrier_where_there_is_little_to_show(opened: Open, name: st
     assert violations(opened(SAMPLES[name])) == []
 
 
+@pytest.mark.slow
 def test_two_thousand_findings_open_and_filter_without_lag(opened: Open, tmp_path: Path) -> None:
     page = opened(html_samples.many(tmp_path))
     page.reload()  # the browser itself is warm now
@@ -353,6 +355,7 @@ def test_two_thousand_findings_open_and_filter_without_lag(opened: Open, tmp_pat
     assert page.locator("details.finding").count() == 100
 
 
+@pytest.mark.slow
 def test_pictures_for_the_eye(opened: Open, rich: Report, pictures: Path) -> None:
     for name, options in {"light": {}, "dark": {"dark": True}, "phone": {"size": PHONE}}.items():
         page = opened(rich, anchor=SIZE.fingerprint, **options)
@@ -414,6 +417,7 @@ def test_the_theme_of_a_comparison_is_switched_and_remembered(opened: Open, comp
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_a_comparison_has_no_serious_barrier(

@@ -117,6 +117,7 @@ for _ in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_point_the_file_is_old_or_new(tmp_path: Path) -> None:
     """Bar 6: SIGKILL 200 times, at moments spread over the writing."""
     file = tmp_path / "file.py"
