@@ -14,6 +14,8 @@ from torch import nn
 
 torch.manual_seed(0)
 STEPS = int(os.environ.get("STEPS", "4"))
+if os.environ.get("QUIET"):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def batch(step, *size):
@@ -23,6 +25,9 @@ def batch(step, *size):
 
 
 '''
+
+# The script says nothing: what a scan under it can go by is the proof, and not what the script prints.
+QUIET = {"QUIET": "1"}
 
 
 @dataclass(frozen=True)

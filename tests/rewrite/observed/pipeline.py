@@ -90,15 +90,21 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def fix(warm: Warm, files: Mapping[str, str], folder: Path, faults: Sequence[tuple[str, str]] = ()) -> Fixed:
+def fix(
+    warm: Warm,
+    files: Mapping[str, str],
+    folder: Path,
+    faults: Sequence[tuple[str, str]] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Fixed:
     """Scan and fix a script, and keep it as it was beside it.
 
     Args:
         files: sources by name; ``script.py`` is what runs.
-        faults: as :meth:`warm.Warm.commands` takes them.
+        faults, environment: as :meth:`warm.Warm.commands` takes them.
     """
     work, log = written(folder / "work", files), folder / "log"
-    code = warm.commands(COMMANDS, work, log, faults)
+    code = warm.commands(COMMANDS, work, log, faults, environment)
     text = log.read_text(errors="replace") + log.with_suffix(".err").read_text(errors="replace")
     if code not in (0, 1):
         raise AssertionError(f"breakscope ended with {code}:\n{text}")

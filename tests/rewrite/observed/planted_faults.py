@@ -38,7 +38,7 @@ FAULTS = (
         "compare ignores what a tensor is",
         "breakscope.rewrite.proof.picture:Comparer._tensors",
         "blind_to_tensors",
-        ("parameter_stays_a_parameter",),
+        ("parameter_stays_a_parameter", "pickle_keeps_what_is_one"),
     ),
     Fault(
         "compiled form not compared",

@@ -17,7 +17,7 @@ import programs_hidden
 import programs_identity
 import programs_state
 import pytest
-from observed_program import Program
+from observed_program import QUIET, Program
 from scanning import clean_environment, command
 from script_judge import SCRIPT
 from warm import Warm
@@ -49,6 +49,15 @@ def test_what_is_written_says_what_the_script_said(
     assert not found, f"{program.attack}: {found}\n{fixed.log}"
     if program.harmless:
         assert fixed.verdict == "proved", fixed.reasons
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_the_proof_alone_is_right(program: Program, tmp_path: Path, product: Warm, judging: Warm) -> None:
+    """The script prints nothing while it is scanned and fixed, and everything before the judge."""
+    fixed = pipeline.fix(product, program.files, tmp_path / "fixed", environment=QUIET)
+    found = pipeline.wrong(judging, fixed, program.environments, program.limit)
+    assert not found, f"{program.attack}: {found}\n{fixed.log}"
 
 
 @pytest.mark.parametrize("name", REAL)

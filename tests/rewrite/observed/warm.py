@@ -62,6 +62,7 @@ class Warm:
         folder: Path,
         log: Path,
         faults: Sequence[tuple[str, str]] = (),
+        environment: Mapping[str, str] | None = None,
         limit_s: float = 4 * LIMIT_S,
     ) -> int:
         """Run command lines of breakscope in a folder. Returns the exit status of the last.
@@ -70,7 +71,8 @@ class Warm:
             faults: pairs of a place, ``module:Class.attribute``, and the function of :mod:`planted_faults` that
                 makes what is put there for these commands.
         """
-        variables = {**self._environment, warm_server.FAULTS: json.dumps([list(one) for one in faults])}
+        planted = json.dumps([list(one) for one in faults])
+        variables = {**self._environment, **(environment or {}), warm_server.FAULTS: planted}
         request = {"commands": [list(one) for one in commands], "cwd": str(folder), "environment": variables}
         return self._ask(request, log, log.with_suffix(".err"), limit_s)
 
