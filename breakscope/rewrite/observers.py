@@ -272,6 +272,8 @@ def _listens(node: ast.AST) -> bool:
         return any(base.endswith(("Handler", "Filter", "Logger")) for base in bases)
     if isinstance(node, ast.Attribute) and node.attr in _LISTENING:
         return True
+    if isinstance(node, ast.Attribute) and ast.unparse(node) == "warnings.filters":
+        return True
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in MESSAGE_METHODS:
         return True  # a method of a logger is the user's own
     if not isinstance(node, ast.Call):

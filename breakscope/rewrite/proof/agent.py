@@ -118,12 +118,11 @@ class ProofRun:
 def own_files() -> list[str]:
     """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
     python = os.path.dirname(os.__file__) + os.sep
-    ours = os.path.dirname(os.path.abspath(overlay.__file__)) + os.sep
     files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
     return sorted(
         file
         for file in map(os.path.abspath, filter(None, files))
         if file.endswith(".py")
-        and not file.startswith((python, ours))
+        and not file.startswith((python, tracebacks.PACKAGE))
         and f"{os.sep}site-packages{os.sep}" not in file
     )

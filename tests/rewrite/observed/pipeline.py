@@ -28,7 +28,8 @@ class Answer:
     """What `fix` said of one finding.
 
     Attributes:
-        accepted: it is gone without consent. limits: where old and new part, as `fix` shows it.
+        accepted: it is gone without consent. limits: where old and new part, and what has to stay as it was in the
+            recorded run, as `fix` shows them.
         rewritten: there is a diff, accepted or not.
     """
 
@@ -125,7 +126,7 @@ def answers(folder: Path) -> tuple[Answer, ...]:
             said["why"],
             bool(said["evidence"].get("accepted")),
             bool(said["evidence"].get("consent")),
-            tuple(said["evidence"].get("limits", ())),
+            (*said["evidence"].get("limits", ()), *said["evidence"].get("assumes", ())),
             bool(said["diff"]),
         )
         for one in report["findings"]

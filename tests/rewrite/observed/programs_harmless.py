@@ -205,25 +205,15 @@ def f(x):
 """,
     ),
     function(
-        "logger_that_is_silent",
+        "warning_that_is_ignored",
         """
-import functools
-import logging
+import warnings
 
-LOG = logging.getLogger("silent")
-LOG.setLevel(logging.CRITICAL)
-
-
-@functools.lru_cache(None)
-def warning_once(message):
-    LOG.warning(message)
-
-
-LOG.warning_once = warning_once
+warnings.filterwarnings("ignore")
 
 
 def f(x):
-    LOG.warning_once("tell it once")
+    warnings.warn("tell it once")
     return x.abs()
 """,
     ),

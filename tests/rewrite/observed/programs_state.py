@@ -37,7 +37,7 @@ for i in range(STEPS):
     Program(
         "factor_gets_more_dimensions_later",
         "state of a later epoch",
-        limit="dimension",
+        limit="of one shape",
         body="""
 class Net(nn.Module):
     def __init__(self):
