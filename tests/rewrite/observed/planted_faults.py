@@ -35,10 +35,10 @@ FAULTS = (
         ("returned_input_told_by_is", "weak_dictionary_of_inputs"),
     ),
     Fault(
-        "only results are compared",
+        "no difference is seen",
         "breakscope.rewrite.proof.session:compare",
-        "only_results_are_compared",
-        ("best_seen_is_the_last", "parameter_stays_a_parameter"),
+        "no_difference_is_seen",
+        ("best_seen_is_the_last", "token_count_is_shared"),
     ),
     Fault(
         "the compiled form is not compared",
@@ -54,14 +54,10 @@ def identity_is_forgotten(original: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self: {**original(self), "apart": []}
 
 
-def only_results_are_compared(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Attributes, arguments, gradients and exceptions may differ."""
-
-    def compare(*given: Any, **more: Any) -> Any:
-        found = original(*given, **more)
-        return found if found is not None and found.text.startswith("result") else None
-
-    return compare
+def no_difference_is_seen(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Both forms are run, and whatever they come to is taken for equal."""
+    del original
+    return lambda *_, **__: None
 
 
 def compiled_is_not_compared(original: Callable[..., Any]) -> Callable[..., Any]:
