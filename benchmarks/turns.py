@@ -89,10 +89,10 @@ def keep(path: Path, scan: Scan, data: dict[str, Any]) -> None:
 
 def main() -> int:
     """Scan, and keep the events besides the report."""
-    from breakscope import schema
-    from breakscope.capture.observe import observe
-    from breakscope.capture.settings import Settings
-    from breakscope.child.launch import Program
+    from breakscope.inside.settings import Settings
+    from breakscope.report import schema
+    from breakscope.run.launch import Program
+    from breakscope.run.observe import observe
 
     place, backend, script, *args = sys.argv[1:]
     folder = Path(place)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from breakscope.api import explain, load
-    from breakscope.model import Report
+    from breakscope.report.model import Report
 
 __all__ = ["Report", "__version__", "explain", "load"]
 
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     if name == "Report":
-        from breakscope.model import Report
+        from breakscope.report.model import Report
 
         return Report
     raise AttributeError(f"module 'breakscope' has no attribute {name!r}")

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from breakscope import schema
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
-from breakscope.model import Report
+from breakscope.report import schema
+from breakscope.report.model import Report
 
 
 def load(path: str | os.PathLike[str]) -> Report:
@@ -53,7 +53,7 @@ def explain(
     """
 
     def call(*args: Any, **kwargs: Any) -> Report:
-        from breakscope.capture.inprocess import capture
+        from breakscope.inside.capture.inprocess import capture
 
         started = Started.now()
         events, slots = capture(

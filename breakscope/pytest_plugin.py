@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from breakscope.model import Report
+    from breakscope.report.model import Report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,7 +82,7 @@ class Breakscope:
     def _save(self, report: Report) -> Path | None:
         if self._folder is None:
             return None
-        from breakscope import schema
+        from breakscope.report import schema
 
         self._folder.mkdir(parents=True, exist_ok=True)
         # Two tests may differ only in characters that no file name can hold.

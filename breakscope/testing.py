@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.api import Started
-from breakscope.baseline import Baseline
-from breakscope.config import Budgets, check_codes
-from breakscope.diagnose import suppressed
 from breakscope.diagnose.build import build
-from breakscope.diagnose.judge import judge
-from breakscope.diagnose.owners import repository_of
-from breakscope.diagnose.verdict import Policy, Verdict
 from breakscope.errors import UsageError
-from breakscope.model import Report
+from breakscope.project import suppressed
+from breakscope.project.baseline import Baseline
+from breakscope.project.config import Budgets, check_codes
+from breakscope.project.judge import judge
+from breakscope.project.verdict import Policy, Verdict
+from breakscope.report.model import Report
+from breakscope.report.owners import repository_of
 
 Inputs = Any
 """What to call with: a tuple of positional arguments, a mapping of keyword arguments, one argument, or a
@@ -91,9 +91,9 @@ def try_out(
     if not given:
         raise UsageError("inputs is an empty list: there is nothing to call with")
 
-    from breakscope.capture import events
-    from breakscope.capture.eager_outputs import EagerOutputs
-    from breakscope.capture.inprocess import capture
+    from breakscope.inside import events
+    from breakscope.inside.capture.eager_outputs import EagerOutputs
+    from breakscope.inside.capture.inprocess import capture
 
     inner = getattr(function, "_torchdynamo_orig_callable", function)
     started = Started.now()
@@ -154,8 +154,9 @@ def _problems(report: Report, verdict: Verdict, differences: Sequence[str], warm
 
 def _shown(head: str, report: Report) -> str:
     """The findings as the terminal shows them."""
-    from breakscope.render import terminal, terminal_view
+    from breakscope.render import terminal
+    from breakscope.view import report_view
 
-    view = terminal_view.build(report, limit=20, all=False, root=str(Path.cwd()))
+    view = report_view.build(report, limit=20, all=False, root=str(Path.cwd()))
     bare = dataclasses.replace(view, alarm=None, header=(), totals=(), notes=(), verdict=None)
     return f"{head}\n\n{terminal.render_view(bare, width=100, color=False)}".rstrip()

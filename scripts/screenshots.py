@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from breakscope import schema
 from breakscope.render import html
+from breakscope.report import schema
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

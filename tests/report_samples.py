@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from breakscope.diagnose.merge import Identity, as_rank, merge
-from breakscope.model import (
+from breakscope.report.model import (
     Compiled,
     Cost,
     Counts,

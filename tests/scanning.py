@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import breakscope
-from breakscope.model import Report
+from breakscope.report.model import Report
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -13,10 +13,10 @@ from scanning import Scanned, clean_environment, command
 from trace_writer import Writer
 
 import breakscope
-from breakscope import schema
-from breakscope.capture.artifacts import Store
 from breakscope.errors import ArtifactError, OutputError
-from breakscope.model import Report
+from breakscope.inside.capture.artifacts import Store
+from breakscope.report import schema
+from breakscope.report.model import Report
 from breakscope.traces.importing import import_traces
 
 JOB = """

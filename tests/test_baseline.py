@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from breakscope import baseline
-from breakscope.baseline import Accepted, Baseline, Known
 from breakscope.errors import BaselineError, OutputError
+from breakscope.project import baseline
+from breakscope.project.baseline import Accepted, Baseline, Known
 
 B = Known("b2", "BS102", "model.py", "Net.forward", "y = x.item()")
 A = Known("a1", "BS101", "model.py", "Net.forward", "if x.sum() > 0:")

@@ -38,7 +38,12 @@ def functions(frames, *, resumed):
 
 
 def test_the_first_half_of_a_resumed_function_is_no_caller_of_the_second():
-    path = [("a.py", 9, "main"), ("a.py", 3, "f"), (f"{OWN}capture/frames.py", 80, "hook"), ("a.py", 4, "f")]
+    path = [
+        ("a.py", 9, "main"),
+        ("a.py", 3, "f"),
+        (f"{OWN}inside/capture/frames.py", 80, "hook"),
+        ("a.py", 4, "f"),
+    ]
     assert functions(path, resumed=True) == [("main", 9), ("f", 4)]
     inlined = [*path, ("a.py", 20, "f")]
     assert functions(inlined, resumed=True) == [("main", 9), ("f", 4), ("f", 20)], (
@@ -47,7 +52,12 @@ def test_the_first_half_of_a_resumed_function_is_no_caller_of_the_second():
 
 
 def test_a_function_that_calls_itself_stands_on_its_path_twice():
-    path = [("a.py", 9, "main"), ("a.py", 3, "f"), (f"{OWN}capture/frames.py", 80, "hook"), ("a.py", 2, "f")]
+    path = [
+        ("a.py", 9, "main"),
+        ("a.py", 3, "f"),
+        (f"{OWN}inside/capture/frames.py", 80, "hook"),
+        ("a.py", 2, "f"),
+    ]
     assert functions(path, resumed=False) == [("main", 9), ("f", 3), ("f", 2)]
 
 

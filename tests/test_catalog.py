@@ -13,10 +13,11 @@ from typing import Any, get_args
 
 import pytest
 
-from breakscope import catalog, catalog_data
-from breakscope.catalog_entry import Entry, Remedy, Severity
+from breakscope import catalog
+from breakscope.catalog import entries
+from breakscope.catalog.entry import Entry, Remedy, Severity
 from breakscope.errors import UnknownCodeError
-from breakscope.model import GuardCause
+from breakscope.report.model import GuardCause
 
 TABLE: dict[str, Any] = json.loads((Path(catalog.__file__).parent / "data" / "gb_codes.json").read_text())
 PROPER_NOUNS = ("Python", "RNN", "TorchScript", "Triton")
@@ -68,9 +69,9 @@ def test_table_is_sorted_and_names_only_codes_and_remedies_that_exist() -> None:
 
 def test_refinements_lead_to_codes_that_exist() -> None:
     known = {item.code for item in catalog.codes()}
-    assert {code for _, code in catalog_data.GUESSES} <= known
-    assert {code for _, _, code in catalog_data.REFINEMENTS} <= known
-    assert {code for coarse, _, _ in catalog_data.REFINEMENTS for code in coarse} <= known
+    assert {code for _, code in entries.GUESSES} <= known
+    assert {code for _, _, code in entries.REFINEMENTS} <= known
+    assert {code for coarse, _, _ in entries.REFINEMENTS for code in coarse} <= known
 
 
 @pytest.mark.parametrize("item", catalog.codes(), ids=lambda item: item.code)
@@ -102,7 +103,7 @@ def test_example_is_python_with_something_said_about_it(item: Entry) -> None:
 
 
 def test_codes_are_unique_and_in_order() -> None:
-    names = [item.code for item in catalog_data.ENTRIES]
+    names = [item.code for item in entries.ENTRIES]
     assert names == sorted(set(names))
 
 
@@ -302,7 +303,7 @@ def test_list_has_every_code_once_with_its_title() -> None:
 
 def test_importing_the_catalog_loads_neither_its_texts_nor_torch() -> None:
     program = (
-        "import sys; from breakscope import catalog; assert 'breakscope.catalog_data' not in sys.modules;"
+        "import sys; from breakscope import catalog; assert 'breakscope.catalog.entries' not in sys.modules;"
         "catalog.explain('GB0170'); catalog.list_text(); assert 'torch' not in sys.modules; print('ok')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ import pytest
 import report_samples as samples
 from scanning import clean_environment, command
 
-from breakscope import schema
+from breakscope.report import schema
 
 SCRIPT = """
     import torch

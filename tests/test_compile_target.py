@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from scanning import Scanned, clean_environment, command
 
-from breakscope.model import Finding, Report
+from breakscope.report.model import Finding, Report
 
 pytestmark = pytest.mark.torch
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from scanning import clean_environment, command
 
-from breakscope import config
-from breakscope.config.show import show
 from breakscope.errors import ConfigError
-from breakscope.globs import matches
+from breakscope.project import config
+from breakscope.project.config.show import show
+from breakscope.project.globs import matches
 
 FULL = """
 select = ["BS1", "BS3"]

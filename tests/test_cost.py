@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from scanning import Scanned
 
-from breakscope.model import Finding
+from breakscope.report.model import Finding
 
 pytestmark = pytest.mark.torch
 

@@ -12,7 +12,7 @@ from importlib.metadata import version
 import pytest
 from scanning import Scanned
 
-from breakscope.model import Finding
+from breakscope.report.model import Finding
 
 pytestmark = pytest.mark.torch
 

@@ -10,8 +10,8 @@ from report_samples import CLEAN, RUN, SIZE, TOTALS
 from breakscope.diagnose.divergence import parted
 from breakscope.diagnose.merge import Identity, as_rank, merge
 from breakscope.diagnose.rank_groups import rank_words
-from breakscope.model import Compile, Counts, Device, Divergence, Region, Report, Step
 from breakscope.render import FORMATS, Options, html
+from breakscope.report.model import Compile, Counts, Device, Divergence, Region, Report, Step
 
 
 def job(*reports: Report, ended: dict[int, str] | None = None) -> Report:

@@ -15,7 +15,7 @@ from trace_writer import assert_only_what_a_trace_knows, imported
 from truth import FIXTURES, TrueFinding, TrueRecompile, Truth, all_fixtures, line_number, read
 
 import breakscope
-from breakscope.model import Finding, Report
+from breakscope.report.model import Finding, Report
 
 pytestmark = pytest.mark.torch
 

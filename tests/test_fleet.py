@@ -15,11 +15,11 @@ from scanning import clean_environment, command
 from trace_writer import Writer
 
 import breakscope
-from breakscope import schema
 from breakscope.diagnose.merge import Identity, as_rank, merge
 from breakscope.errors import ReportError, UsageError
 from breakscope.fleet import executors, parquet, reduce
-from breakscope.model import Compile, Report, Step
+from breakscope.report import schema
+from breakscope.report.model import Compile, Report, Step
 
 
 def fleet(folder: Path, jobs: int = 5, ranks: int = 4) -> list[Path]:

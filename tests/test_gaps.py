@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from breakscope.capture.clock import BURST, MOST_SAMPLES, Clock
 from breakscope.diagnose.collect import RegionEvent
 from breakscope.diagnose.cost import _entry_ns
 from breakscope.diagnose.gaps import CALL, ENTER, LEAVE, RETURN, TICK, Sampled, take_apart
+from breakscope.inside.capture.clock import BURST, MOST_SAMPLES, Clock
 
 A, B, C = 10, 11, 12  # slots of regions; A ends at site 0, B at site 1, C with its function
 SITE_0, SITE_1, SKIP_1 = 20, 21, 22

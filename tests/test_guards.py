@@ -29,7 +29,7 @@ from breakscope.diagnose.guards import (
     parse_reasons,
     remedy,
 )
-from breakscope.model import Frame, Guard, GuardCause
+from breakscope.report.model import Frame, Guard, GuardCause
 
 RECORDS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data" / "recompile_reasons.json").read_text(encoding="utf-8")

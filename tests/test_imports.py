@@ -11,7 +11,7 @@ import pytest
 import report_samples
 from scanning import clean_environment
 
-from breakscope import schema
+from breakscope.report import schema
 
 HEAVY = {"torch", "pandas", "libcst", "jinja2", "pydantic"}  # the last is what typer brings
 README = Path(__file__).parent.parent / "README.md"

@@ -11,7 +11,7 @@ import report_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from breakscope import json_text, schema
+from breakscope.report import json_text, schema
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

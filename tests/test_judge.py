@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import report_samples as samples
 
-from breakscope import schema
-from breakscope.baseline import Baseline
-from breakscope.config import Budgets
-from breakscope.diagnose.judge import accept, judge
-from breakscope.diagnose.verdict import Policy, Verdict
-from breakscope.model import Compile, Compiled, Counts, Finding, Reconciliation, Region, Report, Timing
+from breakscope.project.baseline import Baseline
+from breakscope.project.config import Budgets
+from breakscope.project.judge import accept, judge
+from breakscope.project.verdict import Policy, Verdict
+from breakscope.report import schema
+from breakscope.report.model import Compile, Compiled, Counts, Finding, Reconciliation, Region, Report, Timing
 
 RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = ("2.9", "2.13", "2.15")

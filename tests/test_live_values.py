@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from breakscope.capture.live_values import describe
+from breakscope.inside.capture.live_values import describe
 
 
 class Loud:

@@ -26,9 +26,9 @@ from report_samples import (
     VACUOUS,
 )
 
-from breakscope import schema
 from breakscope.diagnose.merge import Identity, as_rank, merge
-from breakscope.model import Compile, Counts, Finding, Report, Step
+from breakscope.report import schema
+from breakscope.report.model import Compile, Counts, Finding, Report, Step
 
 SAMPLES = [CLEAN, COSTS, RECOMPILES, SKIPS, VACUOUS, KILLED, IMPORTED_TRACE, SUGGESTIONS, HOSTILE]
 

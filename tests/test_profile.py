@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from scanning import Scanned
 
-from breakscope.capture.window import compact
 from breakscope.diagnose.collect import RegionEvent
 from breakscope.diagnose.gaps import CALL, ENTER, LEAVE, RETURN, TICK
 from breakscope.diagnose.inside import look
+from breakscope.inside.capture.window import compact
 
 pytestmark = pytest.mark.torch
 

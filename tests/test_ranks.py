@@ -15,7 +15,7 @@ from scanning import clean_environment, command
 
 import breakscope
 from breakscope.diagnose.merge import merge
-from breakscope.model import Divergence, Report
+from breakscope.report.model import Divergence, Report
 
 LOOP = """
 import os, signal, sys
@@ -164,7 +164,7 @@ def test_the_script_sees_what_torchrun_gives_it_and_nothing_of_ours(scan):
     seen = {
         "argv": sys.argv, "name": __name__, "path": sys.path[0] == os.path.dirname(os.path.abspath(__file__)),
         "ours": sorted(name for name in os.environ if "BREAKSCOPE" in name), "rank": os.environ["RANK"],
-        "pythonpath": "child/boot" in os.environ.get("PYTHONPATH", ""),
+        "pythonpath": "inside/boot" in os.environ.get("PYTHONPATH", ""),
     }
     if seen["rank"] == "1":
         print(json.dumps(seen))

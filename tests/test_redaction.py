@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from scanning import Scanned
 
-from breakscope.capture.secrets import HIDDEN, Redactor
+from breakscope.inside.capture.secrets import HIDDEN, Redactor
 
 pytestmark = pytest.mark.torch
 

@@ -36,7 +36,8 @@ from rich.text import Text
 
 from breakscope import catalog
 from breakscope.diagnose import guards
-from breakscope.model import (
+from breakscope.render import terminal
+from breakscope.report.model import (
     Compiled,
     Counts,
     Finding,
@@ -48,10 +49,9 @@ from breakscope.model import (
     Status,
     Timing,
 )
-from breakscope.render import terminal
-from breakscope.render.excerpt import excerpt, expression_span
-from breakscope.render.terminal_finding import guard_line
-from breakscope.render.text import harmless, milliseconds, per_step, seconds, short_path
+from breakscope.view.excerpt import excerpt, expression_span
+from breakscope.view.finding import guard_line
+from breakscope.view.text import harmless, milliseconds, per_step, seconds, short_path
 
 NEXT = (("breakscope report", "this again"), ("breakscope explain BS101", "why it breaks, and what to do"))
 WIDTHS = (20, 33, 40, 60, 80, 120, 200)

@@ -17,10 +17,10 @@ import jsonschema
 import pytest
 from report_samples import BRANCH, CLEAN, COSTS, HOSTILE, HOSTILE_TEXT, KILLED, SAMPLES, SUGGESTIONS
 
-from breakscope import schema
 from breakscope.errors import OutputError, ReportError
-from breakscope.model import Cost, Region, Report, Suggestion
 from breakscope.render import json as json_format
+from breakscope.report import schema
+from breakscope.report.model import Cost, Region, Report, Suggestion
 
 VALIDATOR = jsonschema.Draft202012Validator(schema.json_schema())
 
@@ -367,6 +367,6 @@ def test_the_schema_is_valid_complete_and_explains_itself() -> None:
 
 
 def test_reading_a_report_imports_neither_torch_nor_rich() -> None:
-    program = "import sys, breakscope.schema; print({'torch', 'rich', 'pandas'} & set(sys.modules))"
+    program = "import sys, breakscope.report.schema; print({'torch', 'rich', 'pandas'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

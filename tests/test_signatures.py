@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scanning import Scanned
 
-from breakscope.model import Signature
+from breakscope.report.model import Signature
 
 pytestmark = pytest.mark.torch
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 from scanning import Scanned
 
-from breakscope.capture import step_unit
-from breakscope.capture.step_unit import StepUnit
+from breakscope.inside.capture import step_unit
+from breakscope.inside.capture.step_unit import StepUnit
 
 pytestmark = pytest.mark.torch
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from breakscope.suppress import Suppressions, parse, read
+from breakscope.project.suppress import Suppressions, parse, read
 
 
 def suppressions(source: str) -> Suppressions:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import report_samples as samples
 
-from breakscope import gate
-from breakscope.baseline import Baseline
-from breakscope.diagnose import suppressed
-from breakscope.diagnose.verdict import Policy
-from breakscope.model import Finding, Report
+from breakscope.project import gate, suppressed
+from breakscope.project.baseline import Baseline
+from breakscope.project.verdict import Policy
+from breakscope.report.model import Finding, Report
 
 BRANCH = "if y.abs().max() > 1e4:"
 

@@ -14,7 +14,7 @@ import pytest
 from trace_writer import Writer, imported, place, run_job
 
 from breakscope.diagnose import records
-from breakscope.model import Report
+from breakscope.report.model import Report
 from breakscope.traces.one_file import import_file
 
 FILE = "/job/model.py"

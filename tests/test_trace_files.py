@@ -12,10 +12,10 @@ from scanning import clean_environment, command
 from trace_writer import Writer, imported
 
 import breakscope
-from breakscope import schema
 from breakscope.errors import TraceError
-from breakscope.model import Report
 from breakscope.render import FORMATS
+from breakscope.report import schema
+from breakscope.report.model import Report
 from breakscope.traces.importing import Progress, import_traces
 
 FILE = "/job/model.py"

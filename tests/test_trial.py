@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from breakscope.capture.settings import Settings
-from breakscope.capture.trial import Comparison, Trial, compare, trial
-from breakscope.child.program import program
+from breakscope.inside.settings import Settings
+from breakscope.run.program import program
+from breakscope.run.trial import Comparison, Trial, compare, trial
 
 pytestmark = pytest.mark.torch
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from scanning import clean_environment
 
-from breakscope.model import Finding, Report
+from breakscope.report.model import Finding, Report
 from breakscope.traces.one_file import import_file
 
 BREAK = """\

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from breakscope.bench.plan import CUDA_GRAPH_MODES
-from breakscope.benchmark import Advice, Kernel, KernelTable
+from breakscope.inside.bench.plan import CUDA_GRAPH_MODES
+from breakscope.report.benchmark import Advice, Kernel, KernelTable
 
 _LEAST_US = 1.0
 _LEAST_SHARE = 0.005

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import Options
 from breakscope.bench.players import ArmFailedError, Player, attempt
-from breakscope.bench.wire import COMPARE, KERNELS, RUN
+from breakscope.inside.bench.plan import Options
+from breakscope.inside.bench.wire import COMPARE, KERNELS, RUN
 
 _PROFILED_STEPS = 3
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from breakscope.bench import gpu_state, stats
 from breakscope.bench.choose import break_even, recommend
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import Arm, Options
 from breakscope.bench.players import Player, compiled_by_inductor, repeatability, samples
 from breakscope.bench.verdicts import judge
-from breakscope.benchmark import LAYOUT, ArmResult, Benchmark, Estimate, Outputs, Process, Spent
+from breakscope.inside.bench.plan import Arm, Options
+from breakscope.report.benchmark import LAYOUT, ArmResult, Benchmark, Estimate, Outputs, Process, Spent
 
 _SHOWN_FIRST_STEPS = 6
 _MOST_NAMES = 6

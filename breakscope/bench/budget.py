@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from breakscope.bench.stats import REPEATABILITY
-from breakscope.benchmark import Benchmark
 from breakscope.errors import UsageError
+from breakscope.report.benchmark import Benchmark
 
 _SLOWER_HOST = 1.05
 

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from breakscope import codec
 from breakscope.bench import gpu_state
-from breakscope.benchmark import Ceiling
+from breakscope.report import codec
+from breakscope.report.benchmark import Ceiling
 
 _TIMEOUT_S = 180
 _LAYOUT = 2
@@ -32,7 +32,7 @@ def ceilings(kind: str, device: str | None, threads: int | None) -> tuple[tuple[
         environment["CUDA_VISIBLE_DEVICES"] = gpu_state.visible(device)
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)
-    command = [sys.executable, "-m", "breakscope.bench.ceiling_probe", kind]
+    command = [sys.executable, "-m", "breakscope.inside.bench.ceiling_probe", kind]
     try:
         asked = _run([*command, "--name"], environment)
         place = folder() / f"ceilings-{hashlib.sha256(str(asked['name']).encode()).hexdigest()[:16]}.json"

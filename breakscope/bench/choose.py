@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from breakscope.benchmark import ArmResult, Estimate, Process, Recommendation, Total
+from breakscope.report.benchmark import ArmResult, Estimate, Process, Recommendation, Total
 
 # A process's first steps cost more than steady ones; these are looked at.
 _MS = 1e3

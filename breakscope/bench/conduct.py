@@ -16,10 +16,10 @@ from typing import Any
 
 from breakscope.bench import afterwards, gpu_state, slow_turns, stats
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import Arm, ArmSettings, Options
 from breakscope.bench.players import Player, attempt, start, wait_until_ready
-from breakscope.bench.wire import RUN
-from breakscope.child.launch import Program
+from breakscope.inside.bench.plan import Arm, ArmSettings, Options
+from breakscope.inside.bench.wire import RUN
+from breakscope.run.launch import Program
 
 ROUNDS = 10
 # Where turns met a slow CPU. Steps of an optimizer cannot be repeated, and some must be left to profile.

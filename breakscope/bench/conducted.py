@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from breakscope.bench.plan import Arm
 from breakscope.bench.players import Player
 from breakscope.bench.slow_turns import SlowTurns
-from breakscope.benchmark import GpuState
+from breakscope.inside.bench.plan import Arm
+from breakscope.report.benchmark import GpuState
 
 
 @dataclass(slots=True)

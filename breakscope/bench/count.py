@@ -12,11 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from breakscope import schema
-from breakscope.capture.observe import observe
-from breakscope.capture.settings import Settings
-from breakscope.child.launch import Program
-from breakscope.model import Report
+from breakscope.inside.settings import Settings
+from breakscope.report import schema
+from breakscope.report.model import Report
+from breakscope.run.launch import Program
+from breakscope.run.observe import observe
 
 
 def start(program: Program, settings: Settings, folder: Path, timeout_s: float) -> subprocess.Popen[bytes]:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Collection, Sequence
 
-from breakscope.benchmark import GpuState
+from breakscope.report.benchmark import GpuState
 
 _FIELDS = (
     "clocks.sm",

@@ -13,8 +13,8 @@ from typing import Any
 from breakscope.bench import ceilings
 from breakscope.bench.advice import advise
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import Arm, Options
-from breakscope.benchmark import Benchmark, Bound, Ceiling, Kernel, KernelTable
+from breakscope.inside.bench.plan import Arm, Options
+from breakscope.report.benchmark import Benchmark, Bound, Ceiling, Kernel, KernelTable
 
 # At this share of a ceiling the ceiling is what bounds a kernel.
 _NEAR = 0.6

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.bench import gpu_state, stats
-from breakscope.bench.plan import Arm, ArmSettings, Options
-from breakscope.bench.wire import DONE, END, FAILED, Channel, ClosedError, Message
-from breakscope.child.launch import Agent, Program, spawn
+from breakscope.inside.bench.plan import Arm, ArmSettings, Options
+from breakscope.inside.bench.wire import DONE, END, FAILED, Channel, ClosedError, Message
+from breakscope.inside.start import Agent
+from breakscope.run.launch import Program, spawn
 
 _LOG_TAIL = 400  # characters
 _CRASH_FRAMES = 3
@@ -194,7 +195,7 @@ def start(
         outputs=str(folder / "outputs"),
     )
     agent = Agent(
-        "breakscope.bench.arm_agent", settings.dumps(), environment(options, folder.parent / "cache")
+        "breakscope.inside.bench.arm_agent", settings.dumps(), environment(options, folder.parent / "cache")
     )
     with (folder / "log").open("wb") as log:
         popen = spawn(program, agent, log.fileno(), [theirs.fileno()])

@@ -11,21 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from breakscope import overlay
 from breakscope.bench import assemble
 from breakscope.bench import count as counting
 from breakscope.bench.conduct import Conductor
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import ArmSettings, Options
-from breakscope.benchmark import Benchmark, to_dict
-from breakscope.capture.observe import Observed, observe
-from breakscope.capture.scan import check_target
-from breakscope.capture.settings import Settings
-from breakscope.child import launch
-from breakscope.child.launch import Program
-from breakscope.child.program import check_torch, project_roots
 from breakscope.errors import UsageError
-from breakscope.model import Report
+from breakscope.inside import overlay
+from breakscope.inside.bench.plan import ArmSettings, Options
+from breakscope.inside.settings import Settings
+from breakscope.report.benchmark import Benchmark, to_dict
+from breakscope.report.model import Report
+from breakscope.run import launch
+from breakscope.run.launch import Program
+from breakscope.run.observe import Observed, observe
+from breakscope.run.program import check_torch, project_roots
+from breakscope.run.scan import check_target
 
 _COUNTED_STEPS = 6
 _COUNTING_S = 180.0  # a script whose few steps have a long tail: what was counted up to then counts

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from breakscope.bench.pace import SLOW
 from breakscope.bench.players import Player
+from breakscope.inside.bench.pace import SLOW
 
 REASON = "the CPU was slow beside them"
 

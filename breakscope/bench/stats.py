@@ -12,7 +12,7 @@ import random
 import statistics
 from collections.abc import Callable, Sequence
 
-from breakscope.benchmark import Estimate, Judgement, Verdict
+from breakscope.report.benchmark import Estimate, Judgement, Verdict
 
 Round = Sequence[float]
 Process = Sequence[Round]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from breakscope.bench import stats
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import Arm, Options
 from breakscope.bench.players import repeatability, samples
-from breakscope.benchmark import Verdict
+from breakscope.inside.bench.plan import Arm, Options
+from breakscope.report.benchmark import Verdict
 
 
 def judge(found: Conducted, options: Options, good: Sequence[str]) -> list[Verdict]:

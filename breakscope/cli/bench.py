@@ -99,9 +99,9 @@ def add(app: typer.Typer) -> None:
         Exits with 1 if an arm computes something else than eager or is slower than --budget allows, and
         with 3 if nothing could be measured. Interrupted (130), it writes what it has measured so far.
         """
-        from breakscope import schema
-        from breakscope.bench import plan
         from breakscope.bench import run as engine
+        from breakscope.inside.bench import plan
+        from breakscope.report import schema
 
         what = program_of(ctx.meta["breakscope.program"], "measure")
         if export is not None and not kernels:
@@ -151,7 +151,7 @@ def _say(quiet: bool) -> Any:
 
 
 def _stored(path: Path) -> Any:
-    from breakscope import benchmark, schema
+    from breakscope.report import benchmark, schema
 
     stored = benchmark.from_dict(schema.load(path).benchmark)
     if stored is None:

@@ -14,8 +14,8 @@ from breakscope.errors import UsageError
 from breakscope.render import FORMATS
 
 if TYPE_CHECKING:
-    from breakscope.baseline import Baseline
-    from breakscope.diagnose.verdict import Check
+    from breakscope.project.baseline import Baseline
+    from breakscope.project.verdict import Check
 
 # Options of scan that say what to show, not how to run.
 _NOT_INHERITED = ("output", "limit", "all_", "quiet")
@@ -109,11 +109,11 @@ def add(app: typer.Typer) -> None:
         0: clean or known. 1: new findings, or a budget exceeded. 2: cannot be judged as asked. 3: the run
         says nothing (nothing was compiled, or the script died). 4: breakscope itself failed.
         """
-        from breakscope import config as configuration
-        from breakscope import gate
         from breakscope.cli import check_answer
         from breakscope.cli import output as screen
         from breakscope.cli.check_runs import Asked, holds_one, runs
+        from breakscope.project import config as configuration
+        from breakscope.project import gate
 
         if format_ not in FORMATS:
             raise UsageError(f"no format {format_!r}: there are {', '.join(FORMATS)}")

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from breakscope.baseline import Baseline
 from breakscope.cli import output as screen
 from breakscope.cli import report as report_command
 from breakscope.cli.check_runs import Run
-from breakscope.diagnose.verdict import Check
 from breakscope.errors import UsageError
+from breakscope.project.baseline import Baseline
+from breakscope.project.verdict import Check
 from breakscope.render import FORMATS, Options
 from breakscope.render import check as renderer
 
@@ -73,7 +73,7 @@ def publish(
 def _write_pages(check: Check, runs: Sequence[Run], file: Path) -> None:
     """One page for each target: a page shows one report."""
     from breakscope.cli import report_html
-    from breakscope.render import verdict
+    from breakscope.view import verdict
 
     for run, one in zip(runs, check.verdicts, strict=True):
         target = file if len(runs) == 1 else file.with_name(f"{file.stem}-{run.path.stem}{file.suffix}")

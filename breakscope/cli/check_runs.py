@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from breakscope.config import Budgets, Config, Target
 from breakscope.errors import ConfigError, ScriptNotFoundError, TargetError, UsageError
-from breakscope.model import Report
+from breakscope.project.config import Budgets, Config, Target
+from breakscope.report.model import Report
 
 _FOLDER = "check"
 # Options of scan that say how ranks are launched, beside their number.
@@ -79,14 +79,15 @@ def runs(asked: Asked, config: Config, budgets: Budgets, *, live: bool) -> list[
 
 
 def _named(report: Report, path: Path, budgets: Budgets) -> Run:
-    from breakscope import gate
+    from breakscope.project import gate
 
     return Run(gate.target_name(report), report, path, budgets)
 
 
 def _saved(config: Config, path: Path | None, budgets: Budgets) -> Run:
-    from breakscope import gate, schema
-    from breakscope.latest import FOLDER, LATEST
+    from breakscope.project import gate
+    from breakscope.report import schema
+    from breakscope.report.latest import FOLDER, LATEST
 
     place = path or Path(FOLDER) / LATEST
     if path is None and not place.exists():
@@ -121,7 +122,7 @@ def _words(target: Target) -> list[str]:
 
 
 def _check_target(target: Target, config: Config) -> None:
-    from breakscope.child.program import program
+    from breakscope.run.program import program
 
     try:
         with contextlib.chdir(config.root):
@@ -132,7 +133,7 @@ def _check_target(target: Target, config: Config) -> None:
 
 def _report_file(target: Target, config: Config) -> Path:
     """Where the report of a target is kept. Two names that look alike as files get a number."""
-    from breakscope.latest import FOLDER
+    from breakscope.report.latest import FOLDER
 
     slugs = [re.sub(r"[^\w.-]+", "-", one.name).strip("-.") or "target" for one in config.targets]
     index = [one.name for one in config.targets].index(target.name)

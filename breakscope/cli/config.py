@@ -19,9 +19,9 @@ def add(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Show the configuration that is in force, and where each value comes from, as TOML."""
-        from breakscope import config as configuration
         from breakscope.cli import output
-        from breakscope.config.show import show
+        from breakscope.project import config as configuration
+        from breakscope.project.config.show import show
 
         output.write(show(configuration.load(file=file)))
         return 0

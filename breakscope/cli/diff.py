@@ -38,10 +38,10 @@ def add(app: typer.Typer) -> None:
         open_: arguments.OpenPage = False,
     ) -> int:
         """Say what is new, fixed, changed and moved between two reports. Exits with 0 whatever it finds."""
-        from breakscope import schema
         from breakscope.cli import report as report_command
         from breakscope.cli.output import wants_color
         from breakscope.diagnose.compare import compare
+        from breakscope.report import schema
 
         comparison = compare(schema.load(old), schema.load(new))
         root = report_command.repository(comparison.after)

@@ -15,11 +15,11 @@ from breakscope.cli.script_words import program_of_report
 from breakscope.errors import OutputError, ReportError, UsageError
 
 if TYPE_CHECKING:
-    from breakscope.capture.settings import Settings
-    from breakscope.model import Report
-    from breakscope.rewrite.candidates import Candidate
-    from breakscope.rewrite.judge import Judgement
-    from breakscope.rewrite.outcomes import Fixed
+    from breakscope.fix.candidates import Candidate
+    from breakscope.fix.judge import Judgement
+    from breakscope.fix.outcomes import Fixed
+    from breakscope.inside.settings import Settings
+    from breakscope.report.model import Report
 
 
 def add(app: typer.Typer) -> None:
@@ -70,12 +70,12 @@ def add(app: typer.Typer) -> None:
         """
         if rules:
             return _list_rules()
-        from breakscope import schema
-        from breakscope.child import launch
-        from breakscope.latest import FOLDER, LATEST
-        from breakscope.repair import repair
-        from breakscope.rewrite import apply, outcomes, runs, store
-        from breakscope.rewrite.work import Options
+        from breakscope.fix import apply, outcomes, runs, store
+        from breakscope.fix.repair import repair
+        from breakscope.fix.work import Options
+        from breakscope.report import schema
+        from breakscope.report.latest import FOLDER, LATEST
+        from breakscope.run import launch
 
         # Before going where the script ran: paths are the user's.
         given = path or Path(FOLDER) / LATEST
@@ -125,7 +125,7 @@ def _enter(report: Report) -> Path:
 
 
 def _settings(report: Report) -> Settings:
-    from breakscope.capture.settings import Settings
+    from breakscope.inside.settings import Settings
 
     asked = report.run.asked
     return Settings(
@@ -189,7 +189,7 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: P
 
 def _list_rules() -> int:
     from breakscope.cli import output
-    from breakscope.rewrite.rule import all_rules
+    from breakscope.fix.rule import all_rules
 
     blocks = []
     for rule in all_rules():

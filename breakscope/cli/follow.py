@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from breakscope.model import Finding, Report
+from breakscope.report.model import Finding, Report
 
 POLL_S = 0.3
 
@@ -119,7 +119,7 @@ class _Lines:
 
 def line(finding: Finding) -> str:
     """A finding in one line."""
-    from breakscope.render.text import count, harmless, short_path
+    from breakscope.view.text import count, harmless, short_path
 
     place = finding.location
     ranks = ", ".join(map(str, finding.ranks))

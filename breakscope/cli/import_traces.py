@@ -14,7 +14,7 @@ from breakscope.cli import arguments
 from breakscope.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
-    from breakscope.model import Report
+    from breakscope.report.model import Report
 
 MOST_PROBLEMS = 5
 
@@ -49,8 +49,8 @@ def add(app: typer.Typer) -> None:
 
         What only a live scan knows (crossings, steps, cost) is not measured.
         """
-        from breakscope.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
-        from breakscope.latest import FOLDER, LATEST, save
+        from breakscope.inside.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
+        from breakscope.report.latest import FOLDER, LATEST, save
 
         place = output.absolute() if output else Path.cwd() / FOLDER / LATEST
         if place.is_dir():

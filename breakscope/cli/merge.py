@@ -31,10 +31,10 @@ def add(app: typer.Typer) -> None:
         quiet: arguments.Quiet = False,
     ) -> int:
         """Merge the reports of ranks, nodes or jobs into one. Order and repetition do not matter."""
-        from breakscope import schema
         from breakscope.cli import output as show
         from breakscope.fleet import executors, reduce
         from breakscope.fleet import parquet as tables
+        from breakscope.report import schema
 
         if parquet is not None:
             tables.check()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from breakscope.model import Report
+    from breakscope.report.model import Report
 
 
 def relative(path: Path) -> str:
@@ -32,7 +32,7 @@ def wants_color() -> bool:
 
 def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
     """The commands that go on from a report, with what they do."""
-    from breakscope.render.next_steps import answers
+    from breakscope.view.next_steps import answers
 
     steps = []
     if report.findings:

@@ -14,7 +14,7 @@ from breakscope.cli.script_words import program_of_report
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from breakscope.model import Report, Suggestion
+    from breakscope.report.model import Report, Suggestion
 
 
 def add(app: typer.Typer) -> None:
@@ -43,11 +43,11 @@ def add(app: typer.Typer) -> None:
 
         The script runs again once as it is and once for each remedy. No file of yours is changed.
         """
-        from breakscope import schema
-        from breakscope.capture.settings import Settings
-        from breakscope.child import launch
-        from breakscope.latest import FOLDER, LATEST
-        from breakscope.remedy import engine
+        from breakscope.fix.remedies import engine
+        from breakscope.inside.settings import Settings
+        from breakscope.report import schema
+        from breakscope.report.latest import FOLDER, LATEST
+        from breakscope.run import launch
 
         place = (path or Path(FOLDER) / LATEST).absolute()
         target = output.absolute() if output else place

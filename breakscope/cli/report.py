@@ -15,7 +15,7 @@ from breakscope.errors import OutputError, UsageError
 from breakscope.render import FORMATS, Options
 
 if TYPE_CHECKING:
-    from breakscope.model import Report
+    from breakscope.report.model import Report
 
 
 def add(app: typer.Typer) -> None:
@@ -38,8 +38,8 @@ def add(app: typer.Typer) -> None:
         open_: arguments.OpenPage = False,
     ) -> int:
         """Show a report again, or write it in another format."""
-        from breakscope import schema
-        from breakscope.latest import FOLDER, LATEST
+        from breakscope.report import schema
+        from breakscope.report.latest import FOLDER, LATEST
 
         render = FORMATS.get(format_)
         if render is None:
@@ -91,8 +91,8 @@ def show(report: Report, path: Path | None, options: Options) -> None:
 
 def publish(rendered: str | bytes, path: Path | None) -> None:
     """Write a rendered report to a file, whole or not at all, or to standard output."""
-    from breakscope.atomic import write
     from breakscope.cli import output
+    from breakscope.report.files import write
 
     if path is not None:
         # What no file can hold is made visible before it comes here; a path may still be damaged.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from breakscope import schema
 from breakscope.diagnose.compare import Comparison
 from breakscope.errors import OutputError
-from breakscope.model import Report
+from breakscope.report import schema
+from breakscope.report.model import Report
 
 DEFAULT_NAME = "breakscope.html"
 DEFAULT_DIFF_NAME = "diff.html"
@@ -29,7 +29,7 @@ def write(
     Raises:
         OutputError: the page cannot be written.
     """
-    from breakscope.capture.artifacts import FOLDER, Store
+    from breakscope.inside.capture.artifacts import FOLDER, Store
     from breakscope.render import html
 
     target = output if output is not None else report_path.parent / DEFAULT_NAME

@@ -28,8 +28,9 @@ def add(app: typer.Typer) -> None:
         ] = Path(".breakscope/fixes"),
     ) -> int:
         """Run a script with fixes applied to its source as it is loaded, and nothing else."""
-        from breakscope.child import launch
+        from breakscope.inside.start import Agent
+        from breakscope.run import launch
 
         what = program_of(ctx.meta["breakscope.program"], "run")
         settings = json.dumps({"fixes": fixes_folder(fixes), "script": what.path})
-        return launch.run(what, launch.Agent("breakscope.child.patched_run", settings)).exit_code
+        return launch.run(what, Agent("breakscope.inside.patched_run", settings)).exit_code

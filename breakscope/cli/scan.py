@@ -15,7 +15,7 @@ from breakscope.cli.script_words import ScriptCommand, program_of
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from breakscope.capture.scan import Scan
+    from breakscope.run.scan import Scan
 
 
 class Backend(StrEnum):
@@ -143,7 +143,7 @@ def add(app: typer.Typer) -> None:
 
 def fixes_folder(folder: Path | None) -> str | None:
     """The folder of ``--fixes``, absolute. Raises UsageError where there are no fixes."""
-    from breakscope import overlay
+    from breakscope.inside import overlay
 
     if folder is None:
         return None
@@ -177,10 +177,10 @@ def run(
     fixes: Path | None = None,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
-    from breakscope.capture import scan as engine
-    from breakscope.capture.artifacts import FOLDER
-    from breakscope.capture.settings import Settings
-    from breakscope.latest import place_of
+    from breakscope.inside.capture.artifacts import FOLDER
+    from breakscope.inside.settings import Settings
+    from breakscope.report.latest import place_of
+    from breakscope.run import scan as engine
 
     what = program_of(words, "scan")
     if mode is not None and backend != Backend.INDUCTOR:

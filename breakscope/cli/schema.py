@@ -13,8 +13,8 @@ def add(app: typer.Typer) -> None:
     @app.command("schema")
     def schema() -> int:
         """Print the JSON Schema of the report file."""
-        from breakscope import schema as report_schema
         from breakscope.cli import output
+        from breakscope.report import schema as report_schema
 
         output.write(json.dumps(report_schema.json_schema(), indent=2))
         return 0

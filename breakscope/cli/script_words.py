@@ -12,8 +12,8 @@ import typer.core
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from breakscope.child.launch import Program
-    from breakscope.model import Report
+    from breakscope.report.model import Report
+    from breakscope.run.launch import Program
 
 MODULE_OPTION = "-m"
 
@@ -28,7 +28,7 @@ def program_of(words: Sequence[str], purpose: str) -> Program:
     Raises:
         UsageError, ScriptNotFoundError: nothing is named, or there is no such thing.
     """
-    from breakscope.child.program import program
+    from breakscope.run.program import program
 
     module = words[:1] == [MODULE_OPTION]
     words = words[1:] if module else words
@@ -43,7 +43,7 @@ def program_of_report(report: Report) -> Program:
     Raises:
         TorchMissingError, ScriptNotFoundError: it cannot be run here.
     """
-    from breakscope.child.program import check_torch, program
+    from breakscope.run.program import check_torch, program
 
     check_torch()
     option, _, name = report.run.script.partition(" ")

@@ -10,10 +10,10 @@ import typer
 
 from breakscope.cli import arguments
 from breakscope.errors import ArtifactError
-from breakscope.render.artifacts import TITLES
+from breakscope.view.artifacts import TITLES
 
 if TYPE_CHECKING:
-    from breakscope.model import Artifact, Report
+    from breakscope.report.model import Artifact, Report
 
 # Which kinds an option asks for, in the order in which they are printed.
 _OPTIONS = {
@@ -45,10 +45,10 @@ def add(app: typer.Typer) -> None:
 
         The report must have been made with --artifacts.
         """
-        from breakscope import schema
-        from breakscope.capture.artifacts import FOLDER as ARTIFACTS
-        from breakscope.capture.artifacts import Store
-        from breakscope.latest import place_of
+        from breakscope.inside.capture.artifacts import FOLDER as ARTIFACTS
+        from breakscope.inside.capture.artifacts import Store
+        from breakscope.report import schema
+        from breakscope.report.latest import place_of
 
         place = place_of(path)
         report = schema.load(path or place)

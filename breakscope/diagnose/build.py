@@ -11,9 +11,8 @@ from breakscope.diagnose import cost, failures, intended, recompiles, refusals, 
 from breakscope.diagnose.collect import Collected, Event, collect
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
-from breakscope.diagnose.ranking import is_site, worst_first
 from breakscope.diagnose.signatures import signatures
-from breakscope.model import (
+from breakscope.report.model import (
     Artifact,
     Compiled,
     Device,
@@ -26,6 +25,7 @@ from breakscope.model import (
     Totals,
     Unattributed,
 )
+from breakscope.report.ranking import is_site, worst_first
 
 OWN = str(Path(__file__).resolve().parent.parent) + "/"
 

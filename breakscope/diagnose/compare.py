@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from breakscope.diagnose.owners import display_path
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Finding, Report, Run
+from breakscope.report.model import Finding, Report, Run
+from breakscope.report.owners import display_path
+from breakscope.report.ranking import worst_first
 
 # Two measurements of one thing differ: a cost has changed when it did so by both of these.
 COST_SHARE = 0.10

@@ -21,7 +21,7 @@ from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.gaps import Sampled, take_apart
 from breakscope.diagnose.inside import look
 from breakscope.diagnose.sites import Site
-from breakscope.model import Cost, Timing
+from breakscope.report.model import Cost, Timing
 
 FEWEST = 3  # sampled steps below which nothing is said
 # A region of more operations than this is no measure of an entry: it holds real work.

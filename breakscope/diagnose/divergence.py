@@ -11,7 +11,7 @@ from collections import Counter
 from breakscope.diagnose import divergent_compiles, divergent_findings
 from breakscope.diagnose.outcome import killer
 from breakscope.diagnose.rank_groups import Group, groups, stopped
-from breakscope.model import Divergence, Rank, Report
+from breakscope.report.model import Divergence, Rank, Report
 
 _ORDER = ("ended", "waited", "finding", "values", "collectives", "graphs", "cache", "skew", "setup")
 

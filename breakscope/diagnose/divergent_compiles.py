@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from breakscope.diagnose.rank_groups import Group, by_process
-from breakscope.model import Compile, Divergence, Region, Report, Step
+from breakscope.report.model import Compile, Divergence, Region, Report, Step
 
 # What is shorter is not worth a line: a rank waits this long for another in any step.
 WAITED_MS = 50.0

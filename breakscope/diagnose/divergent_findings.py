@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from breakscope.diagnose.guards import describe
 from breakscope.diagnose.rank_groups import Group, stopped
-from breakscope.model import Divergence, Finding, Rank, RankCounts, Report
+from breakscope.report.model import Divergence, Finding, Rank, RankCounts, Report
 
 Entries = dict[str, RankCounts]
 """What each process has of a finding, by process."""

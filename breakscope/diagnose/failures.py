@@ -6,7 +6,7 @@ from breakscope import catalog
 from breakscope.diagnose import records
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
-from breakscope.model import Counts, Finding, Unattributed
+from breakscope.report.model import Counts, Finding, Unattributed
 
 
 def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:

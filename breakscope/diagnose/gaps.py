@@ -1,6 +1,6 @@
 """A sampled step taken apart: which site had execution out of compiled code, and for how long.
 
-Marks come from :mod:`breakscope.capture.clock`. A piece of time outside of regions belongs to
+Marks come from :mod:`breakscope.inside.capture.clock`. A piece of time outside of regions belongs to
 
 - the site at which the region before it ended;
 - a site without a region before it, from the moment at which compiled code ran into it;

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from breakscope.diagnose.guard_paths import is_unnamed
-from breakscope.model import Guard, GuardCause
+from breakscope.report.model import Guard, GuardCause
 
 _MANY = 6
 _NUMBER = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?$")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from breakscope.diagnose.guard_paths import Path, parse, path_of, words
 from breakscope.diagnose.guard_text import RESUMED
-from breakscope.model import Guard, GuardCause
+from breakscope.report.model import Guard, GuardCause
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _CLASS = re.compile(r"<(?:class|enum) '(?P<name>.+)'>$")

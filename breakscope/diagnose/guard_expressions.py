@@ -8,7 +8,7 @@ from typing import cast
 
 from breakscope.diagnose.guard_context import Context, items, short
 from breakscope.diagnose.guard_paths import Path, parse, path_of, paths_in
-from breakscope.model import Guard, GuardCause
+from breakscope.report.model import Guard, GuardCause
 
 _IS_NAN = re.compile(r"__(?P<module>math|numpy)_isnan\((?P<name>.+?)\)")
 _EQUALITY = re.compile(r"(?P<left>\S.*?) == (?P<right>.+)$", re.DOTALL)

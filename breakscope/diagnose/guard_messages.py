@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from breakscope.diagnose.guard_context import Context, type_name
 from breakscope.diagnose.guard_paths import Path, parse, path_of, paths_in
-from breakscope.model import Guard, GuardCause
+from breakscope.report.model import Guard, GuardCause
 
 _TENSOR = re.compile(
     r"tensor '(?P<name>.*?)' (?:(?P<what>size|stride|rank|dtype|requires_grad|dispatch key set) mismatch"

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from breakscope.model import Frame
+from breakscope.report.model import Frame
 
 _COMPILE_ID = re.compile(r"(?:(!?\d+(?:/\d+)*)|None):(?: |$)")
 _HINT = re.compile(r" \(HINT: .*\)$", re.DOTALL)

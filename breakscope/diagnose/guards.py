@@ -1,6 +1,6 @@
 """From a failed guard to the cause of a recompile.
 
-:func:`classify` turns Dynamo's text into a :class:`~breakscope.model.Guard`: what differed, in the
+:func:`classify` turns Dynamo's text into a :class:`~breakscope.report.model.Guard`: what differed, in the
 user's words. Two kinds of text reach it: sentences ("tensor 'x' size mismatch …") and Python
 conditions that held when the frame was compiled (``n == 3``).
 """
@@ -21,7 +21,7 @@ from breakscope.diagnose.guard_messages import (
     read_tensor_check,
 )
 from breakscope.diagnose.guard_text import GuardFailure, parse_reasons
-from breakscope.model import Guard, GuardCause
+from breakscope.report.model import Guard, GuardCause
 
 __all__ = [
     "MAX_VALUES",

@@ -14,7 +14,7 @@ from typing import Any
 
 from breakscope.diagnose.collect import Event, RegionEvent
 from breakscope.diagnose.gaps import ENTER, take_apart
-from breakscope.model import Inside
+from breakscope.report.model import Inside
 
 _MOST_NAMES = 5
 

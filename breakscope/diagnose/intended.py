@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from breakscope.model import Finding
+from breakscope.report.model import Finding
 
 # What Dynamo names as the function that it was told not to trace.
 _MEANT = (

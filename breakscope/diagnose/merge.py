@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeVar
 
-from breakscope import __version__, codec
+from breakscope import __version__
 from breakscope.diagnose import divergence, rank_findings, rank_runs
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Compile, Finding, Rank, RankCounts, Region, Report, Signature, Step, Tool
-from breakscope.schema import dumps
+from breakscope.report import codec
+from breakscope.report.model import Compile, Finding, Rank, RankCounts, Region, Report, Signature, Step, Tool
+from breakscope.report.ranking import worst_first
+from breakscope.report.schema import dumps
 
 _Record = TypeVar("_Record", Region, Compile, Step, Signature)
 

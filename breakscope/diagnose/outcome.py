@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from breakscope.model import Status
+from breakscope.report.model import Status
 
 
 @dataclass(frozen=True, slots=True)

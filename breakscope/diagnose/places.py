@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from breakscope.diagnose.owners import owner_of, stable_path
 from breakscope.diagnose.records import RawFrame
-from breakscope.diagnose.sources import Position, Sources, without_comment
-from breakscope.model import Finding, Frame, Location
+from breakscope.project.sources import Position, Sources, without_comment
+from breakscope.report.model import Finding, Frame, Location
+from breakscope.report.owners import owner_of, stable_path
 
 # How a call reaches a user's forward(): never what a user looks for in a call path.
 _PLUMBING = re.compile(

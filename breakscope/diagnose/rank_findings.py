@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from breakscope import codec
-from breakscope.model import Cost, Counts, Finding, Guard, RankCounts, SkippedFrame, Suggestion
+from breakscope.report import codec
+from breakscope.report.model import Cost, Counts, Finding, Guard, RankCounts, SkippedFrame, Suggestion
 
 _STATUS = ("proved", "unproved", "refused")
 

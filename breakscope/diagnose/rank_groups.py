@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from breakscope.model import Compile, Divergence, DivergenceKind, Location, Rank, Region, Step
+from breakscope.report.model import Compile, Divergence, DivergenceKind, Location, Rank, Region, Step
 
 _TERMINATED = 128 + signal.SIGTERM
 

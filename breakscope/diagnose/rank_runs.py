@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from breakscope.diagnose.rank_groups import stopped
-from breakscope.diagnose.ranking import is_site
-from breakscope.model import Compiled, Finding, Rank, Reconciliation, Run, Timing, Totals
+from breakscope.report.model import Compiled, Finding, Rank, Reconciliation, Run, Timing, Totals
+from breakscope.report.ranking import is_site
 
 # What the whole is called when its ranks ended in several ways: the first of these that one of them has.
 _WORST_FIRST = ("killed", "timeout", "script_error", "interrupted", "unknown", "ok")

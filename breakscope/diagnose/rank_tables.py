@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from breakscope.diagnose.owners import display_path
 from breakscope.diagnose.rank_groups import by_process
 from breakscope.diagnose.tables import table
-from breakscope.model import Compile, Finding, Rank, RankCounts, Region, Report, Step
+from breakscope.report.model import Compile, Finding, Rank, RankCounts, Region, Report, Step
+from breakscope.report.owners import display_path
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from breakscope.diagnose.guard_paths import placeless
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
-from breakscope.model import Counts, Finding, Guard
+from breakscope.report.model import Counts, Finding, Guard
 
 
 @dataclass(slots=True)

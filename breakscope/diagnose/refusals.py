@@ -10,7 +10,7 @@ from breakscope import catalog
 from breakscope.diagnose.collect import Collected, FrameRef
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame, unresumed
-from breakscope.model import Counts, Finding, Location
+from breakscope.report.model import Counts, Finding, Location
 
 _AT = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from breakscope.diagnose.collect import Event, FrameRef
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
-from breakscope.model import Location, Signature
+from breakscope.report.model import Location, Signature
 
 
 def signatures(events: Sequence[Event], places: Places, *, by_optimizer: bool) -> tuple[Signature, ...]:

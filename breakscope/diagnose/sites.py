@@ -9,7 +9,7 @@ from breakscope import catalog
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
-from breakscope.model import Counts, Finding, Frame, SkippedFrame
+from breakscope.report.model import Counts, Finding, Frame, SkippedFrame
 
 _Key = tuple[object, ...]
 

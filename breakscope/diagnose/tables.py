@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from breakscope import catalog
-from breakscope.diagnose.owners import display_path
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Finding, Guard, Report
+from breakscope.report.model import Finding, Guard, Report
+from breakscope.report.owners import display_path
+from breakscope.report.ranking import worst_first
 
 if TYPE_CHECKING:
     import pandas as pd

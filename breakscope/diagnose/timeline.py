@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from breakscope.diagnose import records
 from breakscope.diagnose.collect import Collected, Event
-from breakscope.model import Compile, Finding, Step
+from breakscope.report.model import Compile, Finding, Step
 
 Phases = dict[str, float]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from breakscope.model import Report, Signature
+from breakscope.report.model import Report, Signature
 
 # Sizes 0 and 1 are compiled apart, whatever else is dynamic.
 _APART = (0, 1)

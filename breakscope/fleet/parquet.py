@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from breakscope import schema
 from breakscope.diagnose import rank_tables
 from breakscope.errors import OutputError, UsageError
-from breakscope.model import Report
+from breakscope.report import schema
+from breakscope.report.model import Report
 
 
 def check() -> None:

@@ -7,10 +7,10 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TypeVar
 
-from breakscope import schema
 from breakscope.diagnose.merge import merge
 from breakscope.errors import ReportError
-from breakscope.model import Report
+from breakscope.report import schema
+from breakscope.report.model import Report
 
 _Item = TypeVar("_Item")
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import breakscope
-from breakscope.atomic import write
 from breakscope.errors import OutputError
+from breakscope.report.files import write
 
 FOLDER = ".breakscope/cache"
 _FACTS, _RUNS = "lint-facts.txt", "lint-run-"

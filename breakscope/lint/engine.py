@@ -18,8 +18,8 @@ from breakscope.lint.facts import Facts, from_plain
 from breakscope.lint.graph import Graph, Placed
 from breakscope.lint.project import Project
 from breakscope.lint.readers import read_all
-from breakscope.lint_model import Linted, Possible, Remark
-from breakscope.place import Location, Tool
+from breakscope.report.lint import Linted, Possible, Remark
+from breakscope.report.place import Location, Tool
 
 _MOST_ROUNDS = 12  # files that are only called into are read when the call is known
 

@@ -12,13 +12,7 @@ from breakscope.lint.constructors import is_number, read_constructor
 from breakscope.lint.evaluator import Found
 from breakscope.lint.facts import Class, Facts, Function, failed
 from breakscope.lint.flow import Flow, FunctionNode
-from breakscope.lint.kinds import (
-    UNKNOWN,
-    VALUE,
-    Kind,
-    last_name,
-    of_annotation,
-)
+from breakscope.lint.kinds import UNKNOWN, VALUE, Kind, last_name, of_annotation
 from breakscope.lint.names import ClassNames, Names
 from breakscope.lint.parameters import read_parameters
 

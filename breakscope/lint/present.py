@@ -8,10 +8,10 @@ import os
 import tokenize
 from typing import NamedTuple
 
-from breakscope import suppress as comments
 from breakscope.lint.graph import Placed
-from breakscope.lint_model import Possible, Remark
-from breakscope.place import Location
+from breakscope.project import suppress as comments
+from breakscope.report.lint import Possible, Remark
+from breakscope.report.place import Location
 
 
 class Presented(NamedTuple):

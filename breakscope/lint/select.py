@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from breakscope import catalog
 from breakscope.errors import UsageError
-from breakscope.lint_model import Linted
+from breakscope.report.lint import Linted
 
 
 class Choice(NamedTuple):

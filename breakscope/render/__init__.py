@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from breakscope.model import Report
+    from breakscope.report.model import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from breakscope.benchmark import Benchmark
-from breakscope.render import bench_view
-from breakscope.render.bench_view import Table
-from breakscope.render.markup import code, plain
-from breakscope.render.words import clip
+from breakscope.report.benchmark import Benchmark
+from breakscope.view import bench_view
+from breakscope.view.bench_view import Table
+from breakscope.view.markup import code, plain
+from breakscope.view.words import clip
 
 _MOST_ROWS = 12
 _LINE = 300  # characters of one text

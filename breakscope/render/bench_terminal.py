@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from breakscope.benchmark import Benchmark
-from breakscope.render import bench_view
-from breakscope.render.bench_view import BenchView, Table
+from breakscope.report.benchmark import Benchmark
+from breakscope.view import bench_view
+from breakscope.view.bench_view import BenchView, Table
 
 _NARROWEST, _WIDEST = 40, 200
 

@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from breakscope import schema
-from breakscope.diagnose.verdict import Check, Verdict
-from breakscope.render import Options, verdict
-from breakscope.render.markup import plain
-from breakscope.render.text import harmless
+from breakscope.project.verdict import Check, Verdict
+from breakscope.render import Options
+from breakscope.report import schema
+from breakscope.view import verdict
+from breakscope.view.markup import plain
+from breakscope.view.text import harmless
 
 # 1: the first layout of the JSON format.
 CHECK_VERSION = 1
@@ -30,13 +31,14 @@ def render(check: Check, format_: str, options: Options) -> str | bytes:
 
 
 def _terminal(check: Check, options: Options) -> str:
-    from breakscope.render import terminal, terminal_view
+    from breakscope.render import terminal
+    from breakscope.view import report_view
 
     screens = []
     for number, one in enumerate(check.verdicts, 1):
         last = number == len(check.verdicts)
         shown = verdict.failing(one)
-        view = terminal_view.build(shown, limit=options.limit, all=options.everything, root=options.root)
+        view = report_view.build(shown, limit=options.limit, all=options.everything, root=options.root)
         said = verdict.headline(one)
         rows = verdict.rows(one, check.baseline, options.root, everything=options.everything)
         if last:

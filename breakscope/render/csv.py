@@ -5,8 +5,8 @@ from __future__ import annotations
 from csv import QUOTE_NONNUMERIC
 
 from breakscope.diagnose import tables
-from breakscope.model import Report
-from breakscope.render.words import clip
+from breakscope.report.model import Report
+from breakscope.view.words import clip
 
 # Spreadsheets hold 32,767 characters in a cell, and Python's own reader refuses more than 131,072.
 MAX_CELL = 32_000

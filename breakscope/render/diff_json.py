@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from breakscope.codec import encode
 from breakscope.diagnose.compare import Change, Comparison, Difference, Pair
-from breakscope.model import Finding, Report, Run, Tool, Totals
+from breakscope.report.codec import encode
+from breakscope.report.model import Finding, Report, Run, Tool, Totals
 
 # 1: the first layout. Additions are free, changes bump the number.
 SCHEMA_VERSION = 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from breakscope.diagnose.compare import Comparison
-from breakscope.render import diff_view
-from breakscope.render.diff_view import DiffView, Section
-from breakscope.render.markup import code, plain
-from breakscope.render.words import clip
+from breakscope.view import diff_view
+from breakscope.view.diff_view import DiffView, Section
+from breakscope.view.markup import code, plain
+from breakscope.view.words import clip
 
 MAX_BYTES = 65_536  # GitHub allows so many characters in a comment; bytes are never fewer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from breakscope.diagnose.compare import Comparison
-from breakscope.render import diff_view
-from breakscope.render.diff_view import DiffView, Row, Section, SectionName
-from breakscope.render.layout import Layout, apart, printed
+from breakscope.view import diff_view
+from breakscope.view.diff_view import DiffView, Row, Section, SectionName
+from breakscope.view.layout import Layout, apart, printed
 
 _STYLES: dict[SectionName, str] = {
     "new": "bold red",

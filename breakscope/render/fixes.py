@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from breakscope.model import Finding, Suggestion
+from breakscope.report.model import Finding, Suggestion
 
 _COLORS = {"proved": "32", "unproved": "33", "refused": "31", "+": "32", "-": "31", "@": "36"}
 

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from breakscope.catalog_entry import Severity
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Finding, Report
-from breakscope.render.text import and_more, count, harmless, package_path
-from breakscope.render.words import (
-    about_run,
-    clip,
-    is_new,
-    project_place,
-    relative_path,
-    said,
-    severity,
-)
+from breakscope.catalog.entry import Severity
+from breakscope.report.model import Finding, Report
+from breakscope.report.ranking import worst_first
+from breakscope.view.text import and_more, count, harmless, package_path
+from breakscope.view.words import about_run, clip, is_new, project_place, relative_path, said, severity
 
 # GitHub shows so many of each level a step and drops the rest without a word.
 MOST = 10

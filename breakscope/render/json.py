@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from breakscope import schema
-from breakscope.model import Report
+from breakscope.report import schema
+from breakscope.report.model import Report
 
 
 def render(report: Report) -> str:
-    """The report as JSON, in the layout of :mod:`breakscope.schema`; ends with a newline."""
+    """The report as JSON, in the layout of :mod:`breakscope.report.schema`; ends with a newline."""
     return schema.dumps(report)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Finding, Report
-from breakscope.render.text import harmless, short_path
-from breakscope.render.words import about_run, clip, is_new, said
+from breakscope.report.model import Finding, Report
+from breakscope.report.ranking import worst_first
+from breakscope.view.text import harmless, short_path
+from breakscope.view.words import about_run, clip, is_new, said
 
 _SOURCE = 2_000  # characters of a source line
 

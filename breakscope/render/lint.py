@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from breakscope.lint_model import Linted
+from breakscope.report.lint import Linted
 
 SCHEMA_VERSION = 1
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from breakscope import catalog
-from breakscope.lint_model import Linted, Possible
 from breakscope.render import github
 from breakscope.render.lint import Options
 from breakscope.render.lint_text import counted, function, shown_path
-from breakscope.render.text import harmless
+from breakscope.report.lint import Linted, Possible
+from breakscope.view.text import harmless
 
 _ANNOTATIONS = {"likely": "warning", "possible": "notice"}
 

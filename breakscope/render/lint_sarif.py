@@ -6,12 +6,12 @@ import json
 import os
 from typing import Any
 
-from breakscope.catalog_entry import Severity
-from breakscope.lint_model import Linted, Possible
+from breakscope.catalog.entry import Severity
 from breakscope.render import sarif, sarif_places
 from breakscope.render.lint import Options
 from breakscope.render.lint_text import function, shown_path, title
-from breakscope.render.text import harmless
+from breakscope.report.lint import Linted, Possible
+from breakscope.view.text import harmless
 
 _SEVERITIES: dict[str, Severity] = {"likely": "warning", "possible": "info"}
 

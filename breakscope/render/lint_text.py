@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from breakscope import catalog
-from breakscope.lint_model import Linted, Possible
-from breakscope.render.excerpt import excerpt
 from breakscope.render.lint import Options
-from breakscope.render.text import count, harmless
+from breakscope.report.lint import Linted, Possible
+from breakscope.view.excerpt import excerpt
+from breakscope.view.text import count, harmless
 
 _BOLD, _DIM, _RED, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
 _INDENT = "   "

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from breakscope import benchmark
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Finding, Report, Suggestion
 from breakscope.render import bench_markdown
-from breakscope.render.markup import block, code, plain
-from breakscope.render.text import and_more, count, short_path
-from breakscope.render.words import Said, about_run, clip, is_new, lines, said
+from breakscope.report import benchmark
+from breakscope.report.model import Finding, Report, Suggestion
+from breakscope.report.ranking import worst_first
+from breakscope.view.markup import block, code, plain
+from breakscope.view.text import and_more, count, short_path
+from breakscope.view.words import Said, about_run, clip, is_new, lines, said
 
 # GitHub allows 65,536 characters in a comment. Bytes are never fewer.
 MAX_BYTES = 65_536

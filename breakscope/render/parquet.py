@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from breakscope.diagnose import tables
 from breakscope.errors import UsageError
-from breakscope.model import Report
+from breakscope.report.model import Report
 
 
 def render(report: Report, *, root: str | None = None) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 
 from breakscope.diagnose.merge import Identity, as_rank
 from breakscope.diagnose.rank_groups import by_process
-from breakscope.model import Compile, Rank, Report, Step
+from breakscope.report.model import Compile, Rank, Report, Step
 
 _STEPS, _COMPILES = 1, 10  # numbers of the first thread of each kind
 _LONE_SURROGATE = "backslashreplace"

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from breakscope import catalog
-from breakscope.catalog_entry import Severity
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Finding, Report
+from breakscope.catalog.entry import Severity
 from breakscope.render import sarif_places
 from breakscope.render.sarif_places import MAX_TEXT, Places, message
-from breakscope.render.text import harmless
-from breakscope.render.words import about_run, clip, is_new, said, severity
+from breakscope.report.model import Finding, Report
+from breakscope.report.ranking import worst_first
+from breakscope.view.text import harmless
+from breakscope.view.words import about_run, clip, is_new, said, severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "breakscopeFingerprint/v1"

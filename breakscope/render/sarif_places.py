@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from breakscope.model import Finding, Frame, Location, Report
-from breakscope.render.text import first_line, harmless, package_path
-from breakscope.render.unified import Replacement, replacements
-from breakscope.render.words import absolute_path, clip, project_place, relative_path
+from breakscope.report.model import Finding, Frame, Location, Report
+from breakscope.view.text import first_line, harmless, package_path
+from breakscope.view.unified import Replacement, replacements
+from breakscope.view.words import absolute_path, clip, project_place, relative_path
 
 MAX_TEXT = 4_000  # characters of one message
 _ROOT, _PACKAGES = "SRCROOT", "SITEPACKAGES"

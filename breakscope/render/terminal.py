@@ -9,13 +9,14 @@ from typing import TypeVar
 from rich.cells import cell_len
 from rich.text import Text
 
-from breakscope import benchmark
-from breakscope.model import FindingKind, Report
-from breakscope.render import bench_terminal, terminal_view
-from breakscope.render.excerpt import excerpt
-from breakscope.render.layout import WIDEST, Layout, apart, printed
-from breakscope.render.terminal_finding import Detail, Group, Place
-from breakscope.render.terminal_view import View
+from breakscope.render import bench_terminal
+from breakscope.report import benchmark
+from breakscope.report.model import FindingKind, Report
+from breakscope.view import report_view
+from breakscope.view.excerpt import excerpt
+from breakscope.view.finding import Detail, Group, Place
+from breakscope.view.layout import WIDEST, Layout, apart, printed
+from breakscope.view.report_view import View
 
 _NARROW = 60  # columns below which indentation is saved
 _GAP = "  "
@@ -50,7 +51,7 @@ def render(
         root: folder to which paths are shown relative, besides that in which the script ran.
         next_steps: (command, what it does) lines for the end.
     """
-    view = terminal_view.build(report, limit=limit, all=all, root=root)
+    view = report_view.build(report, limit=limit, all=all, root=root)
     text = render_view(view, width=width, color=color, next_steps=next_steps)
     measured = benchmark.from_dict(report.benchmark)
     if measured is None:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from breakscope.diagnose.warmup import Entry, Group, plan, repeated, tensors
-from breakscope.model import Report, Signature
-from breakscope.render.warmup_values import NotMadeError, dtype_name, expression, plain, quoted
+from breakscope.report.model import Report, Signature
+from breakscope.view.warmup_values import NotMadeError, dtype_name, expression, plain, quoted
 
 _INDENT = "    "
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|\W+")

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from breakscope.capture import events
-from breakscope.capture.artifacts import Store, kind_of
-from breakscope.capture.events import METRIC_FIELDS, Event
-from breakscope.capture.secrets import Redactor
 from breakscope.diagnose import guards, records
 from breakscope.diagnose.collect import is_limit
+from breakscope.inside import events
+from breakscope.inside.capture.artifacts import Store, kind_of
+from breakscope.inside.capture.secrets import Redactor
+from breakscope.inside.events import METRIC_FIELDS, Event
 from breakscope.traces.damage import Damage
 from breakscope.traces.envelopes import Envelope
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from breakscope.errors import TraceError
-from breakscope.model import Report
+from breakscope.report.model import Report
 from breakscope.traces.damage import Damage
 from breakscope.traces.envelopes import CHUNK
 from breakscope.traces.files import find, is_compressed

@@ -17,7 +17,7 @@ from breakscope.traces.processes import combine
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-    from breakscope.model import Report
+    from breakscope.report.model import Report
 
 _LOOK_S = 0.2
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from breakscope.capture import artifacts
-from breakscope.capture.artifacts import Store
 from breakscope.errors import TraceError
+from breakscope.inside.capture import artifacts
+from breakscope.inside.capture.artifacts import Store
 from breakscope.traces import processes
 from breakscope.traces.assemble import Assembler
 from breakscope.traces.damage import Damage

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from breakscope.capture.events import Event
 from breakscope.diagnose import records
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
-from breakscope.model import Device, Report
+from breakscope.inside.events import Event
+from breakscope.report.model import Device, Report
 from breakscope.traces.assemble import Assembler
 from breakscope.traces.damage import Damage
 from breakscope.traces.files import rank_of

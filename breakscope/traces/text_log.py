@@ -14,10 +14,10 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from breakscope.capture import events
-from breakscope.capture.events import Event
-from breakscope.capture.secrets import Redactor
 from breakscope.diagnose import records
+from breakscope.inside import events
+from breakscope.inside.capture.secrets import Redactor
+from breakscope.inside.events import Event
 from breakscope.traces.envelopes import Source, seconds
 
 _LINE = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from breakscope.benchmark import (
+from breakscope.report.benchmark import (
     Advice,
     ArmResult,
     Benchmark,

@@ -12,9 +12,9 @@ import pytest
 from scanning import clean_environment, command
 
 import breakscope
-from breakscope import benchmark
-from breakscope.benchmark import ArmResult, Benchmark
-from breakscope.model import Report
+from breakscope.report import benchmark
+from breakscope.report.benchmark import ArmResult, Benchmark
+from breakscope.report.model import Report
 
 
 @dataclass(frozen=True)

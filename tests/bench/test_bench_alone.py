@@ -15,14 +15,15 @@ import torch
 from bench_samples import BENCHMARK, CEILINGS
 from test_bench_arms import NET
 
-from breakscope.bench import afterwards, ceilings, export_text, kernels, records
-from breakscope.bench.alone import Again
-from breakscope.bench.arm_compat import CudaGraphSwitch, tree_map
-from breakscope.bench.attribution import Attribution
+from breakscope.bench import afterwards, ceilings, kernels
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import Arm, Options
 from breakscope.bench.players import ArmFailedError, Player
-from breakscope.bench.specs import Inputs, spec_with_values
+from breakscope.inside.bench import export_text, records
+from breakscope.inside.bench.alone import Again
+from breakscope.inside.bench.arm_compat import CudaGraphSwitch, tree_map
+from breakscope.inside.bench.attribution import Attribution
+from breakscope.inside.bench.plan import Arm, Options
+from breakscope.inside.bench.specs import Inputs, spec_with_values
 
 pytestmark = pytest.mark.torch
 
@@ -57,7 +58,7 @@ def test_an_index_that_a_run_counts_up_is_put_back() -> None:
 
 
 def test_integers_too_many_to_keep_are_an_index_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("breakscope.bench.specs._KEPT_BYTES", 8)
+    monkeypatch.setattr("breakscope.inside.bench.specs._KEPT_BYTES", 8)
     [fresh] = Inputs(((spec_with_values(torch.full((4,), 7)),), {}), tree_map).args
     assert fresh.tolist() == [0, 0, 0, 0]
 

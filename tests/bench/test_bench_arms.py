@@ -21,7 +21,8 @@ import pytest
 from scanning import clean_environment, command
 
 import breakscope
-from breakscope import benchmark, overlay
+from breakscope.inside import overlay
+from breakscope.report import benchmark
 
 pytestmark = pytest.mark.torch
 

@@ -12,7 +12,7 @@ import pytest
 import report_samples
 from scanning import command
 
-from breakscope import schema
+from breakscope.report import schema
 
 SCRIPT = "raise SystemExit('the script ran')"
 

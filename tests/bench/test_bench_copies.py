@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from breakscope.bench.ambient import Ambient
-from breakscope.bench.copies import copied, fresh
+from breakscope.inside.bench.ambient import Ambient
+from breakscope.inside.bench.copies import copied, fresh
 
 pytestmark = pytest.mark.torch
 

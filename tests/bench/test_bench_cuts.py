@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from breakscope.bench.attribution import Done
-from breakscope.bench.records import _cuts
-from breakscope.bench.trace import Launch
+from breakscope.inside.bench.attribution import Done
+from breakscope.inside.bench.records import _cuts
+from breakscope.inside.bench.trace import Launch
 
 pytestmark = pytest.mark.torch
 

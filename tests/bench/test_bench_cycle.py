@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from breakscope.bench.ambient import Ambient
-from breakscope.bench.cycle import Call, Cycle
+from breakscope.inside.bench.ambient import Ambient
+from breakscope.inside.bench.cycle import Call, Cycle
 
 pytestmark = pytest.mark.torch
 

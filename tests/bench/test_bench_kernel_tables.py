@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from bench_samples import CEILINGS, MATMUL, TRITON
 
-from breakscope.bench import export_text, kernels, trace
+from breakscope.bench import kernels
 from breakscope.bench.advice import advise
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.fragments import fragment
 from breakscope.bench.kernels import judged
-from breakscope.bench.origins import origins
-from breakscope.bench.plan import Arm
 from breakscope.bench.players import Player
-from breakscope.benchmark import KernelTable
+from breakscope.inside.bench import export_text, trace
+from breakscope.inside.bench.fragments import fragment
+from breakscope.inside.bench.origins import origins
+from breakscope.inside.bench.plan import Arm
+from breakscope.report.benchmark import KernelTable
 
 
 def event(name: str, category: str, ts: float, dur: float, tid: int = 1, **args: Any) -> dict[str, Any]:

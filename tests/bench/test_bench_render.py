@@ -9,20 +9,13 @@ import jsonschema
 from bench_samples import BENCHMARK, EAGER, FAST, WRONG, around
 from report_samples import CLEAN, HOSTILE_TEXT
 
-from breakscope import benchmark, schema
 from breakscope.bench.choose import recommend
 from breakscope.diagnose.compare import compare
-from breakscope.render import (
-    bench_terminal,
-    bench_view,
-    diff_json,
-    diff_markdown,
-    diff_terminal,
-    html,
-    markdown,
-)
+from breakscope.render import bench_terminal, diff_json, diff_markdown, diff_terminal, html, markdown
 from breakscope.render import terminal as terminal_format
 from breakscope.render.html import benchmark as page
+from breakscope.report import benchmark, schema
+from breakscope.view import bench_view
 
 CHOSEN = replace(BENCHMARK, recommendation=recommend(BENCHMARK.arms, 100_000))
 REPORT = replace(CLEAN, benchmark=benchmark.to_dict(CHOSEN))

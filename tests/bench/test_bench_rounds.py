@@ -9,8 +9,8 @@ import pytest
 
 from breakscope.bench import stats
 from breakscope.bench.conduct import Conductor
-from breakscope.bench.plan import Arm, Options
 from breakscope.bench.players import Player, repeatability
+from breakscope.inside.bench.plan import Arm, Options
 
 
 def player(step_ms: float, unit: str = "call") -> Player:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from breakscope.bench import pace, slow_turns
-from breakscope.bench.plan import Arm
+from breakscope.bench import slow_turns
 from breakscope.bench.players import Player
+from breakscope.inside.bench import pace
+from breakscope.inside.bench.plan import Arm
 
 
 def player(*paces: tuple[float, float], name: str = "compiled") -> Player:

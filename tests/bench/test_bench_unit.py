@@ -11,9 +11,9 @@ import pytest
 import torch
 from report_samples import CLEAN
 
-from breakscope.bench.outputs import Kept, compare
 from breakscope.bench.run import _crossings
-from breakscope.model import Step
+from breakscope.inside.bench.outputs import Kept, compare
+from breakscope.report.model import Step
 
 pytestmark = pytest.mark.torch
 
@@ -32,7 +32,7 @@ def test_of_a_step_of_hundreds_of_calls_the_first_are_compared(tmp_path: Path) -
 
 
 def test_outputs_that_do_not_fit_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("breakscope.bench.outputs._MOST_BYTES", 100)
+    monkeypatch.setattr("breakscope.inside.bench.outputs._MOST_BYTES", 100)
     kept = Kept(tmp_path)
     for size in (20, 20, 2):  # of 4 bytes each
         kept.keep(torch.ones(size), step=0)

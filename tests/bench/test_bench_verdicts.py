@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from breakscope.bench.conducted import Conducted
-from breakscope.bench.plan import Options
 from breakscope.bench.players import Player
 from breakscope.bench.verdicts import judge
+from breakscope.inside.bench.plan import Options
 
 
 def test_fixed_and_modes_are_held_against_each_other() -> None:

@@ -9,7 +9,17 @@ from pathlib import Path
 from report_samples import BRANCH, CLEAN, COSTS, FLOAT, HOSTILE_TEXT, ITEM, LIMIT, LOGGER, LOOP, SIZE, TOTALS
 
 from breakscope.diagnose.compare import Comparison, compare
-from breakscope.model import Cost, Counts, Finding, Frame, Location, Region, Report, SkippedFrame, Suggestion
+from breakscope.report.model import (
+    Cost,
+    Counts,
+    Finding,
+    Frame,
+    Location,
+    Region,
+    Report,
+    SkippedFrame,
+    Suggestion,
+)
 
 MODEL = '''\
 """A model that breaks in every way that this page can show."""

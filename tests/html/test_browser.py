@@ -13,8 +13,8 @@ import pytest
 from report_samples import BRANCH, ITEM, SAMPLES, SIZE
 
 from breakscope.diagnose.compare import Comparison, compare
-from breakscope.model import Report
 from breakscope.render import html
+from breakscope.report.model import Report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -10,11 +10,11 @@ import pytest
 from report_samples import BRANCH, CLEAN, COSTS, ITEM, KILLED, SAMPLES, VACUOUS
 
 from breakscope.diagnose.compare import compare
-from breakscope.model import Cost, Counts, Report
 from breakscope.render.html.comparison import ComparisonView, Count, build
 from breakscope.render.html.highlight import line_spans
 from breakscope.render.html.lines import WIDEST, lay_out
 from breakscope.render.html.pieces import pieces
+from breakscope.report.model import Cost, Counts, Report
 
 
 def view(old: Report, new: Report) -> ComparisonView:

@@ -18,7 +18,7 @@ from breakscope.cli import main, report_html
 from breakscope.diagnose.compare import compare
 from breakscope.errors import OutputError
 from breakscope.render import html
-from breakscope.schema import from_dict, save, to_dict
+from breakscope.report.schema import from_dict, save, to_dict
 
 SAME = compare(CLEAN, CLEAN)
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u202e\u2066\ufeff\ud800-\udfff]")

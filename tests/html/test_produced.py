@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from report_samples import BRANCH, CLEAN, RUN
 
-from breakscope.capture.artifacts import Store
 from breakscope.cli import report_html
 from breakscope.errors import ArtifactError
-from breakscope.model import Artifact, Finding, Region, Report
+from breakscope.inside.capture.artifacts import Store
 from breakscope.render import html
 from breakscope.render.html import produced as module
 from breakscope.render.html.produced import Produced, produced
+from breakscope.report.model import Artifact, Finding, Region, Report
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,7 +26,6 @@ from report_samples import (
     VACUOUS,
 )
 
-from breakscope.model import Counts, Region, Report, Timing, Unattributed
 from breakscope.render.html import OnDisk, benchmark
 from breakscope.render.html.diff import side_by_side
 from breakscope.render.html.findings import FindingView, heats
@@ -34,6 +33,7 @@ from breakscope.render.html.highlight import spans
 from breakscope.render.html.lines import WIDEST, lay_out
 from breakscope.render.html.pictures import WIDTH
 from breakscope.render.html.view import View, build
+from breakscope.report.model import Counts, Region, Report, Timing, Unattributed
 
 
 class Fake:

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 from breakscope.lint.engine import lint
-from breakscope.lint_model import Possible
+from breakscope.report.lint import Possible
 
 PRELUDE = """\
 import collections, copy, datetime, functools, itertools, json, logging, math, os, random, sys, threading, time, warnings

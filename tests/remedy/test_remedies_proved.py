@@ -12,7 +12,7 @@ import pytest
 from scanning import clean_environment, command
 
 import breakscope
-from breakscope.model import Finding, Suggestion
+from breakscope.report.model import Finding, Suggestion
 
 pytestmark = pytest.mark.torch
 

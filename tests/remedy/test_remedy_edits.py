@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from report_samples import SAMPLES
 
-from breakscope import overlay
-from breakscope.model import Compiled, Counts, Finding, Guard, Location, Report, Signature
-from breakscope.remedy.candidate import Candidate, Proposal, Refusal, subject
-from breakscope.remedy.propose import propose
-from breakscope.remedy.prove import diff, ordered
-from breakscope.remedy.source import Files
+from breakscope.fix.remedies.candidate import Candidate, Proposal, Refusal, subject
+from breakscope.fix.remedies.propose import propose
+from breakscope.fix.remedies.prove import diff, ordered
+from breakscope.fix.remedies.source import Files
+from breakscope.inside import overlay
+from breakscope.report.model import Compiled, Counts, Finding, Guard, Location, Report, Signature
 
 SIZE = Guard("", "x", "4", "6", "size", 0, ("4", "6"))
 

@@ -14,7 +14,7 @@ import pytest
 from scanning import Scanned, clean_environment, command
 
 import breakscope
-from breakscope.model import Suggestion
+from breakscope.report.model import Suggestion
 
 pytestmark = pytest.mark.torch
 

@@ -13,7 +13,7 @@ from later_programs import PROGRAMS
 from scanning import clean_environment, command
 
 import breakscope
-from breakscope.model import Suggestion
+from breakscope.report.model import Suggestion
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from report_samples import BRANCH, CLEAN, COSTS, FLOAT, ITEM, KILLED, LOGGER, LOOP, SAMPLES, SIZE, VACUOUS
 
 from breakscope.diagnose.compare import Change, Comparison, compare
-from breakscope.model import Cost, Counts, Finding, Report
+from breakscope.report.model import Cost, Counts, Finding, Report
 
 LISTS = ("new", "fixed", "unseen", "changed", "moved", "unchanged")
 

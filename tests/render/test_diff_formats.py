@@ -23,10 +23,11 @@ from report_samples import (
 )
 from rich.cells import cell_len
 
-from breakscope.codec import decode
 from breakscope.diagnose.compare import Comparison, compare
-from breakscope.model import Cost, Finding, Run
-from breakscope.render import diff_json, diff_markdown, diff_terminal, diff_view
+from breakscope.render import diff_json, diff_markdown, diff_terminal
+from breakscope.report.codec import decode
+from breakscope.report.model import Cost, Finding, Run
+from breakscope.view import diff_view
 
 OLD = replace(CLEAN, findings=(BRANCH, ITEM, LOGGER))
 CHEAPER = replace(BRANCH, cost=Cost(0.9, 0.3, "gaps"), location=replace(BRANCH.location, line=52))

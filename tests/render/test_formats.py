@@ -8,7 +8,8 @@ import sys
 import pytest
 from report_samples import COSTS, HOSTILE, HUNDRED, SAMPLES, VACUOUS
 
-from breakscope.render import FORMATS, Options, notebook
+from breakscope.render import FORMATS, Options
+from breakscope.view import notebook
 
 TEXT = sorted(FORMATS.keys() - {"parquet"})
 

@@ -23,8 +23,8 @@ from report_samples import (
     VACUOUS,
 )
 
-from breakscope.model import Location, Report
 from breakscope.render import github
+from breakscope.report.model import Location, Report
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from report_samples import BRANCH, CLEAN, COSTS, HOSTILE, ITEM, KILLED, LIBRARY, MARKUP, SAMPLES, VACUOUS
 
-from breakscope.model import Report
 from breakscope.render import junit
-from breakscope.render.text import harmless
+from breakscope.report.model import Report
+from breakscope.view.text import harmless
 
 
 def suite(report: Report, **options: frozenset[str]) -> ET.Element:

@@ -9,10 +9,10 @@ import pytest
 from markdown_it import MarkdownIt
 from report_samples import BRANCH, CLEAN, COSTS, FIXES, HOSTILE, HUNDRED, ITEM, MARKUP, SAMPLES, VACUOUS
 
-from breakscope.model import Counts, Finding, Report
 from breakscope.render import markdown
-from breakscope.render.markup import block, code, plain
-from breakscope.render.text import harmless
+from breakscope.report.model import Counts, Finding, Report
+from breakscope.view.markup import block, code, plain
+from breakscope.view.text import harmless
 
 TAGS = {
     *("h2", "p", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "code", "pre"),

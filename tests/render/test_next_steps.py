@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from report_samples import BRANCH, CLEAN, COSTS
 
-from breakscope.model import Finding, Report, Suggestion
-from breakscope.remedy.engine import treats
-from breakscope.render.next_steps import answers
-from breakscope.rewrite.candidates import FIXABLE
+from breakscope.fix.candidates import FIXABLE
+from breakscope.fix.remedies.engine import treats
+from breakscope.report.model import Finding, Report, Suggestion
+from breakscope.view.next_steps import answers
 
 RECOMPILE = replace(BRANCH, code="BS201", kind="recompile")
 LIMIT = replace(BRANCH, code="BS303", kind="skip")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from report_samples import CLEAN, HOSTILE, HOSTILE_TEXT
 
 from breakscope.diagnose.merge import Identity, as_rank, merge
-from breakscope.model import Compile, Step
 from breakscope.render import FORMATS, Options
+from breakscope.report.model import Compile, Step
 
 
 def trace(report):

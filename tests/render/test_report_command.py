@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from report_samples import BRANCH, COSTS, HOSTILE, HUNDRED, ITEM, LOOP
 
-from breakscope import schema
 from breakscope.cli import main
-from breakscope.model import Report
 from breakscope.render import FORMATS
+from breakscope.report import schema
+from breakscope.report.model import Report
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ from report_samples import (
 )
 
 from breakscope import catalog
-from breakscope.model import Finding, Frame, Location, Report
 from breakscope.render import sarif
+from breakscope.report.model import Finding, Frame, Location, Report
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text())
 

@@ -28,8 +28,8 @@ from report_samples import (
 
 from breakscope.diagnose import tables
 from breakscope.errors import UsageError
-from breakscope.model import Report
 from breakscope.render import csv, parquet
+from breakscope.report.model import Report
 
 COLUMNS = {
     "findings": tables.FINDINGS,

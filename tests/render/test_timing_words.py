@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from report_samples import COSTS
 
-from breakscope.model import Report, Step, Timing
 from breakscope.render import FORMATS, Options
 from breakscope.render.html.steps import steps_view
+from breakscope.report.model import Report, Step, Timing
 
 
 def timed(guard_us: float | None, busy_ms: float | None = None) -> Report:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from breakscope.render.unified import Replacement, replacements
+from breakscope.view.unified import Replacement, replacements
 
 
 def diff(old: list[str], new: list[str], context: int) -> str:

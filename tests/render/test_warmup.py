@@ -19,8 +19,8 @@ from report_samples import SAMPLES
 from scanning import Scanned, clean_environment, command
 
 from breakscope.diagnose.warmup import plan
-from breakscope.model import Signature
 from breakscope.render import warmup
+from breakscope.report.model import Signature
 
 SERVICE = """
     import torch

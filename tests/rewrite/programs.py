@@ -20,10 +20,10 @@ import torch
 import torch._dynamo.guards
 
 import breakscope
-from breakscope.model import Finding
-from breakscope.rewrite.evidence import Evidence
-from breakscope.rewrite.observe import Recorder, instrument
-from breakscope.rewrite.rule import Example, Refusal, Rewrite, Rule, Site, apply, locate
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site, apply, locate
+from breakscope.inside.record.evidence import Evidence
+from breakscope.inside.record.observe import Recorder, instrument
+from breakscope.report.model import Finding
 
 PRELUDE = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
 _numbers = itertools.count()
@@ -67,7 +67,7 @@ def arguments(text: str, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]
 
 
 def functions_of(source: str) -> list[str]:
-    from breakscope.capture.targets import functions
+    from breakscope.inside.capture.targets import functions
 
     return list(functions(ast.parse(source)))
 

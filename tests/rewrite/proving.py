@@ -12,7 +12,7 @@ from typing import Any
 
 from programs import arguments, entry, quiet, source_of, unmeasured_guards
 
-from breakscope.rewrite.proof.agent import ProofRun
+from breakscope.inside.prove.agent import ProofRun
 
 
 def proof(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import findings, sites, source_of
 
-from breakscope.rewrite.rule import Example, Refusal, Rewrite, apply, propose
+from breakscope.fix.rule import Example, Refusal, Rewrite, apply, propose
 
 pytestmark = pytest.mark.torch
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs import PRELUDE, differences, entry, load, record, run
 
-from breakscope.rewrite.rule import Rewrite, Site, apply, locate, propose
+from breakscope.fix.rule import Rewrite, Site, apply, locate, propose
 
 pytestmark = pytest.mark.torch
 

@@ -15,11 +15,11 @@ from programs import arguments, differences, entry, load, rewritten, run, sites,
 from proving import proof
 from test_branch_programs import INPUTS, Program, first_site, programs
 
-from breakscope.rewrite.claims import Claims
-from breakscope.rewrite.examples import branch_to_cond as examples
-from breakscope.rewrite.judge import judge
-from breakscope.rewrite.rule import Example, Rewrite, apply
-from breakscope.rewrite.rules.branch_to_cond import BranchToCond
+from breakscope.fix.claimed import claims_of
+from breakscope.fix.examples import branch_to_cond as examples
+from breakscope.fix.judge import judge
+from breakscope.fix.rule import Example, Rewrite, apply
+from breakscope.fix.rules.branch_to_cond import BranchToCond
 
 pytestmark = pytest.mark.torch
 
@@ -41,9 +41,9 @@ def test_the_compiled_form_is_proved_with_gradients(example: Example, tmp_path: 
             rewritten(example, answer),
             example.calls,
             tmp_path,
-            **dataclasses.asdict(Claims.of([answer])),
+            **dataclasses.asdict(claims_of([answer])),
         ),
-        Claims.of([answer]),
+        claims_of([answer]),
     )
     assert found.status == "proved", found.why
     assert found.evidence["kinds"]["compiled by Dynamo"] >= 20
@@ -82,7 +82,7 @@ def test_what_torch_cond_does_not_take_is_refused(method: str, tmp_path: Path) -
     """Side effects in what a side calls: nothing in the source of the branch shows them."""
     example = Example(COUNTING.replace("{method}", method), calls=("torch.rand(3, 4)", "-torch.rand(3, 4)"))
     answer = rewrite_of(example)
-    claims = Claims.of([answer])
+    claims = claims_of([answer])
     given = dataclasses.asdict(claims)
     found = judge(proof(example.before, rewritten(example, answer), example.calls, tmp_path, **given), claims)
     assert found.status == "refused", found.why

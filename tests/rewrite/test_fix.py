@@ -18,7 +18,7 @@ import pytest
 from scanning import Scanned, clean_environment, command
 
 import breakscope
-from breakscope.model import Report
+from breakscope.report.model import Report
 
 pytestmark = pytest.mark.torch
 

@@ -13,7 +13,7 @@ import pytest
 from scanning import Scanned, clean_environment, command
 
 import breakscope
-from breakscope.model import Finding
+from breakscope.report.model import Finding
 
 pytest.importorskip("transformers", reason="needs the extra 'models'")
 pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.nightly]

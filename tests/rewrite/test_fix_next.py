@@ -9,11 +9,11 @@ import pytest
 from report_samples import BRANCH, COSTS
 
 from breakscope.cli.fix import _next
-from breakscope.model import Suggestion
+from breakscope.fix.candidates import Candidate
+from breakscope.fix.outcomes import Fixed
+from breakscope.fix.rule import Edit, Rewrite
 from breakscope.render import fixes
-from breakscope.rewrite.candidates import Candidate
-from breakscope.rewrite.outcomes import Fixed
-from breakscope.rewrite.rule import Edit, Rewrite
+from breakscope.report.model import Suggestion
 
 SETTING = Rewrite((), "capture_scalar_outputs = True", config={"capture_scalar_outputs": True})
 EDIT = Rewrite((Edit(0, 1, "y"),), "y")

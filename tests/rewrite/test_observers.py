@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from breakscope.rewrite.observers import Observers
+from breakscope.fix.observers import Observers
 
 FILE = "net.py"
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from proving import proof
 
-from breakscope.rewrite.claims import Claims
-from breakscope.rewrite.judge import Judgement, judge
-from breakscope.rewrite.proof.attempt import Conditions, attempt
-from breakscope.rewrite.proof.copies import Copies, NotCopiedError
-from breakscope.rewrite.proof.world import World
+from breakscope.fix.judge import Judgement, judge
+from breakscope.inside.prove.attempt import Conditions, attempt
+from breakscope.inside.prove.claims import Claims
+from breakscope.inside.prove.copies import Copies, NotCopiedError
+from breakscope.inside.prove.world import World
 
 pytestmark = pytest.mark.torch
 

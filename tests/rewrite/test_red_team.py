@@ -11,9 +11,10 @@ from programs import rewritten, sites, source_of
 from proving import proof
 from red_team import PROGRAMS, Program
 
-from breakscope.rewrite.claims import Claims
-from breakscope.rewrite.judge import judge
-from breakscope.rewrite.rule import Example, Refusal, propose
+from breakscope.fix.claimed import claims_of
+from breakscope.fix.judge import judge
+from breakscope.fix.rule import Example, Refusal, propose
+from breakscope.inside.prove.claims import Claims
 
 pytestmark = pytest.mark.torch
 
@@ -39,7 +40,7 @@ def test_no_rule_has_the_wrong_rewrite_proved(program: Program, tmp_path: Path) 
         if isinstance(answer, Refusal) or not answer.edits:
             continue
         after = rewritten(example, answer)
-        claims = Claims.of([answer])
+        claims = claims_of([answer])
         found = judge(
             proof(program.before, after, program.calls, tmp_path, **dataclasses.asdict(claims)), claims
         )

@@ -23,7 +23,7 @@ from programs import (
     variants,
 )
 
-from breakscope.rewrite.rule import Example, Refusal, Rewrite, Rule, all_rules
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, all_rules
 
 pytestmark = pytest.mark.torch
 

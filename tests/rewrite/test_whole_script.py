@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from breakscope.capture.settings import Settings
-from breakscope.child.program import program
-from breakscope.model import Finding
-from breakscope.rewrite.candidates import Candidate, read_sources
-from breakscope.rewrite.outcomes import whole_evidence
-from breakscope.rewrite.rule import Edit, Rewrite
-from breakscope.rewrite.runs import Script
-from breakscope.rewrite.together import WholeScript
+from breakscope.fix.candidates import Candidate, read_sources
+from breakscope.fix.outcomes import whole_evidence
+from breakscope.fix.rule import Edit, Rewrite
+from breakscope.fix.runs import Script
+from breakscope.fix.together import WholeScript
+from breakscope.inside.settings import Settings
+from breakscope.report.model import Finding
+from breakscope.run.program import program
 
 # Of the outermost calls' results no patch changes a bit.
 SCRIPT = """\

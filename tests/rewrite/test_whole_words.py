@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from scanning import Scanned
 
-from breakscope.capture.words import Said, Silenced, Words, compare_words
-from breakscope.capture.written import look, written
-from breakscope.rewrite.silenced import message
+from breakscope.fix.silenced import message
+from breakscope.run.words import Said, Silenced, Words, compare_words
+from breakscope.run.written import look, written
 
 Scan = Callable[..., Scanned]
 
@@ -267,7 +267,7 @@ def test_folders_that_are_not_the_scripts_are_not_looked_at(tmp_path: Path) -> N
 
 
 def test_a_limit_that_is_reached_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("breakscope.capture.written.MAX_FILES", 2)
+    monkeypatch.setattr("breakscope.run.written.MAX_FILES", 2)
     said = wrote(tmp_path, lambda: [(tmp_path / f"{i}.txt").write_text("x") for i in range(4)])
     found = compare_words(said, never, said)
     assert (found.files, found.left_out) == (2, ("files: only the first 2 were compared",))

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from breakscope.rewrite.apply import ChangedError, replace
-from breakscope.rewrite.text import NotTextError, Source
+from breakscope.fix.apply import ChangedError, replace
+from breakscope.fix.text import NotTextError, Source
 
 OLD, NEW = b"old " * 50_000, b"new " * 90_000
 
@@ -101,7 +101,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
 # Whole lines at once: two processes write to one pipe.
 WRITERS = """
 import os, sys
-from breakscope.rewrite.apply import replace
+from breakscope.fix.apply import replace
 
 file, old, new = sys.argv[1], b"old " * 50_000, b"new " * 90_000
 for _ in sys.stdin:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.diagnose.compare import Comparison
-from breakscope.model import Report
 from breakscope.render.html import comparison, view
 from breakscope.render.html.findings import Caller
 from breakscope.render.html.produced import ReadArtifact
 from breakscope.render.html.sources import OnDisk, SourceReader
+from breakscope.report.model import Report
 
 __all__ = ["OnDisk", "SourceReader", "render", "render_diff"]
 

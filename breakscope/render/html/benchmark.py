@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from breakscope.benchmark import from_dict
-from breakscope.render import bench_view
-from breakscope.render.bench_view import BenchView
 from breakscope.render.html.texts import block, name
-from breakscope.render.text import milliseconds
+from breakscope.report.benchmark import from_dict
+from breakscope.view import bench_view
+from breakscope.view.bench_view import BenchView
+from breakscope.view.text import milliseconds
 
 _MOST_ROWS = 100
 

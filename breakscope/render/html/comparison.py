@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from breakscope.diagnose.compare import Comparison, Pair
-from breakscope.model import Finding
-from breakscope.render import diff_view
-from breakscope.render.diff_view import Row, Section, SectionName
-from breakscope.render.excerpt import expression_span
 from breakscope.render.html.highlight import line_spans
 from breakscope.render.html.lines import lay_out
 from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.pieces import Pieces, pieces
 from breakscope.render.html.texts import name
-from breakscope.render.text import NOT_MEASURED, milliseconds
+from breakscope.report.model import Finding
+from breakscope.view import diff_view
+from breakscope.view.diff_view import Row, Section, SectionName
+from breakscope.view.excerpt import expression_span
+from breakscope.view.text import NOT_MEASURED, milliseconds
 
 _MOST_ROWS = 200  # findings of one section; nobody reads more, and --format json has them all
 _FOLDED = frozenset[SectionName]({"moved", "unchanged"})

@@ -9,16 +9,16 @@ from typing import Literal
 
 from breakscope import catalog
 from breakscope.diagnose import guards
-from breakscope.model import Finding, Frame, Guard, Report, Suggestion
 from breakscope.render.html.diff import Diff, side_by_side
 from breakscope.render.html.highlight import line_spans
 from breakscope.render.html.lines import Line, lay_out
 from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
 from breakscope.render.html.texts import block, name
-from breakscope.render.terminal_finding import inside
-from breakscope.render.text import count, first_line, milliseconds, per_step, short_path
-from breakscope.render.words import is_new
+from breakscope.report.model import Finding, Frame, Guard, Report, Suggestion
+from breakscope.view.finding import inside
+from breakscope.view.text import count, first_line, milliseconds, per_step, short_path
+from breakscope.view.words import is_new
 
 _MOST_GUARDS = 64
 _MOST_FRAMES = 60

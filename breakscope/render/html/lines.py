@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from breakscope.render.html.highlight import Span
 from breakscope.render.html.texts import units
-from breakscope.render.text import harmless
+from breakscope.view.text import harmless
 
 WIDEST = 400  # characters of a line that are shown; the rest is data rather than code
 _BEFORE = 120  # of these, how many stand before the marked expression

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from breakscope.model import Finding, FindingKind, Region, Report, SkippedFrame
 from breakscope.render.html.texts import name
-from breakscope.render.terminal_view import lost_ms, step_ms, why_untimed
-from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
+from breakscope.report.model import Finding, FindingKind, Region, Report, SkippedFrame
+from breakscope.view.report_view import lost_ms, step_ms, why_untimed
+from breakscope.view.text import NOT_MEASURED, count, milliseconds, per_step
 
 WIDTH = 1_000
 _MOST_PARTS = 8

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from breakscope.errors import ArtifactError
-from breakscope.model import Artifact, Finding, Report
-from breakscope.render.artifacts import TITLES
 from breakscope.render.html.texts import block, name
-from breakscope.render.text import count
+from breakscope.report.model import Artifact, Finding, Report
+from breakscope.view.artifacts import TITLES
+from breakscope.view.text import count
 
 ReadArtifact = Callable[[str], str]
 """Gives the text with a digest. Raises ArtifactError: it is not there."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
-from breakscope.model import Report
-from breakscope.render import ranks
 from breakscope.render.html.texts import name
+from breakscope.report.model import Report
+from breakscope.view import ranks
 
 _MOST_LINES, _MOST_ROWS = 100, 256
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from breakscope.diagnose.sources import Sources
-from breakscope.model import Finding, Location, Owner
-from breakscope.render.excerpt import expression_span
+from breakscope.project.sources import Sources
 from breakscope.render.html import highlight
 from breakscope.render.html.highlight import Span
 from breakscope.render.html.lines import WIDEST, Line, lay_out
+from breakscope.report.model import Finding, Location, Owner
+from breakscope.view.excerpt import expression_span
 
 AROUND = 5  # lines shown before and after a place
 _LONGEST_PLACE = 25  # lines of one expression that are shown
@@ -31,7 +31,7 @@ State = Literal["read", "changed", "unreadable", "left_out"]
 
 
 class SourceReader(Protocol):
-    """What the page needs of :class:`~breakscope.diagnose.sources.Sources`."""
+    """What the page needs of :class:`~breakscope.project.sources.Sources`."""
 
     def line(self, file: str, number: int, /) -> str | None:
         """One line as it stands in the file; None if it cannot be read."""

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from breakscope.model import Compile, Report, Step, Timing
-from breakscope.render.compiling import compiled_late
 from breakscope.render.html.pictures import WIDTH
 from breakscope.render.html.texts import name
-from breakscope.render.terminal_view import why_untimed
-from breakscope.render.text import NOT_MEASURED, and_more, count, milliseconds, seconds
+from breakscope.report.model import Compile, Report, Step, Timing
+from breakscope.view.compiling import compiled_late
+from breakscope.view.report_view import why_untimed
+from breakscope.view.text import NOT_MEASURED, and_more, count, milliseconds, seconds
 
 HEIGHT = 120
 _MOST_COLUMNS = 200

@@ -5,7 +5,7 @@ Markup needs no care here: the template escapes, and the page's script sets text
 
 from __future__ import annotations
 
-from breakscope.render.text import harmless
+from breakscope.view.text import harmless
 
 LONGEST_TEXT = 4_000  # characters of one text that the page shows; the report file has the rest
 LONGEST_NAME = 300  # the same for a name, a path or a value

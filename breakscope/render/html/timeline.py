@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from breakscope.model import Finding, Report
 from breakscope.render.html.pictures import TONES, WIDTH, Labels, Tone
-from breakscope.render.text import count
+from breakscope.report.model import Finding, Report
+from breakscope.view.text import count
 
 _MOST_ROWS = 20
 _MOST_TICKS = 6

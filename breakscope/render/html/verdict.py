@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from breakscope.model import Report
 from breakscope.render.html.findings import FindingView
-from breakscope.render.terminal_view import lost_ms, step_ms
-from breakscope.render.text import NOT_MEASURED, count, milliseconds, per_step
+from breakscope.report.model import Report
+from breakscope.view.report_view import lost_ms, step_ms
+from breakscope.view.text import NOT_MEASURED, count, milliseconds, per_step
 
 Tone = Literal["good", "bad", "void"]
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from breakscope import catalog
 from breakscope.diagnose.outcome import killer
-from breakscope.diagnose.ranking import worst_first
-from breakscope.model import Finding, Report, Run
 from breakscope.render.html import benchmark as bench
 from breakscope.render.html.findings import FindingView, Maker, heats
 from breakscope.render.html.pictures import Bar, Label, Path, path, step_time
@@ -19,8 +17,10 @@ from breakscope.render.html.steps import CompileView, StepsView, compile_view, s
 from breakscope.render.html.texts import block, name
 from breakscope.render.html.timeline import Timeline, timeline
 from breakscope.render.html.verdict import Card, Verdict, cards, verdict
-from breakscope.render.terminal_view import step_ms
-from breakscope.render.text import count, first_line, seconds
+from breakscope.report.model import Finding, Report, Run
+from breakscope.report.ranking import worst_first
+from breakscope.view.report_view import step_ms
+from breakscope.view.text import count, first_line, seconds
 
 _MOST_EVENTS = 100
 

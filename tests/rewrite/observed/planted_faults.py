@@ -30,19 +30,19 @@ class Fault:
 FAULTS = (
     Fault(
         "identity is forgotten",
-        "breakscope.rewrite.proof.session:Session.result",
+        "breakscope.inside.prove.session:Session.result",
         "identity_is_forgotten",
         ("returned_input_told_by_is", "weak_dictionary_of_inputs"),
     ),
     Fault(
         "no difference is seen",
-        "breakscope.rewrite.proof.session:compare",
+        "breakscope.inside.prove.session:compare",
         "no_difference_is_seen",
         ("best_seen_is_the_last", "token_count_is_shared"),
     ),
     Fault(
         "the compiled form is not compared",
-        "breakscope.rewrite.proof.session:Session._compiled",
+        "breakscope.inside.prove.session:Session._compiled",
         "compiled_is_not_compared",
         ("parameter_stays_a_parameter", "exception_hook_reads_the_state"),
     ),

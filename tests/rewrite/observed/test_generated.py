@@ -17,6 +17,8 @@ from hypothesis import given, settings
 from script_judge import judge
 from warm import Warm
 
+pytestmark = pytest.mark.torch
+
 # As it was scanned, and for more steps than were scanned.
 ENVIRONMENTS = ({}, {"STEPS": "9"})
 # 150 in every run, and 3,000 of others in a night.

@@ -22,6 +22,8 @@ from scanning import clean_environment, command
 from script_judge import SCRIPT
 from warm import Warm
 
+pytestmark = pytest.mark.torch
+
 PROGRAMS: tuple[Program, ...] = (
     *programs_identity.PROGRAMS,
     *programs_effects.PROGRAMS,

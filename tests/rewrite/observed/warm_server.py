@@ -54,7 +54,7 @@ torch.func.vmap(torch.compile(lambda x: x * 2, backend="eager"))(torch.ones(2, 3
 # The variable with the faults that a fork plants in itself; its own forks inherit it.
 FAULTS = "PLANTED_FAULTS"
 # Run by name: a module that is there already would be a warning.
-RUN_BY_NAME = ("breakscope.capture.compare_outputs", "breakscope.__main__")
+RUN_BY_NAME = ("breakscope.inside.capture.compare_outputs", "breakscope.__main__")
 
 
 # -- a fork as a fresh Python -------------------------------------------------------------------------------------
@@ -202,9 +202,8 @@ def _content(file: Any) -> bytes:
 
 def run_commands(request: dict[str, Any], place: str) -> int:
     """Run command lines of breakscope, one after the other; each child that they start is a fork."""
-    from breakscope.capture import trial
-    from breakscope.child import launch
     from breakscope.cli import main
+    from breakscope.run import launch, trial
 
     launch.subprocess = trial.subprocess = ForkingSubprocess(place)  # type: ignore[assignment]
     code = 0

@@ -1,1 +1,0 @@
-"""Running a user's script under observation: parent side, child side, and what passes between."""

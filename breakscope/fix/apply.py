@@ -1,0 +1,93 @@
+"""Writing proved rewrites into the user's own files: whole or not at all, and never anywhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from breakscope.fix.candidates import Candidate
+from breakscope.fix.store import together
+from breakscope.fix.text import NotTextError, Source
+
+
+def write(
+    patches: Sequence[Candidate], sources: Mapping[str, Source], root: Path
+) -> tuple[list[str], dict[str, str]]:
+    """Write patches into the files of a project.
+
+    Args:
+        sources: the files as they were when the patches were made; another content is left alone.
+        root: the project; nothing outside it is written.
+
+    Returns:
+        The files written, and why others were not.
+    """
+    written: list[str] = []
+    left: dict[str, str] = {}
+    for file in dict.fromkeys(one.file for one in patches if one.edits):
+        why = _why_not(file, patches, root)
+        if why is None:
+            edits = together([one for one in patches if one.file == file])
+            try:
+                replace(file, sources[file].data, sources[file].changed(edits).data)
+            except NotTextError as error:
+                why = str(error)
+            except ChangedError:
+                why = "it has changed since the rewrite was made; scan again"
+            except OSError as error:
+                why = f"it cannot be written: {error.strerror}"
+        if why is None:
+            written.append(file)
+        else:
+            left[file] = why
+    return written, left
+
+
+def _why_not(file: str, patches: Sequence[Candidate], root: Path) -> str | None:
+    inside = os.path.realpath(file).startswith(os.path.join(os.path.realpath(root), ""))
+    owners = {finding.location.owner for one in patches if one.file == file for finding in one.findings}
+    if owners != {"project"} or not inside:
+        return "it is not a file of the project; run with it as an overlay: breakscope run --fixes"
+    return None
+
+
+class ChangedError(Exception):
+    """The file is not what the rewrite was made for."""
+
+
+def replace(file: str, old: bytes, new: bytes) -> None:
+    """Put ``new`` in the place of a file that holds ``old``. Whatever happens, the file is one or the other.
+
+    Mode bits, and a link that leads to the file, stay as they are.
+
+    Raises:
+        ChangedError: it does not hold ``old``.
+        OSError: it cannot be read or written.
+    """
+    target = os.path.realpath(file)
+    temporary = os.path.join(os.path.dirname(target), f".breakscope-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as stream:
+            os.fchmod(stream.fileno(), stat.S_IMODE(os.stat(target).st_mode))
+            stream.write(new)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # As late as can be, so that an editor that has just saved is not overruled.
+        with open(target, "rb") as stream:
+            if hashlib.sha256(stream.read()).digest() != hashlib.sha256(old).digest():
+                raise ChangedError(target)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    folder = os.open(os.path.dirname(target), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

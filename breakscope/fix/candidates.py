@@ -1,0 +1,207 @@
+"""From findings to rewrites that somebody has to prove."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from breakscope import catalog
+from breakscope.fix import rule as rules
+from breakscope.fix import runs
+from breakscope.fix.observers import tells
+from breakscope.fix.rule import Refusal, Rewrite, Site
+from breakscope.fix.runs import Script
+from breakscope.fix.scope import enclosing_statement
+from breakscope.fix.text import Edits, NotTextError, Source
+from breakscope.inside.record.evidence import Evidence
+from breakscope.report.model import Finding
+
+FIXABLE = ("graph_break", "skip")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One rewrite.
+
+    Attributes:
+        findings: those that it answers; two conditions of one ``if`` are two findings.
+        function: dotted path of the function that it changes.
+        others: other rewrites of the place, for when this one is measured to make the script slower.
+    """
+
+    findings: tuple[Finding, ...]
+    file: str
+    function: str
+    rule: str
+    rewrite: Rewrite
+    others: tuple[Candidate, ...] = ()
+
+    @property
+    def edits(self) -> Edits:
+        """As the overlay and :mod:`breakscope.fix.text` take them."""
+        return tuple(sorted((edit.start, edit.end, edit.text) for edit in self.rewrite.edits))
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No rewrite, and why."""
+
+    finding: Finding
+    rule: str
+    why: str
+
+
+def propose(
+    findings: Sequence[Finding], sources: Mapping[str, Source], script: Script
+) -> tuple[list[Candidate], list[Refused]]:
+    """Ask the rules about findings, after a recording run of the functions that hold them."""
+    refused: list[Refused] = []
+    sites: list[tuple[Finding, Site]] = []
+    for finding in findings:
+        site = _site(finding, sources, Evidence())
+        if isinstance(site, str):
+            refused.append(Refused(finding, "", site))
+        else:
+            sites.append((finding, site))
+    wanted: dict[str, list[str]] = {}
+    for finding, site in sites:
+        functions = wanted.setdefault(os.path.realpath(finding.location.file), [])
+        if site.qualname not in functions:
+            functions.append(site.qualname)
+    seen = runs.record(script, wanted) if wanted else {}
+    candidates: list[Candidate] = []
+    for finding, bare in sites:
+        file = os.path.realpath(finding.location.file)
+        evidence = seen.get(file, {}).get(bare.qualname)
+        if evidence is None or not evidence.calls:
+            refused.append(Refused(finding, "", f"{bare.qualname} was not called in a run without compiling"))
+            continue
+        site = _site(finding, sources, evidence)
+        assert isinstance(site, Site)
+        rule, answer = rules.propose(site)
+        if isinstance(answer, Refusal):
+            why = answer.reason if rule else f"{answer.reason}{_advice(finding)}"
+            refused.append(Refused(finding, rule.name if rule else "", why))
+        else:
+            assert rule is not None
+            answer = _with_uses(site, answer)
+            others = tuple(
+                Candidate((finding,), file, bare.qualname, one.name, _with_uses(site, other))
+                for one, other in rules.others(site)
+                if not answer.scaffold
+            )
+            candidates.append(Candidate((finding,), file, bare.qualname, rule.name, answer, others))
+    return _merged(candidates), refused
+
+
+def _with_uses(site: Site, rewrite: Rewrite) -> Rewrite:
+    """A rewrite that may leave a copy, with consent if a use that was never run could tell it.
+
+    Uses that are run are compared; what an attribute or an argument that the script has not set yet makes
+    run cannot be.
+    """
+    if not rewrite.unaliased:
+        return rewrite
+    spans = [(edit.start, edit.end) for edit in rewrite.edits]
+
+    def changed(node: ast.expr) -> bool:
+        start, end = site.offsets(node)
+        return any(first <= start and end <= last for first, last in spans)
+
+    names = [one for one in ast.walk(site.function) if isinstance(one, ast.Name)]
+    stored = {one.id for one in names if not isinstance(one.ctx, ast.Load) and changed(one)}
+    for one in names:
+        read = one.id in stored and isinstance(one.ctx, ast.Load) and not changed(one)
+        if read and site.seen(one) is None and tells(one, site.parents):
+            text = " ".join(site.text(enclosing_statement(site, one)).split())[:80]
+            note = f"`{text}` was never run: it may tell a copy from the tensor that was handed on before"
+            return replace(rewrite, consent=True, notes=(*rewrite.notes, note))
+    return rewrite
+
+
+def _in_python(file: str) -> bool:
+    """Whether a file is of Python's standard library."""
+    inside = os.path.realpath(file).startswith(os.path.realpath(os.path.dirname(os.__file__)) + os.sep)
+    return inside and f"{os.sep}site-packages{os.sep}" not in file
+
+
+def _caller(finding: Finding) -> str:
+    outside = [frame for frame in finding.stack if not _in_python(frame.file) and frame.owner != "torch"]
+    return f", called at {os.path.basename(outside[-1].file)}:{outside[-1].line}" if outside else ""
+
+
+def _merged(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates that make the same change are one."""
+    merged: dict[object, Candidate] = {}
+    for one in candidates:
+        key = (one.file, one.function, one.edits, tuple(sorted(one.rewrite.config.items())))
+        before = merged.get(key)
+        findings = (*before.findings, *one.findings) if before else one.findings
+        others = tuple(replace(other, findings=findings) for other in one.others)
+        merged[key] = Candidate(findings, one.file, one.function, one.rule, one.rewrite, others)
+    return list(merged.values())
+
+
+def _advice(finding: Finding) -> str:
+    """What else may help where no rule does."""
+    if finding.code == "BS303":
+        return ": it comes of recompiles, for which `breakscope remedy` looks for what prevents them"
+    if finding.code == "BS302":
+        return ": Dynamo begins in it because the function around it is not compiled, and may not once it is"
+    return f" ({finding.title}). By hand: {catalog.entry(finding.code).fix.rstrip('.')}"
+
+
+def _site(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -> Site | str:
+    """The place as the rules see it, or why there is none."""
+    where = finding.location
+    if where.owner == "torch":
+        return "it is in torch's own code"
+    if _in_python(where.file):
+        return "it is in Python's own code" + _caller(finding)
+    source = sources.get(os.path.realpath(where.file))
+    if source is None:
+        return "its source cannot be read, or has changed since the scan"
+    lines = source.text.split("\n")
+    if where.source is not None and (
+        where.line > len(lines) or lines[where.line - 1].strip() != where.source.strip()
+    ):
+        return "its source has changed since the scan"
+    try:
+        site = rules.locate(
+            source.text,
+            where.line,
+            where.column,
+            where.end_line,
+            where.end_column,
+            finding.code,
+            finding.reason,
+            evidence,
+        )
+    except SyntaxError:
+        return "its source does not parse"
+    return site if site is not None else "it is in no function"
+
+
+def read_sources(findings: Sequence[Finding], hashes: Mapping[str, str]) -> dict[str, Source]:
+    """The files of findings by real path. Those that cannot be read, or have changed, are missing.
+
+    Args:
+        hashes: sha256 of files at the time of the scan, as far as known.
+    """
+    found: dict[str, Source] = {}
+    for finding in findings:
+        file = os.path.realpath(finding.location.file)
+        if file in found:
+            continue
+        try:
+            data = Path(file).read_bytes()
+            known = hashes.get(finding.location.file)
+            if known is None or known == hashlib.sha256(data).hexdigest():
+                found[file] = Source.of(data)
+        except (OSError, SyntaxError, NotTextError):
+            continue
+    return found

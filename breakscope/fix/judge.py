@@ -1,0 +1,192 @@
+"""What a proof run says, as a status with a reason and the evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from breakscope.fix.observers import Observers, attribute
+from breakscope.inside.prove.claims import Claims
+from breakscope.report.model import SuggestionStatus
+
+WAYS = (("true", True), ("false", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A status, why, and what was compared."""
+
+    status: SuggestionStatus
+    why: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None = None) -> Judgement:
+    """Judge what :func:`breakscope.fix.runs.prove` returned.
+
+    Wrong is refused; what could not be compared or driven is unproved; what somebody could tell who is not
+    part of the comparison needs consent; only the rest is proved.
+
+    Args:
+        observers: searches the source of the user's modules; None: there is none to search.
+    """
+    if "trouble" in proof:
+        return Judgement("unproved", proof["trouble"])
+    functions = proof["functions"]
+    evidence = _evidence(functions, claims.exact)
+    for one in functions:
+        if one["mismatch"]:
+            evidence["works"] = not one["breaks"]  # no consent makes a new exception right
+            return Judgement("refused", f"the rewrite computes something else: {one['mismatch']}", evidence)
+    for one in functions:
+        if one["trouble"]:
+            return Judgement("unproved", one["trouble"], evidence)
+    if not any(one["captured"] for one in functions):
+        return Judgement("unproved", "the function was not called in the proof run", evidence)
+    missing = _missing(functions, evidence)
+    if missing is not None:
+        return Judgement("unproved", missing, evidence)
+    files = list(proof.get("files", ()))
+    told = next(_observed(functions, claims, observers or Observers(), files, evidence), None)
+    if told is not None:
+        evidence["needs_consent"] = True
+        return Judgement("unproved", f"it needs your consent: {told}", evidence)
+    how = "bitwise equal" if claims.exact else "equal up to the order of sums"
+    inputs = evidence["compared"]
+    ways = ", both branches" if evidence["branches"] else ""
+    count = len(evidence["limits"])
+    limits = f", within {count} limit{'' if count == 1 else 's'}" if count else ""
+    return Judgement("proved", f"{how} on {inputs} inputs{ways}{limits}", evidence)
+
+
+def _observed(
+    functions: list[Mapping[str, Any]],
+    claims: Claims,
+    observers: Observers,
+    files: list[str],
+    evidence: dict[str, Any],
+) -> Iterator[str]:
+    """Who could tell the forms apart without being part of the comparison: a sentence each."""
+    for one in functions:
+        callers = [file for file, _ in one["callers"]]
+        for path, holder in one["apart"]:
+            told = _copy_seen(path, holder, observers, [*files, *callers])
+            if told is not None:
+                yield told
+            else:
+                both = " and ".join(f"`{one.rpartition(': ')[2]}`" for one in (holder, path))
+                kept = f"{both} held one tensor, and hold two: nothing in the project does more than compute"
+                if kept not in evidence["identity"]:
+                    evidence["identity"].append(kept)
+        if claims.unaliased and one["asks"]:
+            asked, function = next(iter(one["asks"].items()))
+            yield (
+                f"`{function}`, which it can reach, asks with `{asked}` which tensor it has: the new code "
+                "may have an equal one there"
+            )
+        if claims.raises and (who := observers.catching((file, line) for file, line in one["callers"])):
+            yield (
+                f"{who} catches its exception: in compiled code that is a RuntimeError, and what Python had "
+                "done in the compiled call before it is lost"
+            )
+        if claims.silent:
+            if one["listeners"]:
+                yield f"{one['listeners'][0]}, and in compiled code the message is not written"
+            if who := observers.listening(files):
+                yield f"{who} listens to messages, and in compiled code this one is not written"
+        if claims.early and (
+            who := observers.of_names(claims.early, one["function"].rpartition(".")[2], files)
+        ):
+            yield f"{who} can tell that an attribute is set in a call in which it was not set before"
+
+
+def _copy_seen(path: str, holder: str, observers: Observers, files: list[str]) -> str | None:
+    """Who could tell that a tensor is a copy now; None if nobody."""
+    if path.startswith("result"):
+        return (
+            f"where the old code hands on `{holder or 'a part of a tensor'}` itself, the new one hands on a "
+            "copy, which a caller can tell who asks whether it is the same, or changes it in place"
+        )
+    if not holder:
+        return f"`{path}` is a part of a larger tensor, and a tensor of its own with the new code"
+    who = observers.of_objects([path, holder], files)
+    if who is None:
+        return None
+    # What was given is the thing itself, wherever the walk over the objects met it first.
+    itself, place = (path, holder) if attribute(holder) and not attribute(path) else (holder, path)
+    left = f"where the old code leaves `{itself}` itself in `{place}`, the new one leaves a copy"
+    return f"{left}, and {who} could tell"
+
+
+def _missing(functions: list[Mapping[str, Any]], evidence: Mapping[str, Any]) -> str | None:
+    """What the proof did not come to."""
+    if any(one["captured"] and not one["kinds"].get("compiled by Dynamo") for one in functions):
+        return "there was no time to compare the compiled form"
+    if evidence["not_driven"]:
+        return f"no input was found for which {'; '.join(evidence['not_driven'])}"
+    if evidence["untried"]:
+        return f"the time was up before any of these was tried: {', '.join(evidence['untried'])}"
+    if evidence["compared"] <= evidence["raising"]:
+        return "on every input both forms raise"
+    return None
+
+
+def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]:
+    conditions = [one for function in functions for one in function["conditions"]]
+    kinds: dict[str, int] = {}
+    for function in functions:
+        for kind, count in function["kinds"].items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    # An operand of `and` or `or` that no input drives one way (`a.isnan() or b.isnan()`, b made of a) is all
+    # right where the whole condition went both ways, and it was evaluated.
+    driven = {one["text"] for one in conditions} - {
+        one["text"] for one in conditions if not (one["true"] and one["false"])
+    }
+    missing = [
+        (one, word)
+        for one in conditions
+        if not one["unknown"] and one["true"] + one["false"]
+        for word, _ in WAYS
+        if not one[word]
+    ]
+    not_driven = [f"`{one['text']}` is {word}" for one, word in missing if one["operand_of"] not in driven]
+    operands = [f"`{one['text']}` was never {word}" for one, word in missing if one["operand_of"] in driven]
+    # A condition that was never evaluated decides about code that nobody compared.
+    not_driven += [
+        f"`{one['text']}` is evaluated"
+        for one in conditions
+        if not one["unknown"] and not one["true"] + one["false"]
+    ]
+    gradients = kinds.get("calls with gradients", 0)
+    return {
+        "functions": [one["function"] for one in functions],
+        "calls": sum(one["calls"] for one in functions),
+        "captured": sum(one["captured"] for one in functions),
+        "compared": sum(one["compared"] for one in functions),
+        "raising": sum(one["raising"] for one in functions),
+        "rejected": sum(one["rejected"] for one in functions),
+        "kinds": kinds,
+        "what": [
+            "results",
+            "effects on arguments, modules, closures, globals and class attributes",
+            "dtype, shape, stride, device",
+            "shared memory and identity",
+            "exceptions",
+            "printed and logged text",
+            "random number state",
+        ],
+        "gradients": f"equal in {gradients} calls" if gradients else "none flow",
+        "exact": exact,
+        "max_difference": max((one["max_difference"] for one in functions), default=0.0),
+        "branches": [
+            {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
+        ],
+        "not_driven": not_driven,
+        "ran_out": any(one["ran_out"] for one in functions),
+        "untried": [kind for one in functions for kind in one["untried"]],
+        "limits": [limit for one in functions for limit in one["limits"]],
+        "own_memory": [path for one in functions for path, _ in one["apart"]],
+        "identity": [],
+        "notes": [*(note for one in functions for note in one["notes"]), *operands],
+    }

@@ -1,0 +1,45 @@
+"""``if`` on a tensor whose sides must not both run: ``torch.cond`` in compiled code."""
+
+from __future__ import annotations
+
+import ast
+
+from breakscope.fix.branch import outermost_first
+from breakscope.fix.cond import rewrite_with_cond
+from breakscope.fix.examples import branch_to_cond as examples
+from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.scope import enclosing_statement
+from breakscope.fix.values import Unsafe
+
+
+class BranchToCond(Rule):
+    """``if t: x = self.mlp(x)`` -> ``torch.cond(t, ...)`` while compiling."""
+
+    name = "branch-to-cond"
+    codes = ("BS101", "BS102", "BS103")
+    title = "torch.cond instead of a branch on a tensor, while compiling"
+    order = 16
+    needs = (
+        "torch.where cannot take its place, or it was measured to make the script slower.",
+        "Both sides only assign names, or return, one tensor each of the same dtype and shape.",
+        "The sides have no side effects and write into no tensor: Dynamo itself refuses those, in the proof.",
+    )
+    hazards = (
+        "The branch stays for code that is not compiled: torch.cond would compile at every call there.",
+        "On a GPU the condition is read back in every call, as it was for the branch.",
+        "A tensor that only one side uses gets a gradient of zero where it got None: with consent only.",
+    )
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+        """Rewrite the outermost branch on a tensor around the site that can be rewritten."""
+        refusal: Refusal | None = None
+        if isinstance(enclosing_statement(site, site.node), ast.While):
+            return None
+        for branch in outermost_first(site):
+            try:
+                return rewrite_with_cond(site, branch)
+            except Unsafe as error:
+                refusal = Refusal(str(error))
+        return refusal

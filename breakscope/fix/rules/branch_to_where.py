@@ -1,0 +1,47 @@
+"""``if`` on a tensor: both sides run and ``torch.where`` picks."""
+
+from __future__ import annotations
+
+import ast
+
+from breakscope.fix.branch import outermost_first, rewrite_if
+from breakscope.fix.examples import branch_to_where as examples
+from breakscope.fix.examples import truths
+from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.scope import enclosing_statement
+from breakscope.fix.values import Unsafe
+
+
+class BranchToWhere(Rule):
+    """``if t: x = f(x)`` -> ``x = torch.where(t, f(x), x)``."""
+
+    name = "branch-to-where"
+    codes = ("BS101", "BS102", "BS103")
+    title = "torch.where instead of a branch on a tensor"
+    order = 10
+    needs = (
+        "Both branches only assign or return tensors of one shape, dtype and device.",
+        "What the branches compute has no effect, draws no random numbers and raises for no values.",
+        "Where gradients flow, a zero gradient into the branch not taken stays zero.",
+    )
+    hazards = (
+        "Both branches are computed in every call.",
+        "A tensor that only one branch uses gets a gradient of zero where it got None: with consent only.",
+        "A derivative that is infinite in the branch not taken would make gradients NaN: refused.",
+        "A function that handed out its own argument in one branch hands out a new tensor in both.",
+    )
+    rewrites = (*examples.REWRITES, *truths.REWRITES)
+    leaves = (*examples.LEAVES, *truths.LEAVES)
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+        """Rewrite the outermost branch on a tensor around the site that can be rewritten."""
+        refusal: Refusal | None = None
+        statement = enclosing_statement(site, site.node)
+        if isinstance(statement, ast.While):
+            return Refusal("how often the loop runs depends on the data")
+        for branch in outermost_first(site):
+            try:
+                return rewrite_if(site, branch)
+            except Unsafe as error:
+                refusal = Refusal(str(error))
+        return refusal

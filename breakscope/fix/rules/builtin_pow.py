@@ -1,0 +1,61 @@
+"""``pow(t, n)``, which Dynamo does not take of every tensor, as the operator that it calls."""
+
+from __future__ import annotations
+
+import ast
+
+from breakscope.fix.examples import builtin_pow as examples
+from breakscope.fix.rule import Edit, Rewrite, Rule, Site
+from breakscope.fix.scope import builtin
+
+_ALONE = (
+    ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Call | ast.keyword | ast.Tuple | ast.List
+)
+_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+
+
+class BuiltinPow(Rule):
+    """``pow(x, 2)`` -> ``x ** 2``."""
+
+    name = "builtin-pow"
+    codes = ("BS111",)
+    title = "the operator ** instead of the builtin pow"
+    order = 15
+    needs = ("It is Python's own pow, with two arguments, and one of them is a tensor.",)
+    hazards = ("None: Python's pow with two arguments is the operator.",)
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
+
+    def rewrite(self, site: Site) -> Rewrite | None:
+        """Rewrite the call of ``pow`` at the site."""
+        node: ast.AST = site.node
+        while not isinstance(node, ast.stmt) and not _is_pow(site, node):
+            node = site.parents[node]
+        if isinstance(node, ast.stmt):
+            calls = [one for one in ast.walk(node) if _is_pow(site, one)]
+            if len(calls) != 1:
+                return None
+            node = calls[0]
+        assert isinstance(node, ast.Call)
+        text = " ** ".join(_operand(site, one) for one in node.args)
+        if not isinstance(site.parents[node], _ALONE):
+            text = f"({text})"
+        return Rewrite(
+            edits=(Edit(*site.offsets(node), text),), summary="the operator instead of the builtin function"
+        )
+
+
+def _is_pow(site: Site, node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or builtin(site, node.func) != "pow":
+        return False
+    if len(node.args) != 2 or node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
+        return False
+    seen = [site.seen(one) for one in node.args]
+    return any(one is not None and one.only("tensor") for one in seen)
+
+
+def _operand(site: Site, node: ast.expr) -> str:
+    text = site.text(node)
+    text = ast.unparse(node) if "\n" in text else text
+    number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+    return text if number or isinstance(node, _ATOMS) else f"({text})"

@@ -1,0 +1,351 @@
+"""Layer drop: code that a random draw skips runs in any case, and ``torch.where`` keeps the old value."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from breakscope.fix import skips
+from breakscope.fix.conditions import split
+from breakscope.fix.evaluate import Evaluator
+from breakscope.fix.examples import random_skip as examples
+from breakscope.fix.layout import Layout, indented
+from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.scope import (
+    bound_before,
+    enclosing_statement,
+    loads,
+    names_in,
+    reads_frame,
+    rebound_elsewhere,
+    torch_name,
+)
+from breakscope.fix.skips import Skip
+from breakscope.fix.values import Unsafe
+from breakscope.inside.record.evidence import Seen
+
+_NOTES = (
+    "what is skipped runs all the same and draws its random numbers: those drawn after it differ",
+    "every step takes as long as one that skips nothing",
+    "parameters that only skipped code uses get a gradient of zero where they got none",
+    "gradients become NaN if what is skipped meets inf or NaN",
+)
+
+
+class RandomSkip(Rule):
+    """``if torch.rand([]) < p: continue`` -> the layer runs, and ``torch.where`` drops what it gives."""
+
+    name = "random-skip"
+    codes = ("BS101",)
+    title = "torch.where instead of skipping code by a random draw (layer drop)"
+    consent = True
+    order = 8
+    needs = (
+        "A number that torch draws in the same function decides alone, or after what Python decides.",
+        "What is skipped only gives values to names.",
+        "Those that are read later are tensors, and keep their shape and dtype.",
+    )
+    hazards = (
+        "The skipped code runs in every step: random numbers after it differ, and it costs its time.",
+        "What a skipped call does besides giving a value (hooks, counters, caches) is done all the same.",
+        "Where nothing is drawn, as in eval mode, nothing changes.",
+    )
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+        """Rewrite the skip that the branch at the site decides."""
+        statement = enclosing_statement(site, site.node)
+        if not isinstance(statement, ast.If):
+            return None
+        try:
+            skip = skips.find(site, statement)
+            return None if skip is None else _rewrite(site, skip)
+        except Unsafe as error:
+            return Refusal(str(error))
+
+
+@dataclass(slots=True)
+class _Skipped:
+    """What the skipped statements do, going by the recorded run.
+
+    Attributes:
+        stored: names that they give values to. never: tests that were never true, so that what they guard is
+            not known.
+        in_place: names that may be written into. calls: functions that are called.
+    """
+
+    stored: dict[str, None] = field(default_factory=dict)
+    never: dict[str, None] = field(default_factory=dict)
+    in_place: set[str] = field(default_factory=set)
+    calls: bool = False
+
+
+def _rewrite(site: Site, skip: Skip) -> Rewrite:
+    torch = torch_name(site)
+    if torch is None:
+        raise Unsafe("the module does not import torch")
+    if reads_frame(site.function):
+        raise Unsafe("the function looks at its own local variables")
+    skipped = _Skipped()
+    _walk(site, skip.block, skipped)
+    kept = [name for name in skipped.stored if not _temporary(site, skip, name)]
+    if not kept:
+        raise Unsafe("what is skipped gives nothing that is used")
+    unread = _constants_unread(site, skip)
+    for name in kept:
+        _one_type(site, skip, name)
+    layout = Layout(site)
+    flag = skip.flag or layout.unique("dropped")
+    olds = {name: layout.unique(f"{name}_kept") for name in kept}
+    # A copy, because what is skipped may write into it.
+    before = [f"{old} = {name}.clone()" for name, old in olds.items()]
+    after = [f"{name} = {torch}.where({flag}, {old}, {name})" for name, old in olds.items()]
+    setting, always = _setting(site, skip, layout, flag)
+    if not always:
+        unless = f" and not {_grouped(site, skip.unless)}" if skip.unless is not None else ""
+        after = [f"if {flag} is not False{unless}:", *(" " * layout.unit + line for line in after)]
+    edits = _edits(site, skip, layout, flag, setting, before, after)
+    never = tuple(
+        f"`{test}` never held in the recorded run; what it guards would be done for skipped code too"
+        for test in skipped.never
+    )
+    return Rewrite(
+        edits=tuple(edits),
+        summary="what a random draw skips runs in any case, and torch.where drops what it gives",
+        notes=(*_NOTES, *never),
+        assumes=(
+            *(f"`{name}` keeps its shape and dtype in what is skipped" for name in kept),
+            *(f"`{name}` is not read after code that was skipped, as in the recorded run" for name in unread),
+        ),
+        consent=True,
+        unaliased=True,
+    )
+
+
+def _grouped(site: Site, node: ast.expr) -> str:
+    text = site.text(node)
+    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call) else f"({text})"
+
+
+def _setting(site: Site, skip: Skip, layout: Layout, flag: str) -> tuple[list[str], bool]:
+    """The line that says whether the code is skipped; and whether that is a tensor in every call."""
+    if skip.test is None:
+        seen = [site.seen(one) for one in loads([site.function], flag)]
+        if any(one is not None and not _tensor_or_false(one) for one in seen):
+            raise Unsafe(f"`{flag}` is not a tensor, or False")
+        return [], False
+    condition = split(site, Evaluator(site, skip.statement), skip.test)
+    value = f"{condition.static} and {condition.text}" if condition.static else condition.text
+    comments = layout.header_comments(skip.statement)
+    return [*comments, f"{flag} = {value}"], not (condition.static or skip.around)
+
+
+def _tensor_or_false(seen: Seen) -> bool:
+    return seen.only("tensor", "bool") and seen.dtypes <= {"bool"} and set(seen.values) <= {False}
+
+
+def _edits(
+    site: Site, skip: Skip, layout: Layout, flag: str, setting: list[str], before: list[str], after: list[str]
+) -> list[Edit]:
+    edits: list[Edit] = []
+    if skip.flag is None and skip.around:
+        first = skip.around[0]
+        start, _ = site.offsets(first)
+        edits.append(Edit(start, start, f"{flag} = False\n{' ' * first.col_offset}"))
+    if skip.guard is not skip.statement:
+        edits.append(_replaced(site, layout, skip.statement, [*setting, *before]))
+        setting, before = [], []
+    if skip.guard is None:
+        end = layout.end(skip.block[-1])
+        column = (skip.around[0] if skip.around else skip.statement).col_offset
+        return [*edits, Edit(end, end, "\n" + indented(after, column))]
+    body: list[str] = []
+    for index, statement in enumerate(skip.block):
+        body += [*layout.comments(skip.block, index), *layout.lines(statement)]
+    comments = layout.header_comments(skip.guard) if not setting else []
+    edits.append(_replaced(site, layout, skip.guard, [*setting, *before, *comments, *body, *after]))
+    return edits + [_removed(site, layout, constant) for constant in skip.constants]
+
+
+def _replaced(site: Site, layout: Layout, statement: ast.stmt, lines: list[str]) -> Edit:
+    start, _ = site.offsets(statement)
+    return Edit(start, layout.end(statement), indented(lines, statement.col_offset).lstrip(" "))
+
+
+def _removed(site: Site, layout: Layout, statement: ast.stmt) -> Edit:
+    """Take a statement away, with its line."""
+    start = site.starts[statement.lineno - 1]
+    end = layout.end(statement)
+    block = getattr(site.parents[statement], "body", [])
+    if len(block) == 1:
+        return _replaced(site, layout, statement, ["pass"])
+    return Edit(start, end + 1, "")
+
+
+def _ran(site: Site, statement: ast.stmt) -> bool:
+    return site.span(statement) in site.evidence.entry
+
+
+def _walk(site: Site, block: list[ast.stmt], skipped: _Skipped) -> None:
+    """Note what statements do.
+
+    Raises:
+        Unsafe: one has an effect that cannot be taken back.
+    """
+    for statement in block:
+        if isinstance(statement, ast.Pass) or (
+            isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        ):
+            continue
+        if isinstance(statement, ast.If):
+            _branch(site, statement, skipped)
+            continue
+        if not _ran(site, statement):
+            raise Unsafe(f"`{_first_line(site, statement)}` did not run in the recorded run")
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            skipped.stored[statement.target.id] = None
+        elif isinstance(statement, ast.Assign) and all(map(_only_names, statement.targets)):
+            skipped.stored.update(dict.fromkeys(sorted(names_in(statement.targets))))
+        else:
+            raise Unsafe(
+                f"what is skipped does more than give values to names: `{_first_line(site, statement)}`"
+            )
+        for node in ast.walk(statement):
+            if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+                raise Unsafe(f"what is skipped does more than give values to names: `{site.text(node)}`")
+
+
+def _branch(site: Site, statement: ast.If, skipped: _Skipped) -> None:
+    seen = site.seen(statement.test)
+    if seen is None or "tensor" in seen.kinds:
+        raise Unsafe(f"what is skipped holds a branch on a tensor: `{site.text(statement.test)}`")
+    for block, opposite in ((statement.body, False), (statement.orelse, True)):
+        real = [one for one in block if not isinstance(one, ast.Pass)]
+        if not real:
+            continue
+        if _ran(site, real[0]) or isinstance(real[0], ast.If):
+            _walk(site, block, skipped)
+            continue
+        text = " ".join(site.text(statement.test).split())
+        skipped.never[f"not ({text})" if opposite else text] = None
+
+
+def _only_names(target: ast.expr) -> bool:
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    return all(isinstance(one, ast.Name) for one in parts)
+
+
+def _first_line(site: Site, statement: ast.stmt) -> str:
+    return site.text(statement).partition("\n")[0][:60]
+
+
+def _temporary(site: Site, skip: Skip, name: str) -> bool:
+    """Whether a value is read in the skipped code only, after it was given there."""
+    inside = {id(node) for one in skip.block for node in ast.walk(one)}
+    for read in loads([site.function], name):
+        if id(read) not in inside and not _never_read(site, read, name, skip):
+            return False
+    return _flow(site, skip.block, name) != "read"
+
+
+def _constants_unread(site: Site, skip: Skip) -> list[str]:
+    """Names of constants that say what was skipped, and that code reads which never ran: they are taken away.
+
+    Raises:
+        Unsafe: the skipped code would give the name another value.
+    """
+    inside = {id(node) for one in skip.block for node in ast.walk(one)}
+    found: dict[str, None] = {}
+    for name in sorted(skip.reset):
+        for read in loads([site.function], name):
+            if id(read) in inside:
+                continue
+            if not _never_read(site, read, name, skip):
+                raise Unsafe(f"`{name}` is a constant where code is skipped, and is read afterwards")
+            found[name] = None
+    return list(found)
+
+
+def _never_read(site: Site, read: ast.Name, name: str, skip: Skip) -> bool:
+    """Whether a read outside of the skipped code cannot matter: it never ran, or is of a constant's name."""
+    statement = enclosing_statement(site, read)
+    return name in skip.reset and not _ran(site, statement) and site.seen(read) is None
+
+
+def _flow(site: Site, block: list[ast.stmt], name: str) -> str:
+    """Say "read" if a block may read a name before giving it a value, "given" if it gives one, else ""."""
+    for statement in block:
+        if isinstance(statement, ast.If):
+            if loads([statement.test], name):
+                return "read"
+            ways = [_flow(site, one, name) for one in (statement.body, statement.orelse)]
+            if "read" in ways:
+                return "read"
+            if ways == ["given", "given"]:
+                return "given"
+        elif isinstance(statement, ast.Assign):
+            if loads([statement.value], name):
+                return "read"
+            if any(name in names_in([target]) for target in statement.targets):
+                return "given"
+        elif loads([statement], name) or name in names_in([statement]):
+            return "read"
+    return ""
+
+
+def _seen_before(site: Site, skip: Skip, name: str, reads: list[ast.Name]) -> list[Seen]:
+    """What a name was where the skipped code first reads it, if it gives it no value before that."""
+    first = min((one for one in reads if site.seen(one)), key=site.offsets, default=None)
+    if first is None:
+        return []
+    stored = [
+        site.offsets(enclosing_statement(site, node))
+        for one in skip.block
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+    ]
+    before = site.offsets(enclosing_statement(site, first)) <= min(stored, default=(0, 0))
+    seen = site.seen(first)
+    return [seen] if before and seen is not None else []
+
+
+def _one_type(site: Site, skip: Skip, name: str) -> None:
+    """Whether a name is a tensor of one shape and dtype, before and after.
+
+    Raises:
+        Unsafe: it is not, or that is not known.
+    """
+    if rebound_elsewhere(site.function, name):
+        raise Unsafe(f"`{name}` belongs to another scope")
+    top = skip.around[0] if skip.around else skip.statement
+    if not bound_before(site, top, name):
+        raise Unsafe(f"`{name}` may have no value where nothing is skipped before it")
+    inside = {id(node) for one in skip.block for node in ast.walk(one)}
+    reads = [read for read in loads([site.function], name) if id(read) in inside]
+    seen = [one for one in map(site.seen, reads) if one is not None]
+    for statement in skip.block:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == name for target in node.targets
+            ):
+                seen += [one for one in [site.seen(node.value)] if one is not None]
+    entered = site.evidence.entry.get(site.span(skip.block[0]), {}).get(name)
+    olds = [entered] if entered is not None else _seen_before(site, skip, name, reads)
+    grows = [
+        node
+        for one in skip.block
+        for node in ast.walk(one)
+        if isinstance(node, ast.AugAssign) and name in names_in([node.target])
+    ]
+    if any(isinstance(node.value, ast.Tuple | ast.List) for node in grows):
+        raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
+    if not olds or not seen:
+        raise Unsafe(f"`{name}` was not seen before and after what is skipped")
+    if not all(one.only("tensor") for one in [*olds, *seen]):
+        raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
+    first = olds[0]
+    if len(first.dtypes) != 1 or any(
+        one.dtypes != first.dtypes or one.shapes != first.shapes for one in seen
+    ):
+        raise Unsafe(f"`{name}` changes its shape or dtype in what is skipped")

@@ -1,0 +1,158 @@
+"""``requires_grad`` set in compiled code: what changes nothing goes through the method; the rest is refused.
+
+Dynamo breaks at every ``t.requires_grad = …``, but at ``t.requires_grad_(…)`` only where it changes the flag.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from breakscope.fix.examples import requires_grad as examples
+from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.scope import enclosing_statement, own_nodes, parameters
+from breakscope.inside.record.evidence import Seen
+
+
+class RequiresGrad(Rule):
+    """``p.requires_grad = False`` -> ``p.requires_grad_(False)``."""
+
+    name = "requires-grad"
+    codes = ("BS115",)
+    title = "requires_grad_() instead of an assignment that changes nothing"
+    order = 20
+    needs = (
+        "A constant is assigned to requires_grad of a tensor.",
+        "In every recorded call the tensor's flag had that value before.",
+    )
+    hazards = (
+        "A call that does change the flag still breaks.",
+        "A flag that is changed in compiled code is refused: the change belongs in front of the call.",
+    )
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+        """Rewrite the assignment at the site, or say where the change of the flag belongs."""
+        statement = enclosing_statement(site, site.node)
+        assigned = _assigned(statement)
+        if assigned is not None:
+            target, value = assigned
+            seen = site.seen(target.value)
+            if not _already(seen, value=value):
+                return Refusal(_elsewhere(site, target.value, seen, value=value, assigns=True))
+            tensor = site.text(target.value)
+            assumes: tuple[str, ...] = ()
+            if value:
+                assumes = (f"`{tensor}` stays a leaf of a floating dtype: an assignment raises for others",)
+            return Rewrite(
+                edits=(Edit(*site.offsets(statement), f"{tensor}.requires_grad_({value})"),),
+                summary="requires_grad_(), at which Dynamo breaks only if it changes the flag",
+                notes=(
+                    f"the flag of `{tensor}` was {value} already in the recorded run; to change it breaks",
+                ),
+                assumes=assumes,
+            )
+        call = _call(site)
+        if call is None:
+            return _created(site)
+        assert isinstance(call.func, ast.Attribute)
+        argument = call.args[0] if call.args else next((one.value for one in call.keywords), None)
+        known = argument is None or isinstance(argument, ast.Constant)
+        value = argument.value is not False if isinstance(argument, ast.Constant) else True
+        if not known:
+            return None
+        tensor_seen = site.seen(call.func.value)
+        return Refusal(_elsewhere(site, call.func.value, tensor_seen, value=value, assigns=False))
+
+
+def _assigned(statement: ast.stmt) -> tuple[ast.Attribute, bool] | None:
+    """The target and the constant of ``t.requires_grad = True``."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
+        return None
+    if not isinstance(value, ast.Constant) or not isinstance(value.value, bool):
+        return None
+    return target, value.value
+
+
+def _already(seen: Seen | None, *, value: bool) -> bool:
+    if seen is None or not seen.only("tensor") or not seen.tensors:
+        return False
+    return all(one.requires_grad is value for one in seen.tensors)
+
+
+def _call(site: Site) -> ast.Call | None:
+    """The call of ``requires_grad_`` at the site, or below it."""
+    near: list[ast.AST] = [site.node]
+    parent = site.parents.get(site.node)
+    while parent is not None and isinstance(parent, ast.expr):
+        near.append(parent)
+        parent = site.parents.get(parent)
+    for node in [*near, *ast.walk(enclosing_statement(site, site.node))]:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "requires_grad_"
+            and len(node.args) + len(node.keywords) <= 1
+        ):
+            return node
+    return None
+
+
+def _created(site: Site) -> Refusal | None:
+    """``torch.zeros(…, requires_grad=True)``: a leaf that compiled code makes."""
+    for node in ast.walk(enclosing_statement(site, site.node)):
+        if isinstance(node, ast.Call) and any(
+            one.arg == "requires_grad" and isinstance(one.value, ast.Constant) and one.value.value is True
+            for one in node.keywords
+        ):
+            return Refusal(
+                f"`{_short(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "
+                "it in `__init__`, as a parameter, or hand it in"
+            )
+    return None
+
+
+def _elsewhere(site: Site, tensor: ast.expr, seen: Seen | None, *, value: bool, assigns: bool) -> str:
+    """Why a change of the flag stays, and where it belongs."""
+    text = _short(site, tensor)
+    if seen is None or not (seen.only("tensor") and seen.tensors):
+        return f"what `{text}` is was not seen in the recorded run"
+    state = "begins to take" if value else "stops to take"
+    flags = {one.requires_grad for one in seen.tensors}
+    # Called on what is so already it does nothing, and Dynamo passes over it; an assignment breaks always.
+    rest = f"then `{text}.requires_grad_({value})` does nothing here, and does not break"
+    if not assigns:
+        rest = "then this line does nothing, and does not break"
+    root = tensor
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    held = isinstance(root, ast.Name) and root.id in parameters(site.function)
+    if held and not isinstance(tensor, ast.Name):
+        when = "once, in `__init__` or after the model is made"
+        first = " at its first call, and nothing later" if flags == {True, False} else ""
+        return f"it changes the module{first}: `{text}` {state} gradients; do that {when}, {rest}"
+    if held and not _rebound(site, text):
+        return (
+            f"whoever passed `{text}` sees that it {state} gradients: set it before the compiled call, {rest}"
+        )
+    if not value:
+        return f"`{text}` {state} gradients for good: set it before the compiled call, {rest}"
+    return (
+        f"`{text}` {state} gradients in the middle of compiled code, which Dynamo cannot trace: for "
+        "gradients with respect to it use torch.func.grad, or make it before the compiled call"
+    )
+
+
+def _rebound(site: Site, name: str) -> bool:
+    """Whether a parameter's name is given another value."""
+    return any(
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in own_nodes(site.function)
+    )
+
+
+def _short(site: Site, node: ast.expr) -> str:
+    return " ".join(site.text(node).split())[:60]

@@ -1,0 +1,262 @@
+"""``t.item()``, ``float(t)``, ``int(t)`` whose number only goes back into tensor arithmetic."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from breakscope.fix.conditions import is_scalar_read
+from breakscope.fix.examples import scalar_reads as examples
+from breakscope.fix.ops import FLOATING, INTEGRAL
+from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.scope import enclosing_statement, loads, parameters, rebound_elsewhere
+from breakscope.fix.skips import stores
+from breakscope.fix.values import Unsafe
+from breakscope.inside.record.evidence import Seen
+
+_ARITHMETIC = ast.Add | ast.Sub | ast.Mult
+_ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq
+
+
+class ScalarReads(Rule):
+    """``x * t.item()`` -> ``x * t.detach().clone()``."""
+
+    name = "scalar-read"
+    codes = ("BS102", "BS103")
+    title = "a tensor instead of the number read from it"
+    order = 12
+    needs = (
+        "The number is used only in +, -, *, / and comparisons with tensors.",
+        "The tensor that it is read from has one element, and the dtype of what it meets (or is an integer).",
+    )
+    hazards = (
+        "Reading a number cuts the gradient, so the tensor is detached.",
+        "A number that decides a branch in Python, a shape or an index is left alone.",
+        "Arithmetic of the number alone is done in float64, as Python does it.",
+    )
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+        """Rewrite the read at the site, if all that its number meets are tensors."""
+        read = _read_at(site)
+        if read is None:
+            return None
+        try:
+            return _rewrite(site, *read)
+        except Unsafe as error:
+            return Refusal(str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """How a number is used: ``python`` arithmetic on its way, then an operation with tensors.
+
+    Attributes:
+        divides: it is a divisor. kept: autograd keeps it for the way back.
+    """
+
+    python: bool
+    divides: bool
+    kept: bool = False
+
+
+def _read_at(site: Site) -> tuple[ast.Call, ast.expr] | None:
+    node: ast.AST = site.node
+    for _ in range(3):
+        inner = is_scalar_read(site, node)
+        if inner is not None and isinstance(node, ast.Call):
+            return node, inner
+        parent = site.parents.get(node)
+        if parent is None or isinstance(node, ast.stmt):
+            return None
+        node = parent
+    return None
+
+
+def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
+    seen = site.seen(inner)
+    if seen is None or len(seen.dtypes) != 1:
+        raise Unsafe("the tensor that is read was of several dtypes")
+    dtype = next(iter(seen.dtypes))
+    if any(size != 1 for shape in seen.shapes for size in shape):
+        raise Unsafe("the tensor that is read does not always have one element")
+    kind = call.func.id if isinstance(call.func, ast.Name) else "item"
+    if dtype not in FLOATING | INTEGRAL or kind == "bool":
+        raise Unsafe("a bool is read, for Python to decide with: a tensor in its place would break there")
+    if kind == "int" and dtype in FLOATING:
+        raise Unsafe("int() drops the fraction")
+    floats = dtype in FLOATING or kind == "float"
+    statement = enclosing_statement(site, call)
+    converted = kind == "float" and dtype in INTEGRAL
+    uses = [
+        _use(site, node, dtype, floats=floats, python=converted) for node in _number(site, call, statement)
+    ]
+    text = site.text(inner)
+    if not isinstance(inner, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        text = f"({text})"
+    if dtype in FLOATING:
+        text += ".detach()"
+    if seen.shapes - {()}:
+        text += ".reshape(())"
+    converts = any(use.python for use in uses) and dtype != "float64"
+    saved = site.evidence.grad and not converts and any(use.kept for use in uses)
+    kept = _kept(site, call) or saved
+    if kept and not _own(site, inner):
+        text += ".clone()"  # the tensor may be changed in place before its number, or the way back, needs it
+    if any(use.python for use in uses):
+        text += ".double()"
+    divides = any(use.divides for use in uses)
+    notes = ("on CUDA, division by a tensor may round the last bit otherwise",) if divides else ()
+    on_gpu = divides and seen.devices != {"cpu"}
+    start, end = site.offsets(call)
+    return Rewrite(
+        edits=(Edit(start, end, text),),
+        summary="the tensor itself instead of its number",
+        notes=notes,
+        assumes=(f"`{site.text(inner)}` stays {dtype} with one element, as in the recorded run",),
+        exact="reassociated" if on_gpu else "bitwise",
+    )
+
+
+def _kept(site: Site, call: ast.Call) -> bool:
+    """Whether the number is given to a name, so that time passes before it is used."""
+    return isinstance(site.parents[call], ast.Assign)
+
+
+def _reduces(node: ast.expr) -> bool:
+    """Whether an expression certainly gives a tensor of its own."""
+    reductions = ("sum", "mean", "max", "min", "amax", "amin", "norm", "std", "var", "prod", "numel")
+    if isinstance(node, ast.BinOp):
+        return True
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in reductions
+    )
+
+
+def _own(site: Site, node: ast.expr) -> bool:
+    """Whether nobody can change the tensor in place: a new one, maybe under a name that only computes."""
+    if _reduces(node):
+        return True
+    if not isinstance(node, ast.Name) or node.id in parameters(site.function):
+        return False
+    made, name = stores(site, node.id), node.id
+    names = [one for one in ast.walk(site.function) if isinstance(one, ast.Name) and one.id == name]
+    if sum(not isinstance(one.ctx, ast.Load) for one in names) != len(made) or not all(map(_reduces, made)):
+        return False
+    return bool(made) and all(_only_read(site, one) for one in names if isinstance(one.ctx, ast.Load))
+
+
+def _only_read(site: Site, node: ast.Name) -> bool:
+    """Whether a read of a tensor's name neither writes into it nor hands it on."""
+    parent = site.parents[node]
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ("item", "abs", "clone") and isinstance(site.parents[parent], ast.Call)
+    return isinstance(parent, ast.BinOp | ast.Compare) or is_scalar_read(site, parent) is node
+
+
+def _number(site: Site, call: ast.Call, statement: ast.stmt) -> list[ast.expr]:
+    """Every expression that is the number: the read itself, or the reads of the name it is given to."""
+    if not (isinstance(statement, ast.Assign) and statement.value is call):
+        return [call]
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+        raise Unsafe("the number is stored where others may read it")
+    name = target.id
+    stores = [
+        node
+        for node in ast.walk(site.function)
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+    ]
+    if len(stores) != 1 or rebound_elsewhere(site.function, name):
+        raise Unsafe(f"`{name}` is given other values too")
+    found = list[ast.expr](loads([site.function], name))
+    if not found:
+        raise Unsafe("the number is not used")
+    return found
+
+
+def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool, python: bool) -> _Use:
+    """Follow a number up to the tensor that it meets.
+
+    Raises:
+        Unsafe: it meets something else.
+    """
+    while True:
+        parent = site.parents[node]
+        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+            node = parent
+            continue
+        if isinstance(parent, ast.BinOp):
+            left = parent.left is node
+            other = site.seen(parent.right if left else parent.left)
+            constant = parent.right if left else parent.left
+            if _is_tensor(other):
+                _meets(
+                    site, parent, parent.op, other, dtype, floats=floats or python, python=python, left=left
+                )
+                return _Use(python, isinstance(parent.op, ast.Div), isinstance(parent.op, ast.Mult | ast.Div))
+            is_number = isinstance(constant, ast.Constant) or (
+                other is not None and other.only("int", "float")
+            )
+            if not is_number or not isinstance(parent.op, _ARITHMETIC) or not floats:
+                raise Unsafe(f"`{site.text(parent)}` is computed in Python")
+            node, python = parent, True
+            continue
+        if isinstance(parent, ast.Compare) and len(parent.ops) == 1 and isinstance(parent.ops[0], _ORDER):
+            other = site.seen(parent.comparators[0] if parent.left is node else parent.left)
+            if _is_tensor(other):
+                _meets(site, parent, parent.ops[0], other, dtype, floats=floats, python=python, left=False)
+                return _Use(python, divides=False)
+        raise Unsafe(_reason(node, parent))
+
+
+def _is_tensor(seen: Seen | None) -> bool:
+    return seen is not None and seen.only("tensor")
+
+
+def _meets(
+    site: Site,
+    parent: ast.expr,
+    op: ast.AST,
+    other: Seen | None,
+    dtype: str,
+    *,
+    floats: bool,
+    python: bool,
+    left: bool,
+) -> None:
+    """Whether a 0-dim tensor does there what the number did.
+
+    Raises:
+        Unsafe: it would promote or round otherwise.
+    """
+    text = site.text(parent)
+    if not isinstance(op, _ARITHMETIC | _ORDER | ast.Div) or other is None:
+        raise Unsafe(f"`{text}` may treat a number and a tensor differently")
+    if isinstance(op, ast.Div) and left:
+        raise Unsafe(f"`{text}` may treat a number and a tensor differently")
+    if not other.dtypes <= FLOATING:
+        raise Unsafe(f"`{text}` would promote otherwise with a tensor")
+    if () in other.shapes and (python or (floats and other.dtypes != {dtype})):
+        raise Unsafe(f"`{text}` would promote otherwise with a tensor")
+    exact = {"float32", "float64"}
+    if (python or not floats) and not other.dtypes <= exact:
+        raise Unsafe(f"`{text}` would round otherwise with a tensor")
+    if python and isinstance(op, _ORDER):
+        raise Unsafe(f"`{text}` would compare in another precision")
+    if floats and not python and other.dtypes != {dtype}:
+        raise Unsafe(f"`{text}` would round otherwise with a tensor")
+
+
+def _reason(node: ast.AST, parent: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())[:50]
+    if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp | ast.Assert):
+        return f"`{text}` decides a branch in Python"
+    if isinstance(parent, ast.Subscript | ast.Slice):
+        return f"`{text}` is an index or a bound of a slice"
+    if isinstance(parent, ast.Call | ast.keyword):
+        return f"`{text}` is handed to a function as a Python number"
+    if isinstance(parent, ast.Return | ast.Tuple | ast.Dict | ast.List):
+        return f"`{text}` leaves the function as a Python number"
+    return f"`{text}` is used as a Python number"

@@ -1,0 +1,73 @@
+"""``a if t else b`` on a tensor."""
+
+from __future__ import annotations
+
+import ast
+
+from breakscope.fix.conditions import split
+from breakscope.fix.examples import ternary_to_where as examples
+from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.scope import enclosing_statement
+from breakscope.fix.values import Unsafe
+from breakscope.fix.where import Branches
+
+
+class TernaryToWhere(Rule):
+    """``f(x) if t else x`` -> ``torch.where(t, f(x), x)``."""
+
+    name = "ternary-to-where"
+    codes = ("BS101", "BS102", "BS103")
+    title = "torch.where instead of a conditional expression on a tensor"
+    order = 11
+    needs = (
+        "Both sides are tensors of one shape, dtype and device.",
+        "Both sides have no effect, draw no random numbers and raise for no values.",
+        "Where gradients flow, a zero gradient into the side not taken stays zero.",
+    )
+    hazards = (
+        "Both sides are computed in every call.",
+        "A tensor that only one side uses gets a gradient of zero where it got None: with consent only.",
+    )
+    rewrites = examples.REWRITES
+    leaves = examples.LEAVES
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+        """Rewrite the conditional expression whose condition holds the site."""
+        node: ast.AST = site.node
+        if isinstance(node, ast.IfExp):  # Dynamo names the whole expression where the test begins with `not`
+            node = node.test
+        while not isinstance(node, ast.stmt):
+            parent = site.parents[node]
+            if isinstance(parent, ast.IfExp) and node is parent.test:
+                try:
+                    return _rewrite(site, parent)
+                except Unsafe as error:
+                    return Refusal(str(error))
+            node = parent
+        return None
+
+
+def _rewrite(site: Site, node: ast.IfExp) -> Rewrite:
+    statement = enclosing_statement(site, node)
+    branches = Branches(site, statement)
+    condition = split(site, branches.evaluate, node.test)
+    branches.choose(branches.evaluate(node.body), branches.evaluate(node.orelse))
+    layout, column = branches.layout, statement.col_offset
+    body, other = layout.value(node.body, column), layout.value(node.orelse, column)
+    start, end = site.offsets(node)
+    before = start - site.starts[node.lineno - 1]
+    text = branches.where(condition.text, body, other, before)
+    if condition.static:
+        text = f"{text} if {condition.static} else {other}"
+    else:
+        start, end = layout.outer(node)
+    text = text.replace("\n", "\n" + " " * column)
+    return Rewrite(
+        edits=(Edit(start, end, text),),
+        summary="torch.where instead of the conditional expression",
+        notes=tuple(branches.findings.notes),
+        assumes=tuple(branches.findings.assumes),
+        consent=branches.findings.consent,
+        branches=(site.span(node.test),),
+        unaliased=branches.findings.unaliased,
+    )

@@ -1,0 +1,104 @@
+"""The last word: the script with and without the patches under Inductor, both against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from breakscope.fix.candidates import Candidate
+from breakscope.fix.together import WholeScript
+from breakscope.inside.settings import Settings
+from breakscope.report.model import Timing
+from breakscope.run.trial import compare
+
+# Relative to the largest value of a tensor. Fusion changes rounding with and without patches; what counts
+# is that the patches do not take Inductor's results farther from eager's than it is already.
+FLOOR = 1e-3
+FACTOR = 4.0
+
+
+def under_inductor(trials: WholeScript, patches: Sequence[Candidate], settings: Settings) -> dict[str, Any]:
+    """Compare under Inductor.
+
+    Returns:
+        ``verdict``: "agrees", "differs", "slower" or "not compared", and ``why``; the distances from eager,
+        relative; ``step_ms``, without and with the patches, where steps could be timed, and ``compiled_ms``
+        of it: in compiled graphs and at breaks, which is what the patches change.
+    """
+    eager = trials.run(replace(settings, backend="none"))
+    if eager.ended.status != "ok":
+        return {"verdict": "not compared", "why": f"the script run eagerly ended with {eager.ended.status}"}
+    inductor = replace(settings, backend="inductor", cost=True)
+    before = trials.run(inductor)
+    if before.ended.status != "ok":
+        return {
+            "verdict": "not compared",
+            "why": f"without the patches the script ends with {before.ended.status}",
+        }
+    with trials.with_patches(patches, inductor) as after:
+        if after.ended.status != "ok":
+            return {"verdict": "differs", "why": f"under Inductor the script ends with {after.ended.status}"}
+        was, now = compare(eager, before), compare(eager, after)
+    found = {"before": was.max_rel, "after": now.max_rel, "calls": now.calls}
+    times = _steps(before.report.timing, after.report.timing)
+    if not now.calls:
+        return {"verdict": "not compared", "why": "no outermost call returned anything", **found, **times}
+    different = None
+    if now.differences and not was.differences:
+        different = f"under Inductor the outputs differ: {now.differences[0]}"
+    elif now.max_rel > max(FLOOR, FACTOR * was.max_rel):
+        different = (
+            f"under Inductor the outputs differ from eager by {now.max_rel:.2g}, before by {was.max_rel:.2g}"
+        )
+    if different is not None:
+        return {"verdict": "differs", "why": different, **found, **times}
+    skipped = any(one.kind == "skip" for one in before.report.findings)  # what ran eagerly was not counted
+    slower = _slower(before.report.timing, after.report.timing, skipped)
+    if slower is not None:
+        # Once more: on a machine that others use, one run can be slower than the next whatever it runs.
+        again = trials.run(inductor)
+        with trials.with_patches(patches, inductor) as patched:
+            slower = _slower(again.report.timing, patched.report.timing, skipped)
+            times = _steps(again.report.timing, patched.report.timing) or times
+    if slower is not None:
+        return {"verdict": "slower", "why": slower, **found, **times}
+    why = f"within {now.max_rel:.2g} of eager, {was.max_rel:.2g} without the patches"
+    return {"verdict": "agrees", "why": why, **found, **times}
+
+
+def _steps(before: Timing | None, after: Timing | None) -> dict[str, Any]:
+    if before is None or after is None or before.step_ms is None or after.step_ms is None:
+        return {}
+    found = {"step_ms": [before.step_ms, after.step_ms]}
+    inside = [_inside(before), _inside(after)]
+    return {**found, "compiled_ms": inside} if None not in inside else found
+
+
+def _inside(timing: Timing) -> float | None:
+    if timing.regions_ms is None or timing.breaks_ms is None or timing.bound != "host":
+        return None
+    return timing.regions_ms + timing.breaks_ms
+
+
+def _slower(before: Timing | None, after: Timing | None, skipped: bool) -> str | None:
+    """What got slower by more than chance: steps, or compiled code: such steps also write what calls return.
+
+    Steps by a tenth and three times their spread. Compiled code by half and by a tenth of a step: both are
+    medians, and no measure of their spread is kept.
+
+    Args:
+        skipped: something ran eagerly before, and was in no compiled code.
+    """
+    times = _steps(before, after)
+    if before is None or after is None or not times:
+        return None
+    was_ms, now_ms = times["step_ms"]
+    spread = max(before.spread_ms or 0.0, after.spread_ms or 0.0)
+    if now_ms - was_ms > max(0.1 * was_ms, 3 * spread):
+        return f"a step takes {now_ms:.3g} ms instead of {was_ms:.3g}"
+    if "compiled_ms" in times and not skipped:
+        was, now = times["compiled_ms"]
+        if now > 1.5 * was and now - was > 0.1 * was_ms:
+            return f"compiled code takes {now:.3g} ms of a step, where it took {was:.3g} with the breaks"
+    return None

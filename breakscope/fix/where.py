@@ -1,0 +1,334 @@
+"""Turns a branch on a tensor into code without a branch: both sides run, ``torch.where`` picks.
+
+A name that a branch assigns is wrapped where it is assigned: ``x = E`` becomes ``x = torch.where(c, E, x)``.
+Done one statement after the other this is right for any number of names and branches, because a side that
+is not taken leaves every name as it was. Names that only the branch itself reads need no wrapping.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from breakscope.fix.conditions import split
+from breakscope.fix.evaluate import Evaluator
+from breakscope.fix.layout import Layout
+from breakscope.fix.operations import binary
+from breakscope.fix.ops import DOMAIN, FLOATING, STEADY
+from breakscope.fix.precision import exact_in
+from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site
+from breakscope.fix.scope import bound_before, loads, names_in, reads_frame, rebound_elsewhere, torch_name
+from breakscope.fix.sharing import changed_in_place, lexically_off, unshared
+from breakscope.fix.values import Unsafe, Value, assumed, merged, same_type
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a reader must know about a rewrite, collected on the way."""
+
+    notes: dict[str, None] = field(default_factory=dict)
+    assumes: dict[str, None] = field(default_factory=dict)
+    consent: bool = False
+    unaliased: bool = False
+    early: set[str] = field(default_factory=set)
+    wheres: int = 0
+
+
+class Branches:
+    """Renders the branches of one ``if`` as straight code.
+
+    Attributes:
+        findings: filled while rendering.
+        made: attributes that the rendered code makes before anything reads them.
+    """
+
+    def __init__(self, site: Site, top: ast.stmt) -> None:
+        torch = torch_name(site)
+        if torch is None:
+            raise Unsafe("the module does not import torch")
+        if reads_frame(site.function):
+            raise Unsafe("the function looks at its own local variables")
+        self.torch, self.site, self.top = torch, site, top
+        self.innermost = top
+        self.evaluate = Evaluator(site, top)
+        self.layout = Layout(site)
+        self.findings = Findings()
+        self.bound: set[str] = set()
+        self.made: set[str] = set()
+
+    def where(self, condition: str, new: str, old: str, indent: int) -> str:
+        """Source of ``torch.where``."""
+        self.findings.wheres += 1
+        return self.layout.call(f"{self.torch}.where", [condition, new, old], indent)
+
+    def choose(self, new: Value, old: Value) -> Value:
+        """What ``torch.where`` of two values gives.
+
+        Raises:
+            Unsafe: they are not of one type, or gradients would be wrong.
+        """
+        reason = same_type(new, old)
+        if reason is not None:
+            raise Unsafe(reason)
+        relied_on = assumed(new, old)
+        if relied_on is not None:
+            self.findings.assumes[relied_on] = None
+        if not new.fresh or not old.fresh:
+            self.findings.unaliased = True
+            self._passes_through(new, old)
+            written = changed_in_place(self.site, self.top)
+            if written is not None:
+                raise Unsafe(f"`{written}` is changed in place elsewhere, and may be what is handed on here")
+        self._gradients(new, old)
+        return merged(new, old)
+
+    def _passes_through(self, new: Value, old: Value) -> None:
+        """Where gradients are not recorded, a tensor handed on as it is keeps them; a new one has none."""
+        off = lexically_off(self.site, self.top)
+        if any(value.carries and not value.fresh for value in (new, old)) and (
+            off or not self.site.evidence.grad
+        ):
+            raise Unsafe("gradients are not recorded here, and a tensor that carries some is handed on")
+        if off:
+            self.findings.assumes[NO_GRADIENT] = None
+
+    def _gradients(self, new: Value, old: Value) -> None:
+        slope = max(new.slope, old.slope)
+        if slope == STEADY and new.deps == old.deps:
+            return
+        if not (new.grad or old.grad):
+            self.findings.assumes[NO_GRADIENT] = None
+            return
+        if slope >= DOMAIN:
+            raise Unsafe(
+                "gradients flow here: where a derivative of the branch not taken is infinite they are NaN"
+            )
+        self.findings.consent = True
+        if slope > STEADY:
+            self.findings.notes["gradients become NaN if the branch not taken meets inf or NaN"] = None
+        if new.deps != old.deps:
+            self.findings.notes[
+                "a tensor that only one branch uses gets a gradient of zero where it got None"
+            ] = None
+
+    def render(self, block: list[ast.stmt], mask: str, indent: int) -> list[str]:
+        """Lines of a block whose statements take effect where ``mask`` is true.
+
+        Args:
+            indent: columns that the lines will stand at, for their width.
+        """
+        lines: list[str] = []
+        for index, statement in enumerate(block):
+            lines += self.layout.comments(block, index)
+            lines += self.statement(statement, mask, indent)
+        return lines
+
+    def statement(self, statement: ast.stmt, mask: str, indent: int) -> list[str]:
+        """Lines for one statement of a branch."""
+        if isinstance(statement, ast.Pass):
+            return []
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            return self.layout.lines(statement)
+        if isinstance(statement, ast.If):
+            return self._nested(statement, mask, indent)
+        if isinstance(statement, ast.AugAssign):
+            return self._augmented(statement, mask, indent)
+        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            return self._assign(statement, statement.target, statement.value, mask, indent)
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                return self._parallel(statement, target, value, mask, indent)
+            return self._assign(statement, target, value, mask, indent)
+        raise Unsafe(_effect(statement))
+
+    def _assign(
+        self, statement: ast.stmt, target: ast.expr, value: ast.expr, mask: str, indent: int
+    ) -> list[str]:
+        name = self._target(target)
+        new = self.evaluate(value)
+        if self.temporary(name):
+            self.evaluate.names[name] = new
+            return self.layout.lines(statement)
+        old = self.current(name)
+        if old is None:
+            self._first(name, new)
+            return self.layout.lines(statement)
+        if new.kind == old.kind == "scalar":
+            self.evaluate.names[name] = scalar_choice(self.site, self.top, name, new, old)
+        else:
+            self.evaluate.names[name] = self.choose(new, old)
+        written = self.layout.value(value, statement.col_offset)
+        text = self.where(mask, written, name, indent + len(name) + 3)
+        return self.layout.lines(statement, (value, text))
+
+    def _parallel(
+        self, statement: ast.stmt, target: ast.Tuple, value: ast.Tuple, mask: str, indent: int
+    ) -> list[str]:
+        names = [self._target(one) for one in target.elts]
+        if len(names) != len(value.elts) or any(isinstance(one, ast.Starred) for one in value.elts):
+            raise Unsafe("a branch unpacks a value")
+        news = [self.evaluate(one) for one in value.elts]
+        changes: list[tuple[ast.expr, str]] = []
+        for name, new, one in zip(names, news, value.elts, strict=True):
+            old = None if self.temporary(name) else self.current(name)
+            if old is None:
+                self._first(name, new)
+                continue
+            self.evaluate.names[name] = self.choose(new, old)
+            written = self.layout.value(one, statement.col_offset)
+            changes.append((one, self.where(mask, written, name, indent)))
+        return self.layout.lines(statement, *changes)
+
+    def _augmented(self, statement: ast.AugAssign, mask: str, indent: int) -> list[str]:
+        name = self._target(statement.target)
+        old = self.current(name)
+        if old is None:
+            raise Unsafe(f"`{name}` may have no value here")
+        right = self.evaluate(statement.value)
+        if old.kind != "tensor":
+            raise Unsafe(f"a branch counts in Python: `{name}`")
+        if not unshared(self.site, name):
+            raise Unsafe(f"`{self.site.text(statement)}` changes a tensor in place that others may hold")
+        text = ast.unparse(ast.BinOp(ast.Name(name, ast.Load()), statement.op, statement.value))
+        new = binary(statement.op, old, right, text)
+        merged_value = self.choose(new, old)
+        self.evaluate.names[name] = merged_value
+        if self.temporary(name):
+            return self.layout.lines(statement)
+        return [f"{name} = {self.where(mask, text, name, indent)}{self.layout.trailing(statement)}"]
+
+    def _nested(self, statement: ast.If, mask: str, indent: int) -> list[str]:
+        condition = split(self.site, self.evaluate, statement.test, ran=False)
+        inner = self.layout.unique("inner")
+        lines = self.layout.header_comments(statement)
+        test = condition.text if condition.atom else f"({condition.text})"
+        if statement.orelse:
+            # Under a name, because the first branch may change what the test reads.
+            test = self.layout.unique("nested")
+            lines.append(f"{test} = {condition.text}")
+        mask = mask if mask.isidentifier() else f"({mask})"
+        lines.append(f"{inner} = {mask} & {test}")
+        around, self.innermost = self.innermost, statement
+        lines += self.render(statement.body, inner, indent)
+        if statement.orelse:
+            other = self.layout.unique("otherwise")
+            lines.append(f"{other} = {mask} & ~{test}")
+            lines += self.render(statement.orelse, other, indent)
+        self.innermost = around
+        return lines
+
+    def _target(self, target: ast.expr) -> str:
+        if not isinstance(target, ast.Name):
+            raise Unsafe(f"a branch stores into `{self.site.text(target)}`")
+        if rebound_elsewhere(self.site.function, target.id):
+            raise Unsafe(f"`{target.id}` belongs to another scope")
+        return target.id
+
+    def _first(self, name: str, new: Value) -> None:
+        """A name that gets its first value in this branch."""
+        self.evaluate.names[name] = new
+        self.bound.add(name)
+
+    def current(self, name: str) -> Value | None:
+        if name in self.evaluate.names:
+            return self.evaluate.names[name]
+        if not bound_before(self.site, self.top, name):
+            return None
+        value = self.evaluate(ast.Name(name, ast.Load()))
+        return replace(value, fresh=True) if unshared(self.site, name) else value
+
+    def temporary(self, name: str) -> bool:
+        """Whether only the innermost ``if`` reads a name, and each of its branches after assigning it.
+
+        A name that the branch around it reads as well is not: where the inner branch is not taken, it
+        must keep its value.
+        """
+        if not isinstance(self.innermost, ast.If) or loads([self.innermost.test], name):
+            return False
+        inside = {id(one) for one in loads([self.innermost], name)}
+        if any(id(one) not in inside for one in loads([self.site.function], name)):
+            return False
+        return all(_assigned_first(block, name) for block in _branches(self.innermost))
+
+
+def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) -> Value:
+    """A Python number that a branch changes, as a 0-dim tensor: only where no reader can tell.
+
+    Raises:
+        Unsafe: somebody could.
+    """
+    stores = [
+        node
+        for node in ast.walk(site.function)
+        if isinstance(node, ast.Assign) and any(name in names_in([target]) for target in node.targets)
+    ]
+    written = all(isinstance(node.value, ast.Constant) for node in stores) and old.known and new.written
+    if new.dtype != "float" or old.dtype != "float" or not written:
+        raise Unsafe(f"a branch changes the Python number `{name}`")
+    inside = {id(node) for node in ast.walk(top)}
+    for read in loads([site.function], name):
+        parent = site.parents[read]
+        if id(read) in inside or not isinstance(parent, ast.BinOp):
+            raise Unsafe(f"`{name}` is a Python number that more than arithmetic with tensors reads")
+        other = site.seen(parent.right if parent.left is read else parent.left)
+        if other is None or not other.only("tensor") or () in other.shapes or not other.dtypes <= FLOATING:
+            raise Unsafe(f"`{name}` is a Python number, and a tensor in its place would promote differently")
+        if not isinstance(parent.op, ast.Add | ast.Sub | ast.Mult):
+            raise Unsafe(f"`{name}` is a Python number, and rounding may differ for a tensor in its place")
+        for value in (new, old):
+            if not all(exact_in(dtype, float(value.literal or 0.0)) for dtype in (*other.dtypes, "float32")):
+                raise Unsafe(f"`{name}` is a Python number that {'/'.join(sorted(other.dtypes))} cannot hold")
+    return Value("tensor", "float32", frozenset(), frozenset({()}))
+
+
+def _assigned_first(block: list[ast.stmt], name: str) -> bool:
+    for statement in block:
+        assigns = isinstance(statement, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in statement.targets
+        )
+        if assigns or (isinstance(statement, ast.AnnAssign) and name in names_in([statement.target])):
+            return statement.value is not None and not loads([statement.value], name)  # type: ignore[attr-defined]
+        if name in names_in([statement]):
+            return False
+    return True
+
+
+def _branches(top: ast.If) -> list[list[ast.stmt]]:
+    found = [top.body, top.orelse]
+    if len(top.orelse) == 1 and isinstance(top.orelse[0], ast.If):
+        found = [top.body, *_branches(top.orelse[0])]
+    return found
+
+
+def _effect(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.Raise | ast.Assert):
+        return "a branch raises"
+    if isinstance(statement, ast.Return):
+        return "a branch returns in the middle of other code"
+    if isinstance(statement, ast.For | ast.While | ast.Break | ast.Continue):
+        return "a branch holds a loop or leaves one"
+    if isinstance(statement, ast.Expr):
+        return f"a branch has an effect: `{' '.join(ast.unparse(statement).split())[:60]}`"
+    if isinstance(statement, ast.Assign):
+        return "a branch assigns several targets at once"
+    return f"a branch holds a statement that may have an effect: `{type(statement).__name__.lower()}`"
+
+
+def finish(site: Site, top: ast.stmt, text: str, branches: Branches, end: ast.stmt | None = None) -> Rewrite:
+    """The rewrite that puts new text in the place of a statement, or of several up to ``end``."""
+    start, _ = site.offsets(top)
+    last = end or top
+    stop = branches.layout.end(last)
+    tests = [node.test for node in ast.walk(top) if isinstance(node, ast.If | ast.IfExp)]
+    found = branches.findings
+    return Rewrite(
+        edits=(Edit(start, stop, text),),
+        summary="torch.where instead of the branch",
+        notes=tuple(found.notes),
+        assumes=tuple(found.assumes),
+        consent=found.consent,
+        branches=tuple(site.span(test) for test in tests),
+        unaliased=found.unaliased,
+        early=tuple(sorted(found.early)),
+    )

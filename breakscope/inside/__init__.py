@@ -1,0 +1,1 @@
+"""All that runs in the user's process, and what it and our process say to each other."""

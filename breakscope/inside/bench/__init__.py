@@ -1,0 +1,1 @@
+"""The agent of one arm of a benchmark: its steps, its kernels, and what they return."""

@@ -1,0 +1,189 @@
+"""What an arm changes about the script: ``torch.compile`` becomes its own, and steps wait for their turn."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from breakscope.inside import imports, torch_api
+from breakscope.inside.bench import arm_compat
+from breakscope.inside.bench.plan import ArmSettings
+from breakscope.inside.bench.turns import Turns
+from breakscope.inside.capture.outermost import OutermostCall
+from breakscope.report.owners import owner_of
+
+_PACKAGE = str(Path(__file__).resolve().parents[2])
+
+
+class ArmHooks:
+    """Everything that one arm hooks in torch."""
+
+    def __init__(self, settings: ArmSettings, turns: Turns) -> None:
+        self._settings = settings
+        self._turns = turns
+        self._by_us = False
+        self._script_compiles = False
+        self._called: weakref.WeakSet[Any] = weakref.WeakSet()  # outermost modules so far
+        self._release: Callable[[], None] = lambda: None
+        self._dynamic = {"auto": None, "true": True, "false": False}[settings.dynamic]
+
+    def install(self) -> None:
+        """Torch has just been imported."""
+        torch.manual_seed(self._settings.seed)
+        if self._settings.function is None:
+            outermost = self._outermost()
+            self._release = torch_api.answer_module_calls(outermost.answer)
+            self._turns.replaying = outermost.inside
+            if self._settings.variant == "eager":
+                # Compiled code has no nested calls that could ask; eager code would be slower by the hook.
+                self._turns.when_timed = functools.partial(self._pin, outermost)
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        register_optimizer_step_post_hook(self._stepped)
+        imports.after_import("torch._dynamo", self._install_dynamo)
+        if self._settings.kernels:
+            imports.after_import("torch._inductor.compile_fx", self._turns.sessions.cuda_graphs.install)
+
+    def _pin(self, outermost: OutermostCall) -> None:
+        outermost.pin(self._called)
+        self._release()
+
+    def measured(self, function: Any) -> Any:
+        """The function of ``--function``, as this arm runs it."""
+        return self._turns.wrap(self._compiled_by_us(function), repeat=True)
+
+    def _install_dynamo(self) -> None:
+        arm_compat.dynamo_loaded()
+        torch_api.never_compile(OutermostCall.answer.__code__)
+        self._turns.compiles.install()
+        real, real_reset = torch_api.get("optimize"), torch_api.get("reset")
+
+        def optimize(*args: Any, **kwargs: Any) -> Any:
+            return self._optimize(real, *args, **kwargs)
+
+        def reset() -> None:
+            real_reset()
+            self._turns.compiles.install()  # a reset forgets who wanted to know of compiles
+
+        torch_api.replace_entry_points(optimize, reset)
+
+    def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        # A compiled optimizer step is traced through here, and must not be changed by it.
+        if not torch.compiler.is_compiling():
+            self._turns.optimizer_stepped(optimizer)
+
+    # -- torch.compile -------------------------------------------------------------------------------
+
+    def _optimize(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """``torch._dynamo.optimize``, where every way to compile ends, as this arm understands it."""
+        backend = args[0] if args else kwargs.pop("backend", "inductor")
+        owner = "project" if self._by_us else _owner(self._settings.roots)
+        untouched = real(backend, *args[1:], **kwargs)
+        if kwargs.get("disable"):
+            return untouched
+        if self._settings.variant == "eager":
+            ours = real(backend, *args[1:], **{**kwargs, "disable": True})
+        else:
+            if self._dynamic is not None:
+                kwargs["dynamic"] = self._dynamic
+            ours = real(self._backend(backend), *args[1:], **kwargs)
+        return _Context(self, untouched, ours, owner)
+
+    def _backend(self, script_backend: Any) -> Any:
+        backend = self._chosen(script_backend)
+        if not self._settings.kernels:
+            return backend
+        from breakscope.inside.bench.graphs import RecordingBackend
+
+        return RecordingBackend(torch_api.get("lookup_backend")(backend))
+
+    def _chosen(self, script_backend: Any) -> Any:
+        settings = self._settings
+        if settings.mode != "as-script":
+            return torch_api.get("inductor_wrapper")(settings.mode, None, self._dynamic)
+        if settings.backend == "as-script":
+            return script_backend
+        return torch_api.get("lookup_backend")(settings.backend)
+
+    def take(self, function: Any, untouched: Any, ours: Any, owner: str) -> Any:
+        """Compile ``function``, in this arm's way if it is the script's own choice to compile it."""
+        module = isinstance(function, torch.nn.Module) or isinstance(
+            getattr(function, "__self__", None), torch.nn.Module
+        )
+        # A library's decorated helper is not the script's choice; its compiling a whole model is.
+        if owner != "project" and not module:
+            return untouched(function)
+        if self._by_us:
+            return ours(function)
+        self._script_compiles = True
+        if self._settings.function is not None:
+            return ours(function)
+        return self._in_turn(function, ours(function))
+
+    def _in_turn(self, function: Any, compiled: Any) -> Any:
+        if not isinstance(compiled, torch.nn.Module):
+            return self._turns.wrap(compiled) if callable(compiled) else compiled
+        # OptimizedModule calls its own forward; a module that was not compiled is called through the class.
+        name = "forward" if compiled is not function else "_call_impl"
+        object.__setattr__(compiled, name, self._turns.wrap(getattr(compiled, name)))
+        return compiled
+
+    # -- a script that compiles nothing ----------------------------------------------------------------
+
+    def _outermost(self) -> OutermostCall:
+        return OutermostCall(
+            in_backward=torch_api.in_backward,
+            wants=lambda: not self._script_compiles,
+            skips=torch_api.skipped_by_rule if self._settings.variant != "eager" else lambda _function: False,
+            compile_call=lambda call: self._turns.wrap(self._compiled_by_us(call)),
+            on_call=self._called.add if self._settings.variant == "eager" else lambda _module: None,
+        )
+
+    def _compiled_by_us(self, function: Any) -> Any:
+        if self._settings.variant == "eager":
+            return function
+        self._by_us = True
+        try:
+            return torch.compile(function, dynamic=self._dynamic)
+        finally:
+            self._by_us = False
+
+
+class _Context:
+    """What ``torch._dynamo.optimize`` returns, told apart by what it is applied to."""
+
+    def __init__(self, hooks: ArmHooks, untouched: Any, ours: Any, owner: str) -> None:
+        self._hooks = hooks
+        self._untouched = untouched
+        self._ours = ours
+        self._owner = owner
+
+    def __call__(self, function: Any) -> Any:
+        return self._hooks.take(function, self._untouched, self._ours, self._owner)
+
+    def __enter__(self) -> Any:
+        return self._ours.__enter__()
+
+    def __exit__(self, *error: object) -> Any:
+        return self._ours.__exit__(*error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ours, name)
+
+
+def _owner(roots: tuple[str, ...]) -> str:
+    """Whose code asked for a compile: the innermost frame that is neither torch's nor ours."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_PACKAGE) and owner_of(file, ()) != "torch" and "<frozen" not in file:
+            return owner_of(file, roots)
+        frame = frame.f_back
+    return "library"

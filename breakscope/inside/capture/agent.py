@@ -1,0 +1,258 @@
+"""The child side of a scan: hooks inside the user's process.
+
+Started by ``breakscope/inside/boot`` before the script, it waits until the script itself imports
+torch (so that what the script sets before that import still counts), hooks Dynamo when Dynamo is
+loaded, and writes what it is told as events. It judges nothing: reading the events is the parent's
+work. Whatever goes wrong here must not reach the script.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import sys
+import threading
+import time
+import traceback
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from breakscope.inside import events, imports, overlay, tracebacks
+from breakscope.inside.capture import targets
+from breakscope.inside.capture.clock import Clock
+from breakscope.inside.capture.secrets import Redactor
+from breakscope.inside.events import Counters, Event, EventList, EventWriter
+from breakscope.inside.settings import Settings
+from breakscope.report.owners import owner_of
+
+if TYPE_CHECKING:
+    from breakscope.inside.capture.step_unit import StepUnit
+
+
+def start(settings_text: str) -> None:
+    """Begin to observe this process. Called once, by the boot file."""
+    settings = Settings.loads(settings_text)
+    if not Path(settings.counters).exists():  # a rank's: its launcher does not know how many there will be
+        Counters.create(Path(settings.counters))
+    agent = Agent(settings, EventWriter(settings.events), Counters.open(settings.counters))
+    agent.begin()
+
+
+class Agent:
+    """What one observed process is asked to do, and where it writes.
+
+    Args:
+        sink: takes events; must not raise.
+        counters: slots for steps, calls, region runs and crossings.
+    """
+
+    def __init__(self, settings: Settings, sink: EventWriter | EventList, counters: Counters) -> None:
+        self.settings = settings
+        self.counters = counters
+        self._sink = sink
+        self._began = time.perf_counter()
+        self.clock = Clock(self._emit_raw, counters, time.perf_counter_ns(), sample=settings.cost)
+        self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._local = threading.local()
+        self._redactor = Redactor()
+        self._script_compiles = False
+        self._stopping = False
+        self._unit: StepUnit | None = None  # asked by --steps alone
+        self.dynamo: Any = None  # breakscope.inside.capture.dynamo, once torch is there
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Hook the process: now what needs no torch, the rest when the script imports it."""
+        self.start_event()
+        atexit.register(self._end)
+        os.register_at_fork(after_in_child=self._forked)
+        if self.settings.fixes is not None:
+            overlay.install(self.settings.fixes, self.settings.script)
+        if self.settings.function is not None:
+            targets.install(
+                targets.Target.parse(self.settings.function),
+                self.settings.script,
+                self.compile_target,
+                lambda names: self.emit(events.SEEN, what="functions", names=names),
+            )
+        imports.after_import("torch", self.hook_torch)
+
+    def start_event(self) -> None:
+        """Say that the agent is alive."""
+        self.emit(
+            events.START,
+            pid=os.getpid(),
+            python=platform.python_version(),
+            cost=self.settings.cost,
+            # The clock that several processes have in common, to lay their times side by side.
+            wall=time.time(),
+        )
+
+    def hook_torch(self) -> None:
+        """Hook torch, which has just been imported."""
+        from breakscope.inside.capture import dynamo
+
+        if self.settings.steps is not None:
+            from breakscope.inside.capture.step_unit import StepUnit
+
+            self._unit = StepUnit("auto")
+        sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
+        self.dynamo = dynamo.TorchHooks(self)
+        self.dynamo.install()
+        imports.after_import("torch._dynamo", self.dynamo.install_dynamo)
+
+    def _end(self) -> None:
+        if self.dynamo is not None:
+            self.dynamo.finish()
+        self.guarded("the last steps are not timed", self.clock.finish)
+        if self._sink.failed is not None:
+            sys.__stderr__ and print(
+                f"breakscope: the capture stopped: {self._sink.failed}", file=sys.__stderr__
+            )
+        self.emit(events.END)
+
+    def _emit_raw(self, kind: str, **fields: Any) -> None:
+        # Numbers of ours: nothing in them to redact, and many.
+        self._sink.write({"t": kind, **fields})
+
+    def _forked(self) -> None:
+        # A forked worker keeps its hooks, but what it counts is not the script's.
+        self.counters.slots = Counters.in_memory().slots
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def emit(self, kind: str, **fields: Any) -> None:
+        """Write one event."""
+        slots = self.counters.slots
+        event: Event = {
+            "t": kind,
+            "at": round(time.perf_counter() - self._began, 6),
+            "step": slots[events.SLOT_STEPS],
+            "call": slots[events.SLOT_CALLS],
+            **self._redactor.clean(fields),
+        }
+        self._sink.write(event)
+
+    def redacted(self, text: str) -> str:
+        """A text without what the environment keeps secret."""
+        return str(self._redactor.clean({"text": text})["text"])
+
+    def note(self, text: str) -> None:
+        """Tell the reader of the report something that they must know."""
+        self.emit(events.NOTE, text=text)
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        """Count one optimizer step. With several optimizers the busiest one sets the pace."""
+        if self._unit is not None:
+            self._unit.stepped()
+        done = self._optimizers.get(optimizer, 0) + 1
+        self._optimizers[optimizer] = done
+        slots = self.counters.slots
+        if done > slots[events.SLOT_STEPS]:
+            slots[events.SLOT_STEPS] = done
+            if done == 1:
+                self.clock.restart()  # what were calls until now are steps
+            self.clock.step_ended()
+            self._stop_after(done)
+
+    def outermost_call_begins(self) -> None:
+        """An outermost call of something compiled is about to be made."""
+        if self._unit is not None and self._unit.open:
+            if not self.counters.slots[events.SLOT_CALLS]:
+                self._unit.guess()
+            self._unit.calling()
+        self.clock.call()
+
+    def outermost_call_ended(self) -> None:
+        """Count one outermost call of something compiled."""
+        self.counters.slots[events.SLOT_CALLS] += 1
+        self.clock.returned()
+        if self._optimizers:
+            return
+        self.clock.step_ended()
+        if self._unit is not None:
+            if self._unit.open:
+                self._unit.called()
+            if self._unit.kind == "call":
+                self._stop_after(self.counters.slots[events.SLOT_CALLS])
+
+    def _stop_after(self, done: int) -> None:
+        if self.settings.steps is None or done < self.settings.steps:
+            return
+        if not self._stopping:
+            self._stopping = True
+            self.note(f"stopped after {done} steps, as asked by --steps")
+            raise SystemExit(0)
+        if done > self.settings.steps + 1:
+            # The script caught SystemExit and went on; it was asked kindly.
+            self._end()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+    # -- what is compiled ------------------------------------------------------------------------
+
+    def compile_target(self, function: Any) -> Any:
+        """The decorator of ``--compile FUNCTION``."""
+        import torch
+
+        self._local.by_us = True
+        try:
+            return torch.compile(function, dynamic=self.dynamic)
+        finally:
+            self._local.by_us = False
+
+    @property
+    def dynamic(self) -> bool | None:
+        """``--dynamic`` as torch.compile takes it."""
+        return {"auto": None, "true": True, "false": False}[self.settings.dynamic]
+
+    @property
+    def by_us(self) -> bool:
+        """Whether the compile under way was asked for by breakscope."""
+        return getattr(self._local, "by_us", False)
+
+    @by_us.setter
+    def by_us(self, value: bool) -> None:
+        self._local.by_us = value
+
+    def wants_outermost(self) -> bool:
+        """Whether an outermost module call is to be compiled now: not once the script compiles itself."""
+        return self.settings.compile == "auto" and not self._script_compiles
+
+    def compiled(self, name: str, is_module: bool, **fields: Any) -> None:
+        """Note what was given to torch.compile, and by whom."""
+        caller = tracebacks.innermost_of_user(sys._getframe(1))
+        owner = owner_of(caller.f_code.co_filename, self.settings.roots) if caller else "library"
+        by = "breakscope" if self.by_us else "script" if owner == "project" else "library"
+        # A library's decorated helper is not the script's choice; its compiling a whole model is
+        # (Trainer and Accelerate do, on the script's behalf).
+        if by == "script" or (by == "library" and is_module):
+            self._script_compiles = True
+        place = (
+            {"file": caller.f_code.co_filename, "line": caller.f_lineno}
+            if caller and by != "breakscope"
+            else {}
+        )
+        self.emit(events.COMPILED, name=name, by=by, **place, **fields)
+
+    # -- helpers for hooks -----------------------------------------------------------------------
+
+    def guarded(self, what: str, action: Callable[[], Any]) -> Any:
+        """Run a hook's own work. Its failure is a note, never the script's.
+
+        Args:
+            what: what the report lacks if it fails, as a sentence's subject.
+        """
+        try:
+            return action()
+        except Exception as error:  # noqa: BLE001 -- our fault must not become the user's
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            self.note(f"{what}: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})")
+            return None

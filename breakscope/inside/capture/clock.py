@@ -1,0 +1,274 @@
+"""When steps end, and what a steady one is made of.
+
+Every step leaves its wall time and what its counting slots gained: the timeline. Some steps after warm-up are
+sampled: each region's entry and exit, each run into a site and each outermost call leave a *mark* with the
+host's time and, where regions run on a GPU, a CUDA event in the region's own stream. A mark has the time
+before it and the time that making it took (an event takes the host ten microseconds or more), so that what
+the clock itself costs can be left out. Between steps without marks a region costs one comparison more than
+without a clock.
+
+Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
+one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
+before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from breakscope.inside import events
+from breakscope.inside.events import Counters
+
+# Kinds of marks, as they stand in a SAMPLE event.
+CALL, RETURN, ENTER, LEAVE, TICK = range(5)
+
+QUIET = 2  # steps without a compile before sampling: CUDA graphs warm up and record in these
+BURST = 6  # sampled steps in a row; the first pause is as long, and each later one twice the one before
+MOST_SAMPLES = 60
+MOST_MARKS = 20_000  # in one step; a step with more is not sampled
+MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
+_FLUSH_STEPS = 100
+_FLUSH_NS = 1_000_000_000
+
+# Kind, slot, host's time before the mark, time that making it took, device event.
+Mark = tuple[int, int, int, int, Any]
+
+
+class Clock:
+    """Times the steps of one process.
+
+    Args:
+        emit: writes one event; must not raise.
+        counters: whose gains are noted at the end of each step.
+        began: ``perf_counter_ns`` at the start of the run.
+        sample: whether to mark steady steps at all (``--cost``).
+
+    Attributes:
+        counters: the slots that hooks increment.
+        marks: where the marks of the step under way go; None while it is not sampled.
+        device: gives what records device events, once a region ran on a GPU; None on a CPU.
+        window: torch's profiler, if it is to look at some steps.
+    """
+
+    def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
+        self._emit = emit
+        self.counters = counters
+        self._began = began
+        self._sample = sample
+        self._step = 0
+        self._step_began = self._first_began = began
+        self._slots: list[int] = []
+        self._gains: dict[int, int] | None = None
+        self._compiled = False
+        self._quiet = 0
+        self._burst = self._pause = self._resting = 0
+        self._kept = 0
+        self._lead_in = False
+        self._pending: list[tuple[int, int, int, list[Mark], Any, Any]] = []
+        self._buffer: list[list[Any]] = []
+        self._flushed = began
+        self._anchor: Any = None
+        self._thread = 0
+        self._called = False
+        self._under_profiler = self._looked = False
+        self._profiled: list[dict[str, Any]] = []
+        self.marks: list[Mark] | None = None
+        self.device: Any = None
+        self.window: Any = None
+
+    # ---- what hooks tell it ----
+
+    def compiling(self) -> None:
+        """Something is being compiled in this step."""
+        self._compiled = True
+
+    def call(self) -> None:
+        """An outermost compiled call begins."""
+        if not self._called:
+            # Imports and the building of the model are no part of the first step.
+            self._called = True
+            self._first_began = self._step_began = perf_counter_ns()
+        if self.marks is not None:
+            self._thread = threading.get_ident()
+            self._mark(CALL, 0)
+
+    def returned(self) -> None:
+        """The outermost compiled call is over."""
+        if self.marks is not None:
+            self._mark(RETURN, 0)
+
+    def tick(self, slot: int) -> None:
+        """Execution runs into a site. Only to be called while there are marks."""
+        if threading.get_ident() == self._thread and self.marks is not None:
+            self.marks.append((TICK, slot, perf_counter_ns(), 0, None))
+
+    def region(self, slot: int, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Run a region with marks around it. Only to be called while there are marks."""
+        if threading.get_ident() != self._thread or self.marks is None:
+            return run(*args, **kwargs)
+        self._mark(ENTER, slot)
+        try:
+            if self._under_profiler:
+                with self.window.region():
+                    return run(*args, **kwargs)
+            return run(*args, **kwargs)
+        finally:
+            self._mark(LEAVE, slot)
+
+    def _mark(self, kind: int, slot: int) -> None:
+        now = perf_counter_ns()
+        event = self.device.event() if self.device is not None else None
+        if self.marks is not None:
+            self.marks.append((kind, slot, now, perf_counter_ns() - now, event))
+
+    # ---- steps ----
+
+    def step_ended(self) -> None:
+        """A step is over."""
+        now = perf_counter_ns()
+        end = self.device.event() if self.device is not None and self.marks is not None else None
+        self._note(now)
+        if self._under_profiler:
+            self._profile(now)
+        elif self.marks is not None:
+            self._take(now, end)
+        self._quiet = 0 if self._compiled else self._quiet + 1
+        if self._compiled:
+            self._burst = self._pause = self._resting = 0
+        self._compiled = False
+        self._step += 1
+        if not self._under_profiler:
+            self._prepare()
+        if self._pending and self.marks is None:
+            self._resolve(wait=False)
+        self._step_began = perf_counter_ns() if self._lead_in else now
+
+    def restart(self) -> None:
+        """Steps are counted in another way from now on; what was timed so far is all one step."""
+        if self._under_profiler:
+            self._stop_looking()
+        self._looked = False  # what it saw is dropped with the rest
+        self._emit(events.STEPS, restart=True, rows=[])
+        self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
+        self._step, self._quiet, self._kept = 0, 0, 0
+        self._burst = self._pause = self._resting = 0
+        self._slots, self._gains, self._lead_in = [], None, False
+        self._step_began = self._first_began
+
+    def _note(self, now: int) -> None:
+        """Keep the step for the timeline."""
+        if self._step >= MOST_STEPS and not self._compiled:
+            # What it counted must not fall to the next step that is kept.
+            self._slots = self.counters.used()
+            return
+        slots = self.counters.used()
+        before = self._slots
+        before.extend([0] * (len(slots) - len(before)))
+        gains = {i: new - old for i, (new, old) in enumerate(zip(slots, before, strict=True)) if new != old}
+        self._slots = slots
+        same = gains == self._gains
+        self._gains = gains
+        # Steady steps gain the same: said once.
+        row = [self._step, self._step_began - self._began, now - self._step_began, None if same else gains]
+        self._buffer.append(row)
+        if len(self._buffer) >= _FLUSH_STEPS or now - self._flushed > _FLUSH_NS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the steps that are not written yet."""
+        if self._buffer:
+            self._emit(events.STEPS, rows=self._buffer)
+            self._buffer = []
+            self._gains = None
+        self._flushed = perf_counter_ns()
+
+    def _take(self, now: int, end: Any) -> None:
+        """Keep a sampled step, unless it compiled or is the one after our synchronisation."""
+        marks, self.marks = self.marks or [], None
+        usable = not self._compiled and not self._lead_in and 0 < len(marks) <= MOST_MARKS
+        if usable:
+            self._pending.append((self._step, self._step_began, now, marks, end, self._anchor))
+            self._kept += 1
+            self._burst += 1
+        self._lead_in = False
+
+    def _prepare(self) -> None:
+        """Decide whether the coming step is sampled."""
+        if self._burst >= BURST:
+            self._pause = self._resting = 2 * self._pause or BURST
+            self._burst = 0
+            if self.window is not None and not self._looked:
+                self._look_closer()
+                return
+        if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
+            self._resting = max(0, self._resting - 1)
+            self._anchor = None
+            return
+        if self.device is not None and self._anchor is None:
+            self._anchor = self.device.anchor()
+            self._lead_in = True
+        self.marks = []
+
+    def _look_closer(self) -> None:
+        """Let the profiler run over the coming steps."""
+        self._looked, self._profiled = True, []
+        try:
+            self.window.start()
+        except Exception as error:  # noqa: BLE001 - the script's profiler runs, or torch was built without
+            self._emit(events.PROFILE, why=f"torch's profiler did not start: {error}")
+            return
+        self._under_profiler, self._anchor, self.marks = True, None, []
+
+    def _profile(self, now: int) -> None:
+        """Keep a step that ran under the profiler; after the last one, what the profiler saw."""
+        marks, self.marks = self.marks or [], []
+        rows = [[kind, slot, at - self._step_began, took] for kind, slot, at, took, _ in marks]
+        began, took = self._step_began - self._began, now - self._step_began
+        self._profiled.append({"of": self._step, "at": began, "ns": took, "marks": rows})
+        if self._compiled or len(self._profiled) > self.window.steps:
+            self._stop_looking()
+
+    def _stop_looking(self) -> None:
+        self._under_profiler, self.marks = False, None
+        try:
+            seen = self.window.stop()
+        except Exception as error:  # noqa: BLE001 - the report says so
+            self._emit(events.PROFILE, why=f"torch's profiler could not be read: {error}")
+            return
+        self._emit(events.PROFILE, steps=self._profiled, compiled=self._compiled, **seen)
+
+    def _resolve(self, *, wait: bool) -> None:
+        """Write the samples whose device events have happened."""
+        if self.device is not None and not self.device.done(self._pending[-1][4], wait=wait):
+            return
+        for step, start, end, marks, event, anchor in self._pending:
+            rows = []
+            for kind, slot, at, took, mark in marks:
+                on_device = self.device.since(anchor, mark) if mark is not None and anchor else None
+                rows.append([kind, slot, at - start, took, *([] if on_device is None else on_device)])
+            device_end = self.device.since(anchor, event) if event is not None and anchor else None
+            self._emit(
+                events.SAMPLE,
+                of=step,
+                ns=end - start,
+                anchor=None if anchor is None else anchor[1] - start,
+                device_end=None if device_end is None else device_end[0],
+                marks=rows,
+            )
+        self._pending = []
+
+    def finish(self) -> None:
+        """The script is over: write what is left."""
+        if self._under_profiler:
+            self._stop_looking()
+        elif self.window is not None and not self._looked:
+            few = "the script ended before the first samples were taken"
+            self._emit(events.PROFILE, why=few)
+        self.marks = None
+        self._sample = False
+        self.flush()
+        if self._pending:
+            self._resolve(wait=True)

@@ -1,0 +1,94 @@
+"""Compare the outputs that two trials kept. Run as a program, in a process of its own: it loads torch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+MAX_DIFFERENCES = 20
+
+
+def compare(before: Path, after: Path) -> dict[str, Any]:
+    """Every call's outputs, leaf by leaf; the fields of :class:`breakscope.run.trial.Comparison`."""
+    left, right = sorted(before.glob("*.pt")), sorted(after.glob("*.pt"))
+    found = _Found()
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        found.call(index, torch.load(one, weights_only=True), torch.load(other, weights_only=True))
+    if len(left) != len(right):
+        found.differ(f"{len(left)} outermost calls before, {len(right)} after")
+    return {
+        "calls": min(len(left), len(right)),
+        "tensors": found.tensors,
+        "bitwise": found.bitwise,
+        "max_abs": found.max_abs,
+        "max_rel": found.max_rel,
+        "differences": found.differences[:MAX_DIFFERENCES],
+    }
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.tensors = 0
+        self.bitwise = True
+        self.max_abs = 0.0
+        self.max_rel = 0.0
+        self.differences: list[str] = []
+
+    def differ(self, text: str) -> None:
+        self.bitwise = False
+        self.differences.append(text)
+
+    def call(self, index: int, left: list[tuple[str, Any]], right: list[tuple[str, Any]]) -> None:
+        if [path for path, _ in left] != [path for path, _ in right]:
+            self.differ(f"call {index}: the results have different parts")
+            return
+        for (path, one), (_, other) in zip(left, right, strict=True):
+            self._leaf(f"call {index}, result{path}", one, other)
+
+    def _leaf(self, where: str, one: Any, other: Any) -> None:
+        if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+            if type(one) is not type(other) or one != other:
+                self.differ(f"{where}: {str(one)[:80]} became {str(other)[:80]}")
+            return
+        self.tensors += 1
+        for what in ("dtype", "shape", "layout", "is_quantized"):
+            if getattr(one, what) != getattr(other, what):
+                self.differ(f"{where}: {what} {getattr(one, what)} became {getattr(other, what)}")
+                return
+        if one.layout is not torch.strided or one.is_quantized:
+            if one.is_quantized:
+                one, other = one.dequantize(), other.dequantize()
+            else:
+                one, other = one.to_dense(), other.to_dense()
+        if torch.equal(_bits(one), _bits(other)):
+            return
+        self.bitwise = False
+        self._distance(where, one, other)
+
+    def _distance(self, where: str, one: torch.Tensor, other: torch.Tensor) -> None:
+        wide = torch.complex128 if one.is_complex() else torch.float64
+        one, other = one.to(wide), other.to(wide)
+        odd = ~(torch.isfinite(one) & torch.isfinite(other))
+        same = (one == other) | (torch.isnan(one) & torch.isnan(other))
+        if bool((odd & ~same).any()):
+            self.differ(f"{where}: NaN or infinite in one of the two only")
+            return
+        gap = torch.where(same, torch.zeros_like(one), one - other).abs()
+        scale = torch.where(odd, torch.ones_like(one), one).abs().max()
+        worst = float(gap.max())
+        self.max_abs = max(self.max_abs, worst)
+        # Relative to the largest value of the tensor: an element near zero has no relative error to speak of.
+        self.max_rel = max(self.max_rel, worst / float(scale) if float(scale) else float("inf"))
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's bytes: NaN equals itself, and -0.0 is not 0.0."""
+    return tensor.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+
+
+if __name__ == "__main__":
+    print(json.dumps(compare(Path(sys.argv[1]), Path(sys.argv[2]))))

@@ -1,0 +1,186 @@
+"""The hooks in torch, put in and taken out.
+
+Imported by the agent once the script has imported torch. What the hooks do is in ``trace_records`` (what
+Dynamo reports), ``compiles`` (what is compiled) and ``frames`` (what Dynamo does with each frame).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from breakscope.inside import events, torch_api
+from breakscope.inside.capture.compiles import Compiles
+from breakscope.inside.capture.frames import Frames
+from breakscope.inside.capture.outermost import OutermostCall
+from breakscope.inside.capture.trace_records import CudaGraphHandler, TraceHandler
+
+if TYPE_CHECKING:
+    from breakscope.inside.capture.agent import Agent
+
+
+class TorchHooks:
+    """Everything that is hooked in torch, for one agent."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._frames = Frames(agent)
+        self._handler = TraceHandler(agent, self._frames)
+        self._compiles = Compiles(agent, self._frames, self._handler)
+        self._undo: list[Callable[[], None]] = []
+        self._dynamo_ready = False
+
+    def install(self) -> None:
+        """Hook what ``import torch`` brought. Dynamo itself may never be loaded."""
+        agent = self._agent
+        agent.emit(events.TORCH, version=torch.__version__, triton=_version_of("triton"))
+        if agent.settings.seed is not None:
+            agent.guarded("the generators are not seeded", lambda: _seed(agent.settings.seed))
+        agent.guarded("Dynamo's records cannot be read", self._listen)
+        agent.guarded("optimizer steps are not counted", self._count_optimizer_steps)
+        if agent.settings.compile == "auto":
+            agent.guarded("--compile auto compiles nothing", self._answer_outermost_calls)
+
+    def _listen(self) -> None:
+        log = torch_api.get("trace_log")
+        handler = self._handler
+        level, propagate = log.level, log.propagate
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG)
+        # The records are ours to take, not for the root logger to print. torch sets the same.
+        log.propagate = False
+
+        def undo() -> None:
+            log.removeHandler(handler)
+            log.setLevel(level)
+            log.propagate = propagate
+
+        self._undo.append(undo)
+
+    def _count_optimizer_steps(self) -> None:
+        agent = self._agent
+
+        def stepped(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+            # A compiled optimizer step is traced through here, and must not be changed by it.
+            if torch.compiler.is_compiling():
+                return
+            agent.optimizer_stepped(optimizer)
+
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        self._undo.append(register_optimizer_step_post_hook(stepped).remove)
+
+    def _answer_outermost_calls(self) -> None:
+        if torch_api.available("module_call"):
+            self._undo.append(torch_api.answer_module_calls(self._compiles.outermost_call().answer))
+
+    def install_dynamo(self) -> None:
+        """Hook Dynamo, which has just been loaded."""
+        if self._dynamo_ready:
+            return
+        self._dynamo_ready = True
+        for sentence in torch_api.missing():
+            self._agent.note(sentence)
+        version = torch_api.torch_version()
+        if version > torch_api.NEWEST_TRIED:
+            self._agent.note(f"torch {torch.__version__} is newer than any that breakscope was tried on")
+        for what, hook in (
+            ("what is compiled is not known", self._hook_optimize),
+            ("skipped frames are not counted", self._hook_callback),
+            ("crossings are not counted", self._hook_bytecode),
+            ("some skipped frames are not reported", self._open_break_log),
+            ("regions without CUDA graphs are not reported", self._listen_to_cudagraphs),
+            ("our own frames may be compiled", self._hide_our_frames),
+            ("no step runs under the profiler", self._open_window),
+        ):
+            self._agent.guarded(what, hook)
+
+    def _open_window(self) -> None:
+        settings = self._agent.settings
+        if settings.profile:
+            from breakscope.inside.capture.window import Window
+
+            self._agent.clock.window = Window(Path(settings.events).with_suffix(".trace.json"))
+
+    def _hide_our_frames(self) -> None:
+        torch_api.never_compile(OutermostCall.answer.__code__)
+
+    def _open_break_log(self) -> None:
+        """Have whole-frame skips reported without having them printed."""
+        log = torch_api.get("break_log")
+        if log is torch_api.MISSING or log.isEnabledFor(logging.DEBUG):
+            return
+        level = log.level
+        log.setLevel(logging.DEBUG)
+        log.addFilter(_drop)
+
+        def undo() -> None:
+            log.setLevel(level)
+            log.removeFilter(_drop)
+
+        self._undo.append(undo)
+
+    def _listen_to_cudagraphs(self) -> None:
+        log = logging.getLogger(torch_api.CUDAGRAPH_LOG)
+        handler = CudaGraphHandler(self._agent, self._frames)
+        log.addHandler(handler)
+        self._undo.append(lambda: log.removeHandler(handler))
+
+    def _hook_optimize(self) -> None:
+        real, real_reset = torch_api.get("optimize"), torch_api.get("reset")
+
+        def optimize(*args: Any, **kwargs: Any) -> Any:
+            return self._compiles.optimize(real, *args, **kwargs)
+
+        def reset() -> None:
+            self._frames.forget()
+            real_reset()
+
+        optimize.__wrapped__ = real  # type: ignore[attr-defined]
+        self._undo.append(torch_api.replace_entry_points(optimize, reset))
+
+    def _hook_callback(self) -> None:
+        real = torch_api.get("frame_callback")
+        if real is not torch_api.MISSING:
+            self._undo.append(torch_api.replace_frame_callback(self._frames.callback(real)))
+
+    def _hook_bytecode(self) -> None:
+        register = torch_api.get("bytecode_hook")
+        if register is not torch_api.MISSING:
+            self._undo.append(register(self._frames.count_runs).remove)
+
+    def uninstall(self) -> None:
+        """Take every hook out again, the latest first."""
+        while self._undo:
+            self._undo.pop()()
+
+    def finish(self) -> None:
+        """The script is over: Dynamo's numbers as they ended."""
+        if self._dynamo_ready:
+            self._agent.emit(events.COUNTERS, counters=torch_api.counted())
+
+
+def _seed(seed: Any) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+
+
+def _drop(_record: logging.LogRecord) -> bool:
+    return False
+
+
+def _version_of(distribution: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,192 @@
+"""With what a compile was called: the arguments of the outermost compiled call, and where it stands.
+
+Remedies are applied at that call, and a warm-up plan repeats it. Nothing of a tensor's contents is kept.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from breakscope.inside import torch_api
+from breakscope.inside.capture.live_values import describe
+from breakscope.inside.tracebacks import innermost_of_user
+
+if TYPE_CHECKING:
+    from breakscope.inside.capture.frames import Compile
+
+_ITEMS = 64
+_DEPTH = 6
+_TEXT = 200
+_MODULE_CALLS = ("_call_impl", "_wrapped_call_impl", "__call__")
+
+
+def of_compile(compile_: Compile) -> dict[str, Any]:
+    """The fields of a signature event, for the frame that Dynamo is compiling at this moment.
+
+    Empty where no compiled call is under way, or where this torch hides it.
+    """
+    entry = torch_api.entry_call()
+    if entry is None:
+        return {}
+    module, args = owner_called(entry.function, entry.args)
+    return {
+        "entry": _entry(entry.function, module),
+        **_arguments(args, entry.kwargs),
+        "origins": _origins(compile_.frame.f_locals, args, entry.kwargs),
+        "caller": _caller(entry.frame),
+        "modes": compile_.modes,
+    }
+
+
+def owner_called(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Whose method a call of ``function`` calls, or None, and the arguments without it."""
+    owner = getattr(function, "__self__", None)
+    if owner is None and getattr(function, "__name__", "") in _MODULE_CALLS and args:
+        return args[0], args[1:]  # --compile auto compiles the class's call, and passes the module
+    return owner, args
+
+
+def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    seen: dict[int, str] = {}
+    return {
+        "args": [describe_argument(value, f"args[{at}]", seen) for at, value in enumerate(args)],
+        "kwargs": {
+            name: describe_argument(value, f"kwargs[{name!r}]", seen) for name, value in kwargs.items()
+        },
+    }
+
+
+def describe_argument(value: Any, path: str, seen: dict[int, str], depth: int = 0) -> dict[str, Any]:
+    """One argument as JSON, under its kind: ``{"tensor": {…}}``, ``{"int": 3}``, ``{"list": […]}``.
+
+    Args:
+        path: which argument it is.
+        seen: tensors met so far; one that is passed again is ``{"same": "args[0]"}``.
+    """
+    if isinstance(value, torch.Tensor):
+        first = seen.setdefault(id(value), path)
+        return {"tensor": _tensor(value)} if first == path else {"same": first}
+    if value is None:
+        return {"none": True}
+    if type(value) is str and len(value) > _TEXT:
+        return {"object": f"str of {len(value)} characters"}
+    for kind in (bool, int, float, str):
+        if type(value) is kind:
+            # JSON has no NaN and no infinity.
+            return {kind.__name__: repr(value) if kind is float else value}
+    if depth < _DEPTH:
+        if type(value) in (list, tuple) and len(value) <= _ITEMS:
+            items = enumerate(value)
+            return {
+                type(value).__name__: [
+                    describe_argument(v, f"{path}[{i}]", seen, depth + 1) for i, v in items
+                ]
+            }
+        if type(value) is dict and len(value) <= _ITEMS and all(type(key) is str for key in value):
+            pairs = value.items()
+            return {"dict": {k: describe_argument(v, f"{path}[{k!r}]", seen, depth + 1) for k, v in pairs}}
+    if isinstance(value, torch.dtype | torch.device):
+        return {type(value).__name__: str(value)}
+    return {"object": describe(value)}
+
+
+def _tensor(value: torch.Tensor) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "shape": [int(size) for size in value.shape],
+        "dtype": str(value.dtype).removeprefix("torch."),
+        "device": str(value.device),
+        "requires_grad": bool(value.requires_grad),
+    }
+    if type(value) not in (torch.Tensor, torch.nn.Parameter):
+        fields["subclass"] = type(value).__qualname__
+    elif value.layout is not torch.strided:
+        fields["layout"] = str(value.layout)
+    elif not value.is_contiguous():
+        fields["stride"] = [int(step) for step in value.stride()]
+    if value.is_inference():
+        fields["inference"] = True
+    return fields
+
+
+def _entry(function: Any, owner: Any) -> dict[str, Any]:
+    """What was compiled: a function, a method, or the module that it is the call of."""
+    module = owner if isinstance(owner, torch.nn.Module) else None
+    inner = function if module is None else type(module).forward
+    code: types.CodeType | None = getattr(inner, "__code__", None)
+    parameters = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else []
+    return {
+        "name": _name(function) if module is None else type(module).__name__,
+        "module": module is not None,
+        "training": None if module is None else bool(module.training),
+        "file": code.co_filename if code else None,
+        "line": code.co_firstlineno if code else None,
+        "parameters": parameters if owner is None else parameters[1:],
+    }
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def _origins(local: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:
+    """For what the compiled frame holds of the outermost arguments: which of them it is."""
+    known: dict[int, str] = {}
+    for number, value in enumerate(args):
+        for path, item in _walk(value, f"args[{number}]"):
+            known.setdefault(id(item), path)
+    for name, value in kwargs.items():
+        for path, item in _walk(value, f"kwargs[{name!r}]"):
+            known.setdefault(id(item), path)
+    return {
+        path: known[id(item)]
+        for name, value in dict(local).items()
+        for path, item in _walk(value, name)
+        if id(item) in known
+    }
+
+
+def _walk(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    # Small ints, None and the like are one object everywhere: only what has an identity of its own.
+    if isinstance(value, torch.Tensor) or depth == 0:
+        if not isinstance(value, bool | int | float | str | bytes | None):
+            yield path, value
+    elif isinstance(value, list | tuple | dict):
+        yield path, value
+    if depth < _DEPTH and isinstance(value, list | tuple) and len(value) <= _ITEMS:
+        for number, item in enumerate(value):
+            yield from _walk(item, f"{path}[{number}]", depth + 1)
+    elif depth < _DEPTH and isinstance(value, dict) and len(value) <= _ITEMS:
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield from _walk(item, f"{path}[{key!r}]", depth + 1)
+
+
+def _caller(frame: types.FrameType | None) -> dict[str, Any] | None:
+    """The expression that called, in the innermost frame that is neither torch's nor ours."""
+    frame = innermost_of_user(frame)
+    if frame is None:
+        return None
+    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    line, end_line, column, end_column = positions
+    return {
+        "file": frame.f_code.co_filename,
+        "function": frame.f_code.co_qualname,
+        "line": line or frame.f_lineno,
+        "end_line": end_line,
+        "column": column,
+        "end_column": end_column,
+    }
+
+
+def modes() -> dict[str, Any]:
+    """Settings of this thread that code is compiled for."""
+    device = next((kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)), None)
+    return {
+        "grad": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "autocast": None if device is None else [device, str(torch.get_autocast_dtype(device))],
+    }

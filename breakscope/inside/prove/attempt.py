@@ -1,0 +1,325 @@
+"""One test call: in a world of copies, with everything watched that it does besides returning."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import logging
+import random
+import sys
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove import modes, picture
+from breakscope.inside.prove.compat import memory_of
+from breakscope.inside.prove.copies import Change, Copies
+from breakscope.inside.prove.picture import Comparer, Difference, Picture
+from breakscope.inside.prove.world import World, swapped
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+# Gradients are sums; one rewrite may take them in another order than autograd took the old ones.
+GRADIENT_TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """How a test differs from the captured call.
+
+    Attributes:
+        name: for the reader: "NaN in one element".
+        change: of each piece of memory; dtype of floating memory may change in it.
+        mutate: what is done to the copies before the call: gets those of the given tensors, or, with
+            ``of_modules``, of all others: parameters, buffers, globals.
+        prepare: done to the world before the call, once the copies are in it.
+        other_dtypes: ``change`` changes dtypes.
+        calls: makes other calls of the captured ones, after their tensors have been copied.
+        gradients: compare them: every floating input gets one.
+        seed: of every generator; None for the state at the captured call.
+        mode: entered around the calls.
+        saved: note what autograd saves for the way back, and compare nothing else.
+        beyond: the limit that a difference would be, where the input is of another kind than the script's.
+    """
+
+    name: str
+    change: Change = torch.clone
+    mutate: Callable[[list[torch.Tensor]], None] | None = None
+    of_modules: bool = False
+    prepare: Callable[[World], None] | None = None
+    other_dtypes: bool = False
+    calls: Callable[[Sequence[Call]], Sequence[Call]] | None = None
+    gradients: bool = False
+    seed: int | None = None
+    mode: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    saved: bool = False
+    beyond: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a test call came to.
+
+    Attributes:
+        picture: of results, arguments and state.
+        raised: type and message, where it raised. printed: what it wrote, logged or warned.
+        randomness: state of the generators afterwards.
+        gradients: one for each input; None where none arrived.
+        modes: grad mode, autocast and their like afterwards, by name.
+        own: for each gradient, whether the script itself wants it.
+        saved: what was there before the call and is saved for the way back, by its first path.
+    """
+
+    picture: Picture
+    raised: str | None
+    printed: str
+    randomness: list[torch.Tensor]
+    gradients: list[torch.Tensor | None] = field(default_factory=list)
+    backward_failed: str | None = None
+    modes: Mapping[str, Any] = field(default_factory=dict)
+    saved: frozenset[str] = frozenset()
+    own: tuple[bool, ...] = ()
+
+
+class UnreadableError(RuntimeError):
+    """What a call left behind cannot be looked at."""
+
+
+def attempt(
+    function: Callable[..., Any],
+    world: World,
+    calls: Sequence[Call],
+    conditions: Conditions,
+    early: Collection[str] = (),
+    apart: Collection[str] = (),
+) -> Outcome:
+    """Call a function, once or several times, in a world of copies, and put the real one back.
+
+    Args:
+        early: names of attributes that may be there or not.
+        apart: paths where one form leaves an input itself and the other a copy: nothing flows back from
+            there, because there is nothing like it in the other form.
+
+    Raises:
+        NotCopiedError: a tensor in the world cannot be copied.
+        UnreadableError: what the call left behind cannot be looked at.
+    """
+    copies = Copies(world.tensors, conditions.change, world.given if conditions.gradients else ())
+    originals = {id(copies(one)): one for one in world.tensors}
+    for cache in world.caches:
+        cache.cache_clear()
+    try:
+        world.swap(copies)
+        calls = [(swapped(args, copies), kwargs) for args, kwargs in calls]
+        if conditions.mutate is not None:
+            with torch.inference_mode(False), torch.no_grad():
+                of_modules = conditions.of_modules
+                conditions.mutate([copies(t) for t in world.tensors if (id(t) in world.given) != of_modules])
+        if conditions.prepare is not None:
+            conditions.prepare(world)
+        if conditions.calls is not None:
+            calls = list(conditions.calls(calls))
+        saved: set[int] = set()
+        with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
+            noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
+            with noting:
+                results, raised, left = _call(function, calls, conditions.gradients)
+        shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
+        try:
+            taken = picture.take(shown, originals, early)
+        except RuntimeError as error:
+            # as_strided makes tensors of negative sizes, which nothing can read.
+            raise UnreadableError(str(error)) from error
+        wanted = conditions.gradients and not raised and not conditions.saved
+        gradients, failed = (
+            _gradients([one for at, one in taken.floating if at not in apart], copies)
+            if wanted
+            else ([], None)
+        )
+        there = saved & {memory_of(copies(one)) for one in world.tensors}
+        names = frozenset(taken.holders[memory] for memory in there if memory in taken.holders)
+        own = tuple(copies.own)
+        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed, left, names, own)
+    finally:
+        world.restore()
+
+
+def _named(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[tuple[str, Any]]:
+    """Arguments with the names of their parameters."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    for index, (args, kwargs) in enumerate(calls):
+        prefix = f"call {index + 1}: " if len(calls) > 1 else ""
+        for place, value in enumerate(args):
+            yield prefix + (names[place] if place < len(names) else f"argument {place + 1}"), value
+        for name, value in kwargs.items():
+            yield prefix + name, value
+
+
+def _call(
+    function: Callable[..., Any], calls: Sequence[Call], gradients: bool
+) -> tuple[list[tuple[str, Any]], str | None, Mapping[str, Any]]:
+    """Results, what was raised, and the modes that were entered afterwards."""
+    results: list[tuple[str, Any]] = []
+    mode = contextlib.ExitStack()
+    if gradients:
+        mode.enter_context(torch.inference_mode(False))
+        mode.enter_context(torch.enable_grad())
+    with mode:
+        for index, (args, kwargs) in enumerate(calls):
+            name = f"result of call {index + 1}" if len(calls) > 1 else "result"
+            try:
+                results.append((name, function(*args, **kwargs)))
+            except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
+                return results, f"{type(error).__name__}: {error}", modes.now()
+        return results, None, modes.now()
+
+
+@contextlib.contextmanager
+def _noting(saved: set[int]) -> Iterator[None]:
+    """Note the memory of what autograd saves: it must not be written to before backward()."""
+    alive: list[torch.Tensor] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.layout is torch.strided:
+            saved.add(memory_of(tensor))
+            alive.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield
+
+
+def _gradients(
+    floating: Sequence[torch.Tensor], copies: Copies
+) -> tuple[list[torch.Tensor | None], str | None]:
+    leaves = {id(leaf) for leaf in copies.leaves}
+    outputs = [one for one in floating if one.requires_grad and id(one) not in leaves]
+    if not outputs or not copies.leaves:
+        return [], None
+    weights = []
+    for index, output in enumerate(outputs):
+        generator = torch.Generator().manual_seed(index)
+        weight = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+        weights.append(weight.to(output.dtype).to(output.device))
+    try:
+        return list(torch.autograd.grad(outputs, copies.leaves, weights, allow_unused=True)), None
+    except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
+        return [], f"{type(error).__name__}: {error}"
+
+
+def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None:
+    """Where two outcomes part; None where they agree."""
+    if old.raised != new.raised:
+        aspect = "raised" if old.raised is None else ""
+        return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}", aspect=aspect)
+    found = comparer.difference(old.picture.entries, new.picture.entries)
+    if found is not None:
+        return found
+    for path, value in old.picture.early.items():
+        other = new.picture.early.get(path)
+        if other is None or other.dtype is not value.dtype or not picture.same_bits(value, other):
+            return Difference(f"{path}: the new code leaves another value, or none")
+    if old.printed != new.printed:
+        return Difference(f"the old code prints {old.printed[:80]!r}, the new one {new.printed[:80]!r}")
+    if not all(torch.equal(a, b) for a, b in zip(old.randomness, new.randomness, strict=True)):
+        return Difference("they draw different random numbers")
+    for name, mode in old.modes.items():
+        if new.modes.get(name) != mode:
+            return Difference(f"the old code leaves {name} {mode}, the new one {new.modes.get(name)}")
+    if old.backward_failed != new.backward_failed:
+        return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
+    zeros = [comparer.zeros or (comparer.zeros_unwanted and not own) for own in old.own]
+    return _compare_gradients(old.gradients, new.gradients, zeros)
+
+
+def _compare_gradients(
+    old: Sequence[torch.Tensor | None], new: Sequence[torch.Tensor | None], zeros: Sequence[bool]
+) -> Difference | None:
+    """The first gradient that differs; ``zeros``: which may be zero where there was none."""
+    if not old and any(zeros):
+        old = [None] * len(new)
+    if len(old) != len(new):
+        return Difference("gradients flow in only one of them")
+    for index, (before, after) in enumerate(zip(old, new, strict=True)):
+        if zeros[index] and before is None and after is not None and not after.count_nonzero():
+            continue
+        found = _compare_gradient(f"gradient {index + 1}", before, after)
+        if found is not None:
+            return found
+    return None
+
+
+def _compare_gradient(name: str, old: torch.Tensor | None, new: torch.Tensor | None) -> Difference | None:
+    if old is None or new is None:
+        if old is new:
+            return None
+        # An optimizer skips a parameter without a gradient, and decays one whose gradient is zero.
+        given = "only the new" if old is None else "only the old"
+        return Difference(f"{name}: {given} code gives one")
+    # + 0.0: gradients are sums, in which the sign of a zero says nothing.
+    return picture.values_differ(name, old + 0.0, new + 0.0, GRADIENT_TOLERANCE.get(old.dtype, 0.0))
+
+
+def _ended(outcome: Outcome) -> str:
+    return f"raises {outcome.raised[:120]}" if outcome.raised else "returns"
+
+
+class _Watched:
+    text = ""
+    randomness: list[torch.Tensor]
+
+
+@contextlib.contextmanager
+def _watched(seed: int | None) -> Iterator[_Watched]:
+    """Note what is printed, logged, warned and drawn; leave the generators as they were."""
+    watched, text = _Watched(), io.StringIO()
+    before = _random_state()
+
+    def handle(logger: Any, record: logging.LogRecord) -> None:
+        text.write(f"{logger.name} {record.levelname}: {record.getMessage()}\n")
+
+    real = logging.Logger.handle
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            logging.Logger.handle = handle  # type: ignore[method-assign, assignment]
+            try:
+                if seed is not None:
+                    torch.manual_seed(seed)
+                    random.seed(seed)
+                    if "numpy" in sys.modules:
+                        sys.modules["numpy"].random.seed(seed)
+                yield watched
+            finally:
+                logging.Logger.handle = real  # type: ignore[method-assign]
+                watched.randomness = _random_tensors()
+                _set_random_state(before)
+                warned = "".join(f"{one.category.__name__}: {one.message}\n" for one in caught)
+                watched.text = text.getvalue() + warned
+
+
+def _random_state() -> list[Any]:
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    numpy = sys.modules.get("numpy")
+    return [torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None, cuda]
+
+
+def _set_random_state(state: list[Any]) -> None:
+    torch.set_rng_state(state[0])
+    random.setstate(state[1])
+    if state[2] is not None:
+        sys.modules["numpy"].random.set_state(state[2])
+    if state[3]:
+        torch.cuda.set_rng_state_all(state[3])
+
+
+def _random_tensors() -> list[torch.Tensor]:
+    state = _random_state()
+    text = repr(state[1]).encode()
+    if state[2] is not None:
+        text += state[2][1].tobytes() + repr(state[2][2:]).encode()
+    return [state[0], torch.frombuffer(bytearray(text), dtype=torch.uint8), *state[3]]

@@ -1,0 +1,147 @@
+"""Inputs of another kind than the script's: what the forms do on them says how far a proof reaches.
+
+A rewrite relies on what the recorded run saw: that a tensor is one, its dtype, its number of dimensions.
+Where the old form takes such an input too and the new one does something else, the rewrite is right for the
+script and has a limit, which is told.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove import inputs
+from breakscope.inside.prove.attempt import Call, Conditions
+
+_MOST_ALONE = 4
+_Change = Callable[[torch.Tensor], torch.Tensor]
+
+
+def beyond(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Calls of another kind, each with the limit that a difference there would be (``Conditions.beyond``).
+
+    With the script's values, then with others, because a difference may show in one branch only.
+    """
+    for name, fill in (("", None), ("signs flipped, ", "signs flipped"), ("zeros, ", "zeros")):
+        for one in _kinds(function, calls):
+            yield one if fill is None else replace(one, name=name + one.name, mutate=inputs.filled(fill))
+
+
+def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+    tensors = list(inputs.tensors(calls[0]))
+    changes: list[tuple[str, str, _Change]] = [
+        ("with another number of dimensions", "one dimension fewer", _fewer),
+        ("with another number of dimensions", "one dimension more", _more),
+        ("with other strides", "transposed in memory", _transposed),
+        ("in other dtypes", "int64", partial(_cast, torch.int64)),
+        ("in other dtypes", "bool", partial(_cast, torch.bool)),
+        ("in other dtypes", "complex64", partial(_cast, torch.complex64)),
+    ]
+    for limit, name, change in changes:
+        yield Conditions(f"all tensors {name}", calls=partial(_each, change), beyond=limit)
+    for key, name, other in _omitted(function, calls[0]):
+        yield Conditions(
+            f"{name} = None", calls=partial(inputs.with_argument, key, other), beyond="without it"
+        )
+    yield Conditions("all tensors made in inference mode", calls=_inferred, beyond="with inference tensors")
+    yield from _modes(tensors)
+    for index, tensor in enumerate(tensors[:_MOST_ALONE]):
+        for limit, name, alone in _of_one(tensor):
+            if len(tensors) > 1 or limit == "with a number":
+                made = partial(_one, index, alone)
+                yield Conditions(f"input {index + 1} alone {name}", calls=made, beyond=limit)
+
+
+def _of_one(tensor: torch.Tensor) -> Iterator[tuple[str, str, Callable[[torch.Tensor], Any]]]:
+    if tensor.numel() == 1:
+        yield "with a number", "as a Python number", torch.Tensor.item
+    if tensor.dim():
+        yield "with sizes that broadcast", "of size 1", _of_size_one
+    if tensor.dim() > 1:
+        yield "with other strides", "transposed in memory", _transposed
+    if tensor.is_floating_point():
+        other = torch.float32 if tensor.dtype is torch.float64 else torch.float64
+        yield "in other dtypes", f"in {str(other).removeprefix('torch.')}", partial(_cast, other)
+        yield "in other dtypes", "in int64", partial(_cast, torch.int64)
+        yield "in other dtypes", "in complex64", partial(_cast, torch.complex64)
+    elif tensor.dtype is torch.bool:
+        yield "in other dtypes", "in int64", partial(_to, torch.int64)
+
+
+def _modes(tensors: Sequence[torch.Tensor]) -> Iterator[Conditions]:
+    device = next((one.device.type for one in tensors), "cpu")
+    low = torch.bfloat16 if device == "cpu" else torch.float16
+    modes: list[tuple[str, Callable[[], AbstractContextManager[Any]]]] = [
+        ("inference mode", torch.inference_mode),
+        ("no_grad", torch.no_grad),
+    ]
+    if device in ("cpu", "cuda") and not torch.is_autocast_enabled(device):
+        modes.append(("autocast", partial(torch.autocast, device, low)))
+    for name, mode in modes:
+        yield Conditions(name, mode=mode, beyond=f"under {name}")
+
+
+def _omitted(function: Callable[..., Any], call: Call) -> Iterator[tuple[int | str, str, None]]:
+    """Arguments that were given although their default is None."""
+    args, kwargs = call
+    parameters = list(inspect.signature(inspect.unwrap(function)).parameters.values())
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    for index, parameter in enumerate(parameters):
+        if parameter.default is not None:
+            continue
+        if index < len(args) and parameter.kind in plain and args[index] is not None:
+            yield index, parameter.name, None
+        elif kwargs.get(parameter.name) is not None:
+            yield parameter.name, parameter.name, None
+
+
+def _each(change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
+    return [inputs.rebuilt(call, change) for call in calls]
+
+
+def _one(index: int, change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
+    """Another value in the place of one tensor of each call."""
+    changed = []
+    for call in calls:
+        wanted = dict(enumerate(inputs.tensors(call))).get(index)
+
+        def only(tensor: torch.Tensor, wanted: torch.Tensor | None = wanted) -> torch.Tensor:
+            return change(tensor) if tensor is wanted else tensor
+
+        changed.append(inputs.rebuilt(call, only))
+    return changed
+
+
+def _inferred(calls: Sequence[Call]) -> Sequence[Call]:
+    with torch.inference_mode():
+        return [inputs.rebuilt(call, torch.clone) for call in calls]
+
+
+def _fewer(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach()[0].clone() if tensor.dim() and tensor.shape[0] else tensor
+
+
+def _more(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach()[None].clone()
+
+
+def _transposed(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().mT.contiguous().mT if tensor.dim() > 1 else tensor
+
+
+def _of_size_one(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach()[(slice(0, 1),) * tensor.dim()].clone()
+
+
+def _cast(dtype: torch.dtype, tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().to(dtype) if tensor.is_floating_point() else tensor
+
+
+def _to(dtype: torch.dtype, tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().to(dtype)

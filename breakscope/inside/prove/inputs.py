@@ -1,0 +1,306 @@
+"""Inputs that the script did not give: edges, extremes, other shapes and dtypes, and what drives a branch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove.attempt import Call, Conditions
+
+Fill = Callable[[torch.Tensor], None]
+_MOST_ALONE = 6
+_MOST_SIZES = 6
+_MOST_STATES = 48
+
+
+def values(
+    given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool
+) -> Iterator[Conditions]:
+    """Other values for the tensors that a function is given: all of them at once, then one alone."""
+    change = to(torch.float64) if gradients else torch.clone
+    numbers = sorted({c for c in constants if abs(c) < 1e30}, key=abs)[:8]
+    fills = [*_EDGES, *_around(numbers)]
+    if not gradients:
+        fills += [
+            *_beside(numbers),
+            *((f"all magnitudes, {seed}", partial(_wild, seed)) for seed in range(8)),
+        ]
+    for name, fill in fills:
+        yield Conditions(name, change, partial(_each, fill), gradients=gradients, other_dtypes=gradients)
+    if len(given) > 1:
+        for index in range(min(len(given), _MOST_ALONE)):
+            for name, fill in _ALONE:
+                mutate = partial(_only, index, fill)
+                yield Conditions(
+                    f"{name}, in input {index + 1} alone",
+                    change,
+                    mutate,
+                    gradients=gradients,
+                    other_dtypes=gradients,
+                )
+
+
+def filled(edge: str) -> Callable[[list[torch.Tensor]], None]:
+    """What gives all tensors the values of an edge, by its name."""
+    return partial(_each, dict(_EDGES)[edge])
+
+
+def states(count: int) -> Iterator[Conditions]:
+    """Other values for what modules hold: one parameter or buffer at a time."""
+    for name, fill in _STATES:
+        for index in range(min(count, _MOST_STATES)):
+            mutate = partial(_only, index, fill)
+            yield Conditions(f"{name}, in parameter or buffer {index + 1}", mutate=mutate, of_modules=True)
+
+
+def seeds() -> Iterator[Conditions]:
+    """Other states of the random number generators."""
+    for seed in range(1, 7):
+        yield Conditions(f"random seed {seed}", seed=seed)
+
+
+def dtypes() -> Iterator[Conditions]:
+    """All floating tensors, the parameters too, in another dtype."""
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype), other_dtypes=True)
+
+
+def shapes(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Other sizes: every dimension of one size, in all arguments, becomes one longer, half, one, or empty."""
+    sizes: dict[int, None] = {}
+    for args, kwargs in calls:
+        for tensor in tensors((args, kwargs)):
+            sizes.update(dict.fromkeys(tensor.shape))
+    for size in [one for one in sizes if one > 0][:_MOST_SIZES]:
+        for other in dict.fromkeys((size + 1, max(1, size // 2), 1, 0)):
+            if other != size:
+                yield Conditions(f"size {other} for {size}", calls=partial(_resized, size, other))
+
+
+def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Other Python numbers and flags, one argument at a time."""
+    for args, kwargs in calls[:1]:
+        arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+        for key, value in arguments:
+            for other in _others(value):
+                name = key + 1 if isinstance(key, int) else key
+                yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
+
+
+def to(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A change of memory: a copy, floating values in a dtype."""
+    return lambda memory: memory.to(dtype, copy=True) if memory.is_floating_point() else memory.clone()
+
+
+# ---- values ----
+
+
+def _each(fill: Fill, given: list[torch.Tensor]) -> None:
+    for tensor in given:
+        _apply(fill, tensor)
+
+
+def _only(index: int, fill: Fill, given: list[torch.Tensor]) -> None:
+    if index < len(given):
+        _apply(fill, given[index])
+
+
+def _apply(fill: Fill, tensor: torch.Tensor) -> None:
+    if tensor.numel() and not tensor.is_complex():
+        # An expanded dimension is one element in memory, and can be written as such only.
+        shape = [1 if not step else size for size, step in zip(tensor.shape, tensor.stride(), strict=True)]
+        # Not through .data or detach(): an inner tensor of a graph keeps its place in it.
+        fill(
+            torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
+                tensor.untyped_storage(), tensor.storage_offset(), shape, tensor.stride()
+            )
+        )
+
+
+def _constant(value: float, tensor: torch.Tensor) -> None:
+    if tensor.dtype is torch.bool:
+        tensor.fill_(bool(value))
+    elif tensor.is_floating_point():
+        tensor.fill_(_within(value, tensor))
+    elif abs(value) < 127:
+        tensor.fill_(max(int(value), 0) if tensor.dtype is torch.uint8 else int(value))
+
+
+def _within(value: float, tensor: torch.Tensor) -> float:
+    """A number as the tensor's dtype can hold it: torch raises for one that is too large."""
+    largest = torch.finfo(tensor.dtype).max
+    return max(-largest, min(largest, value)) if math.isfinite(value) else value
+
+
+def _one_element(value: float, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        tensor[tuple(size // 2 for size in tensor.shape)] = _within(value, tensor)
+
+
+def _scaled(factor: float, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        tensor.mul_(factor)
+    elif tensor.dtype is torch.bool:
+        if factor < 0:
+            tensor.logical_not_()
+    elif factor > 1 and tensor.dtype in (torch.int32, torch.int64):
+        tensor.mul_(int(factor))
+
+
+def _signed(sign: float, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        tensor.abs_().mul_(sign)
+
+
+def _extreme(which: str, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        tensor.fill_(getattr(torch.finfo(tensor.dtype), which))
+    elif tensor.dtype in (torch.uint8, torch.int8):  # wider ones may be sizes, and fill the memory
+        limits = torch.iinfo(tensor.dtype)
+        tensor.fill_(limits.max if which == "max" else limits.min)
+
+
+def _noise(scale: float, seed: int, tensor: torch.Tensor) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(tensor.shape, generator=generator)
+    if tensor.is_floating_point():
+        tensor.copy_(noise * scale)
+    elif tensor.dtype is torch.bool:
+        tensor.copy_(noise > 0)
+    else:
+        order = torch.randperm(tensor.numel(), generator=generator).to(tensor.device)
+        tensor.copy_(tensor.flatten()[order].reshape(tensor.shape))
+
+
+_EDGES: tuple[tuple[str, Fill], ...] = (
+    ("random values", partial(_noise, 1.0, 0)),
+    ("random values times 30", partial(_noise, 30.0, 1)),
+    ("zeros", partial(_constant, 0.0)),
+    ("signs flipped", partial(_scaled, -1.0)),
+    ("positive", partial(_signed, 1.0)),
+    ("negative", partial(_signed, -1.0)),
+    ("times 1e4", partial(_scaled, 1e4)),
+    ("times 1e-6", partial(_scaled, 1e-6)),
+    ("NaN in one element", partial(_one_element, float("nan"))),
+    ("inf in one element", partial(_one_element, float("inf"))),
+    ("-inf in one element", partial(_one_element, float("-inf"))),
+    ("NaN everywhere", partial(_constant, float("nan"))),
+    ("inf everywhere", partial(_constant, float("inf"))),
+    ("-inf everywhere", partial(_constant, float("-inf"))),
+    ("largest finite values", partial(_extreme, "max")),
+    ("smallest normal values", partial(_extreme, "tiny")),
+    ("ones", partial(_constant, 1.0)),
+    ("minus ones", partial(_constant, -1.0)),
+    ("random values, small", partial(_noise, 1e-3, 2)),
+)
+_ALONE = tuple(
+    pair
+    for pair in _EDGES
+    if pair[0] in ("random values", "zeros", "signs flipped", "times 1e4", "NaN in one element", "ones")
+    or pair[0] in ("inf in one element", "positive", "negative", "largest finite values")
+)
+
+
+_STATES = tuple(
+    pair
+    for pair in _EDGES
+    if pair[0] in ("inf in one element", "largest finite values", "signs flipped", "zeros", "times 1e4")
+)
+
+
+def _around(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
+    """The numbers in the code, and what lies beside them."""
+    for constant in constants:
+        for name, value in (
+            (constant, constant),
+            ("above", constant * 1.5 + 1),
+            ("below", constant * 0.5 - 1),
+        ):
+            label = f"all {value:g}" if name is constant else f"all {value:g}, {name} {constant:g}"
+            yield label, partial(_constant, value)
+
+
+def _beside(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
+    """One element beyond a number of the code among others of any sign: two conditions at once."""
+    odd = [v for c in constants for v in (c * 1.5 + 1, c * 0.5 - 1, -c * 1.5 - 1)]
+    for value in dict.fromkeys((*odd, 1e4, -1e4)):
+        for rest in (2e4, -2e4, 1e-2):
+            yield f"{value:g} among {rest:g}", partial(_odd_one, value, rest)
+
+
+def _odd_one(value: float, rest: float, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        tensor.fill_(_within(rest, tensor))
+        _one_element(value, tensor)
+
+
+def _wild(seed: int, tensor: torch.Tensor) -> None:
+    if tensor.is_floating_point():
+        generator = torch.Generator().manual_seed(seed)
+        power = torch.rand(tensor.shape, generator=generator) * 8 - 3
+        lean = 0.1 + 0.1 * seed  # from mostly positive to mostly negative
+        sign = torch.where(torch.rand(tensor.shape, generator=generator) < lean, -1.0, 1.0)
+        tensor.copy_(sign * 10.0**power)
+    else:
+        _noise(1.0, seed, tensor)
+
+
+# ---- arguments ----
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in arguments, in order."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors(item)
+
+
+def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Arguments with other tensors: built-in containers are built again, everything else stays itself."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if type(value) is dict:
+        return {key: rebuilt(item, change) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(rebuilt(item, change) for item in value)
+    return value
+
+
+def _resized(size: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        for dimension, length in enumerate(tensor.shape):
+            if length == size:
+                index = torch.arange(other, device=tensor.device) % size
+                tensor = tensor.detach().index_select(dimension, index)
+        return tensor
+
+    return [rebuilt(call, change) for call in calls]
+
+
+def _others(value: Any) -> Iterator[Any]:
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from (value + 1, 0)
+    elif isinstance(value, float):
+        yield from (value * 2 + 1, -value)
+
+
+def with_argument(key: int | str, other: Any, calls: Sequence[Call]) -> Sequence[Call]:
+    """Calls with another value for one argument."""
+    changed = []
+    for args, kwargs in calls:
+        if isinstance(key, str):
+            changed.append((args, {**kwargs, key: other}))
+        else:
+            changed.append(((*args[:key], other, *args[key + 1 :]), kwargs))
+    return changed

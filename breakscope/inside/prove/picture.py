@@ -1,0 +1,403 @@
+"""A picture of what a call left behind, and the difference between two of them.
+
+A picture is flat: one entry for each object that can be reached, in the order of the walk. An object met
+again is a reference to its first place, and a tensor names the memory it looks at: so two pictures are equal
+only if the values are, and who shares what with whom.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove import reach
+from breakscope.inside.prove.compat import hooks_of, memory_of
+from breakscope.inside.prove.copies import PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class TensorEntry:
+    """A tensor: everything but its values, in ``layout``, and its values."""
+
+    layout: tuple[Any, ...]
+    values: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """An object that was met before: the place of its entry."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One object. ``what``: a tensor, or whatever describes it completely, to be compared by ``==``."""
+
+    path: str
+    what: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What there is after a call.
+
+    Attributes:
+        floating: floating tensors with their first paths, in the order of the walk.
+        early: tensors under names that may be there or not: compared where both sides have them.
+        holders: the first path to each piece of memory.
+    """
+
+    entries: list[Entry]
+    floating: list[tuple[str, torch.Tensor]]
+    early: dict[str, torch.Tensor]
+    holders: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A tensor of its own where the old code left one that is held elsewhere too, or is a part of another.
+
+    Attributes:
+        path: where it was left. holder: who else holds what the old code left there; "" if nobody does, and
+            only its place in its memory is another.
+    """
+
+    path: str
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two pictures part.
+
+    Attributes:
+        absolute: largest difference of values, where it is one of values.
+        aspect: of a tensor, that differs, where it is not its values: "dtype"; "raised" where only the new
+            code raises.
+    """
+
+    text: str
+    absolute: float = math.inf
+    aspect: str = ""
+
+
+def take(
+    roots: Sequence[tuple[str, Any]], originals: Mapping[int, torch.Tensor], early: Collection[str] = ()
+) -> Picture:
+    """Picture everything reachable from named roots.
+
+    Args:
+        originals: what tensors were copied from, by id: values that are still the same are not kept twice.
+        early: names of attributes that may be there or not.
+    """
+    found: dict[str, torch.Tensor] = {}
+    numbers: dict[int, int] = {}
+    memories: dict[int, int] = {}
+    alive: list[Any] = []
+    entries: list[Entry] = []
+    floating: list[tuple[str, torch.Tensor]] = []
+    holders: dict[int, str] = {}
+    stack = [(path, value) for path, value in reversed(roots)]
+    # What tensors carry comes last: one that is met again has no entries of its own, and places must match.
+    carried: list[tuple[str, Any]] = []
+    while stack or carried:
+        if not stack:
+            stack, carried = carried[::-1], []
+        path, value = stack.pop()
+        if value is reach.MISSING or reach.is_atom(value):
+            entries.append(Entry(path, _atom(value)))
+            continue
+        # Nobody can tell apart who shares an empty tensor: it has no memory.
+        empty = isinstance(value, torch.Tensor) and not value.numel()
+        if id(value) in numbers and not empty:
+            entries.append(Entry(path, Again(numbers[id(value)])))
+            continue
+        numbers[id(value)] = len(entries)
+        alive.append(value)
+        if isinstance(value, torch.Tensor):
+            entries.append(Entry(path, _tensor(value, memories, originals.get(id(value)))))
+            if isinstance(entries[-1].what, TensorEntry):
+                holders.setdefault(memory_of(value), path)
+            if value.is_floating_point() or value.is_complex():
+                floating.append((path, value))
+            carried += [(f"{path}.{name}", item) for name, item in reach.carried(value)]
+            continue
+        below, what = _inside(path, value, early, found)
+        entries.append(Entry(path, what))
+        stack += reversed(below)
+    return Picture(entries, floating, {at: one.detach().clone() for at, one in found.items()}, holders)
+
+
+def _inside(
+    path: str, value: Any, early: Collection[str], found: dict[str, torch.Tensor]
+) -> tuple[list[tuple[str, Any]], Any]:
+    if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
+        return [], id(value)
+    if isinstance(value, reach.Holder):
+        content = value.read()
+        return [(_join(path, label, value), item) for label, item in content], [
+            _label(at) for at, _ in content
+        ]
+    below = [(_join(path, label, value), item) for label, item in reach.related(value)]
+    labels: list[Any] = []
+    try:
+        for holder in reach.holders(value):
+            content = []
+            for label, item in holder.read():
+                if label in early and isinstance(item, torch.Tensor):
+                    found[_join(path, label, value)] = item
+                else:
+                    content.append((label, item))
+            labels.append([_label(label) for label, _ in content])
+            below += [(_join(path, label, value), item) for label, item in content]
+    except reach.Opaque:
+        labels.append("opaque")
+    if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
+        return [], (str(value.dtype), value.shape, value.tobytes())
+    # A function made in the call is known by its place in the source, and by what it closes over.
+    if isinstance(value, types.FunctionType):
+        return below, (value.__module__, value.__qualname__, labels)
+    return below, (type(value), labels)
+
+
+def _join(path: str, label: Any, owner: Any) -> str:
+    if label == "" or label in ("__class__", "__func__"):
+        return path
+    if isinstance(owner, dict | list | tuple | set) or not isinstance(label, str):
+        return f"{path}[{label!r}]"
+    return f"{path}.{label}"
+
+
+def _label(label: Any) -> Any:
+    return repr(label) if isinstance(label, reach.Pair) or reach.is_atom(label) else (type(label), id(label))
+
+
+def _atom(value: Any) -> Any:
+    # Text, because NaN is not equal to itself, and 1, 1.0 and True are equal to each other.
+    return (type(value), repr(value)) if value is not reach.MISSING else "nothing"
+
+
+def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tensor | None) -> Any:
+    if type(value) not in PLAIN or value.layout is not torch.strided or value.is_quantized or value.is_meta:
+        return (type(value), str(value.layout), "not compared")
+    memory = memories.setdefault(memory_of(value), len(memories)) if value.numel() else -1
+    layout = (
+        type(value),
+        value.dtype,
+        tuple(value.shape),
+        value.device,
+        value.requires_grad,
+        value.is_leaf,
+        getattr(value, "names", ()),  # torch 2.13 has no named tensors any more
+        hooks_of(value),
+        value.stride() if value.numel() else (),
+        memory,
+        value.storage_offset() if value.numel() else 0,
+    )
+    with torch.no_grad():
+        values = value.detach()
+        if original is not None and original.shape == value.shape and original.dtype is value.dtype:
+            kept = original.detach()
+            return TensorEntry(layout, kept if same_bits(values, kept) else values.clone())
+        return TensorEntry(layout, values.clone())
+
+
+_ASPECTS = (
+    "class",
+    "dtype",
+    "shape",
+    "device",
+    "requires_grad",
+    "is_leaf",
+    "names",
+    "hooks",
+    "stride",
+    "memory",
+    "offset",
+)
+_MEMORY, _OFFSET = _ASPECTS.index("memory"), _ASPECTS.index("offset")
+_NO_MEMORY = -1
+
+
+@dataclass(slots=True)
+class Comparer:
+    """Compares two pictures.
+
+    Args:
+        tolerance: of floating values, relative to the largest one of the tensor; 0 asks for equal bits.
+        unaliased: where the old code leaves a tensor that something else holds too, the new one may leave
+            an equal tensor of its own. Where it does is noted, for somebody to judge who could tell.
+        zeros: the new code may give a gradient of zero where the old one gave none, and record one there.
+        zeros_unwanted: it may where the script itself wants none.
+
+    Attributes:
+        apart: where the new code left a tensor of its own.
+    """
+
+    tolerance: float
+    unaliased: bool = False
+    zeros: bool = False
+    zeros_unwanted: bool = False
+    apart: list[Apart] = field(default_factory=list)
+
+    def difference(self, old: Sequence[Entry], new: Sequence[Entry]) -> Difference | None:
+        """The first difference; None where there is none, or none but values within the tolerance."""
+        shared = _Shared(old, new)
+        for index, (before, after) in enumerate(zip(old, new, strict=False)):
+            found = self._differ(index, before, after, shared)
+            if found is not None:
+                return found
+        if len(old) != len(new):
+            one = old[len(new)] if len(old) > len(new) else new[len(old)]
+            who = "old" if len(old) > len(new) else "new"
+            return Difference(f"only the {who} code leaves {one.path}")
+        return None
+
+    def _differ(self, index: int, before: Entry, after: Entry, shared: _Shared) -> Difference | None:
+        path, was, now = before.path, before.what, after.what
+        if path != after.path:
+            return Difference(f"the old code leaves {path} where the new one leaves {after.path}")
+        if self.unaliased and isinstance(was, Again):
+            first = shared.old[was.index].what
+            # The object that stands here in the new picture was told from the old one at an earlier place.
+            again = isinstance(now, Again) and now != was and shared.first(now.index) == was.index
+            if isinstance(first, TensorEntry) and (again or isinstance(now, TensorEntry)):
+                self.apart.append(Apart(path, shared.old[was.index].path))
+                return None if again else self._tensors(index, path, first, now, shared, own=True)
+        if not isinstance(was, TensorEntry) or not isinstance(now, TensorEntry):
+            if type(was) is type(now) and was == now:
+                return None
+            return Difference(f"{path} is {_text(was, shared.old)}, now {_text(now, shared.new)}")
+        return self._tensors(index, path, was, now, shared)
+
+    def _tensors(
+        self, index: int, path: str, was: TensorEntry, now: TensorEntry, shared: _Shared, *, own: bool = False
+    ) -> Difference | None:
+        """Compare two tensors; ``own``: the new one need not lie where the old one did."""
+        with_whom = shared.newly(index)
+        if with_whom is not None:
+            return Difference(f"{path}: it shares its memory with {with_whom}, as it did not before")
+        lost = shared.lost(index)
+        moved = was.layout[_OFFSET] != now.layout[_OFFSET]
+        if not own and (lost is not None or moved):
+            if not self.unaliased:
+                return Difference(f"{path}: it shares its memory with something else than before")
+            self.apart.append(Apart(path, lost or ""))
+            own = True
+        free = {"memory", "offset"} | ({"stride"} if own else set())
+        if (self.zeros or self.zeros_unwanted) and now.layout[_ASPECTS.index("requires_grad")]:
+            free |= {"requires_grad", "is_leaf"}
+        for aspect, one, other in zip(_ASPECTS, was.layout, now.layout, strict=True):
+            if one != other and aspect not in free:
+                return Difference(f"{path}: its {aspect} differs: {one}, now {other}", aspect=aspect)
+        return values_differ(path, was.values, now.values, self.tolerance)
+
+
+class _Shared:
+    """Who shares an object or a piece of memory with whom, in two pictures of one shape.
+
+    The new code may share less than the old one (where its rewrite says so), and never more: so each answer
+    is about a place and those before it.
+    """
+
+    def __init__(self, old: Sequence[Entry], new: Sequence[Entry]) -> None:
+        self.old, self.new = old, new
+        self._first_old: dict[int, int] = {}
+        self._first_new: dict[int, int] = {}
+
+    def first(self, index: int) -> int:
+        """The place where the old picture first shows the object that it has at a place."""
+        what = self.old[index].what if index < len(self.old) else None
+        return what.index if isinstance(what, Again) else index
+
+    def newly(self, index: int) -> str | None:
+        """With whom the new code shares the memory of a tensor that the old code did not share with it."""
+        memory = _memory(self.new[index])
+        if memory == _NO_MEMORY:
+            return None
+        before = self._first_new.setdefault(memory, index)
+        if before == index:
+            return None
+        one, other = (_memory(self.old[self.first(at)]) for at in (before, index))
+        return None if one == other != _NO_MEMORY else self.new[before].path
+
+    def lost(self, index: int) -> str | None:
+        """With whom the old code shared the memory of a tensor that the new code leaves elsewhere."""
+        memory = _memory(self.old[self.first(index)])
+        if memory == _NO_MEMORY:
+            return None
+        before = self._first_old.setdefault(memory, self.first(index))
+        if before == index or _memory(self.new[before]) == _memory(self.new[index]):
+            return None
+        return self.old[before].path
+
+
+def _memory(entry: Entry) -> int:
+    return int(entry.what.layout[_MEMORY]) if isinstance(entry.what, TensorEntry) else _NO_MEMORY
+
+
+def largest(old: Sequence[Entry], new: Sequence[Entry]) -> float:
+    """Largest absolute difference of values between two pictures of one layout."""
+    most = 0.0
+    for before, after in zip(old, new, strict=False):
+        if isinstance(before.what, TensorEntry) and isinstance(after.what, TensorEntry):
+            most = max(most, _distance(before.what.values, after.what.values))
+    return most
+
+
+def values_differ(path: str, old: torch.Tensor, new: torch.Tensor, tolerance: float) -> Difference | None:
+    """How two tensors of one layout differ; None where they do not, or within the tolerance."""
+    if same_bits(old, new):
+        return None
+    distance = _distance(old, new)
+    if tolerance and old.is_floating_point():
+        finite = old[torch.isfinite(old)]
+        scale = float(finite.abs().max().double()) if finite.numel() else 0.0
+        if distance <= tolerance * max(scale, torch.finfo(old.dtype).tiny):
+            return None
+    by = f"by up to {distance:.3g}" if math.isfinite(distance) else "in NaN, infinity or kind of zero"
+    return Difference(f"{path}: values differ {by}", distance)
+
+
+def same_bits(old: Any, new: Any) -> bool:
+    """Equal, told -0.0 from 0.0, and any NaN equal to any other."""
+    if old is new:
+        return True
+    if old.is_complex():
+        return same_bits(torch.view_as_real(old), torch.view_as_real(new))
+    if not old.is_floating_point():
+        return bool(torch.equal(old, new))
+    equal = (old == new) & (torch.signbit(old) == torch.signbit(new))
+    return bool((equal | (torch.isnan(old) & torch.isnan(new))).all())
+
+
+def _distance(old: torch.Tensor, new: torch.Tensor) -> float:
+    """Largest absolute difference; infinite where one is NaN or infinite and the other is not the same."""
+    if not old.numel() or same_bits(old, new):
+        return 0.0
+    if old.is_complex():
+        old, new = torch.view_as_real(old), torch.view_as_real(new)
+    old, new = old.double(), new.double()
+    same = (old == new) | (torch.isnan(old) & torch.isnan(new))
+    zeros = (old == new) & (torch.signbit(old) != torch.signbit(new))
+    apart = torch.where(same, torch.zeros_like(old), (old - new).abs())
+    most = float(torch.nan_to_num(apart, nan=math.inf).max())
+    return math.inf if bool(zeros.any()) and most == 0 else most
+
+
+def _text(what: Any, entries: Sequence[Entry]) -> str:
+    if isinstance(what, Again):
+        return f"the object at {entries[what.index].path}" if what.index < len(entries) else "an object again"
+    if isinstance(what, TensorEntry):
+        return f"a tensor {what.layout[2]} of its own"
+    if isinstance(what, tuple) and len(what) == 2 and isinstance(what[1], str):
+        return what[1][:60]
+    if isinstance(what, tuple) and what and isinstance(what[0], type):
+        return f"a {what[0].__qualname__} with {' '.join(str(part) for part in what[1])[:200]}"
+    return str(what)[:60]

@@ -1,0 +1,69 @@
+"""State that is no tensor: counters, flags and thresholds that a function reads from modules and globals.
+
+The recorded run has seen a few of their values. A script that goes on reaches others: a counter reaches its
+limit, a module is switched from training to evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove.attempt import Conditions
+from breakscope.inside.prove.reach import Holder
+from breakscope.inside.prove.world import World
+
+_MOST = 8
+_MOST_CONSTANTS = 6
+
+
+def states(world: World, names: Collection[str], constants: Collection[float]) -> Iterator[Conditions]:
+    """Other values for each number and flag that a function mentions, one at a time.
+
+    Args:
+        names: that the function's code mentions. constants: numbers that stand in it.
+    """
+    if any(isinstance(holder.owner, torch.nn.Module) for holder, _ in world.content):
+        yield Conditions("all modules switched between training and evaluation", prepare=_switch)
+    found: list[tuple[Holder, str, Any]] = []
+    for holder, content in world.content:
+        if not isinstance(holder.owner, torch.Tensor | list):
+            found += [(holder, label, value) for label, value in content if _changes(label, value, names)]
+    for holder, label, value in found[:_MOST]:
+        for other in _others(value, constants):
+            yield Conditions(f"{label} = {other!r}", prepare=partial(_give, holder, label, other))
+
+
+def _changes(label: Any, value: Any, names: Collection[str]) -> bool:
+    return isinstance(label, str) and label in names and type(value) in (bool, int, float)
+
+
+def _others(value: Any, constants: Collection[float]) -> Iterator[Any]:
+    if isinstance(value, bool):
+        yield not value
+        return
+    known = sorted(set(constants), key=abs, reverse=True)[:_MOST_CONSTANTS]
+    beside = [step for one in known for step in (one, one + 1)]
+    wanted = [0, value + 1, *beside] if isinstance(value, int) else [0.0, -value, value * 2 + 1, *beside]
+    whole = isinstance(value, int)
+    made = [int(one) if whole else float(one) for one in wanted if not whole or float(one).is_integer()]
+    yield from (one for one in dict.fromkeys(made) if one != value)
+
+
+def _give(holder: Holder, label: str, other: Any, _world: World) -> None:
+    holder.write([(name, other if name == label else value) for name, value in holder.read()])
+
+
+def _switch(world: World) -> None:
+    for holder, _ in world.content:
+        if isinstance(holder.owner, torch.nn.Module):
+            _flip(holder)
+
+
+def _flip(holder: Holder) -> None:
+    content = holder.read()
+    if any(name == "training" and isinstance(value, bool) for name, value in content):
+        holder.write([(name, not value if name == "training" else value) for name, value in content])

@@ -1,0 +1,475 @@
+"""The proof of one rewritten function, over all calls that the script makes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+
+from breakscope.inside.prove import inputs, python_state, reach
+from breakscope.inside.prove.attempt import Call, Conditions, Outcome, UnreadableError, attempt, compare
+from breakscope.inside.prove.beyond import beyond
+from breakscope.inside.prove.claims import Claims
+from breakscope.inside.prove.conditions import Condition
+from breakscope.inside.prove.copies import NotCopiedError
+from breakscope.inside.prove.picture import Apart, Comparer, Difference, largest
+from breakscope.inside.prove.surroundings import Surroundings
+from breakscope.inside.prove.world import TooLargeError, World
+
+MAX_CAPTURED = 8
+# The first calls are searched around, and get most of the time; the others are compared as they are.
+SHARES = (0.5, 0.25)
+SEARCHED = len(SHARES)
+REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
+# Calls of one shape and the same scalars, whose values differ: most scripts have only one shape.
+ALIKE = 3
+# Of tensors that a call can reach; several copies of it exist at once.
+MAX_BYTES = 4 * 2**30
+# Each is compiled anew.
+EDGES_COMPILED = 16
+# Relative to a tensor's largest value, where sums are taken in another order.
+REASSOCIATED = 1e-5
+TIME_IS_UP = "the time for the proof was up before every test input had been compared"
+
+_TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
+
+Form = Literal["old", "watched", "new"]
+
+
+@dataclass(slots=True)
+class Session:
+    """Compares the forms of one function.
+
+    Attributes:
+        calls: of the script. captured: of them, taken as test inputs. compared: pairs of test calls.
+        rejected: test inputs that the old code itself does not take.
+        apart: where the new form leaves a tensor of its own instead of one that is held elsewhere.
+        asks: code that it can reach and that asks which tensor it has, by what it asks: ``id``, ``data_ptr``.
+        surroundings: who called the function, and who listens to messages.
+        limits: where what a rewrite relies on does not hold, and the forms differ, by what that is.
+        untried: kinds of inputs of which none was tried when the time was up.
+        mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises, or
+            another one that no consent makes right.
+        trouble: why it could not be compared.
+    """
+
+    name: str
+    conditions: list[Condition]
+    claims: Claims
+    budget_s: float
+    save: Callable[[], None]
+    forms: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    calls: int = 0
+    captured: int = 0
+    compared: int = 0
+    rejected: int = 0
+    raising: int = 0
+    mismatch: str | None = None
+    breaks: bool = False
+    trouble: str | None = None
+    apart: dict[Apart, None] = field(default_factory=dict)
+    asks: dict[str, str] = field(default_factory=dict)
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    limits: dict[str, str] = field(default_factory=dict)
+    untried: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)
+    max_difference: float = 0.0
+    mode: Form | None = None
+    _seen: Counter[Any] = field(default_factory=Counter)
+    _earlier: list[Call] = field(default_factory=list)
+    _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
+    _tried: set[str] = field(default_factory=set)
+    _apart_paths: set[str] = field(default_factory=set)
+    _saved: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
+    _deadline: float = 0.0
+
+    # -- what the paired module calls ------------------------------------------------------------
+
+    def checked(self, old: Callable[..., Any]) -> Callable[..., Any]:
+        """What stands under the function's name in the proof run."""
+        forms = {**self.forms, "old": old}
+        # Mutable defaults are state that both forms share, as they would had there been only one.
+        for form in ("new", "watched"):
+            function = inspect.unwrap(forms[form])
+            function.__defaults__ = old.__defaults__
+            function.__kwdefaults__ = old.__kwdefaults__
+
+        @functools.wraps(old)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.mode is None and not torch.compiler.is_compiling():
+                self.examine(forms, args, kwargs)
+                return old(*args, **kwargs)
+            return forms["new" if self.mode == "new" else "old"](*args, **kwargs)
+
+        call.__breakscope_old__ = old  # type: ignore[attr-defined]
+        return call
+
+    def condition(self, index: int, value: Any) -> Any:
+        """Note which way a condition of the old form goes; hand it back."""
+        condition = self.conditions[index]
+        if isinstance(value, torch.Tensor):
+            if value.numel() == 1 and not value.is_meta:
+                condition.taken[bool(value.detach())] += 1
+        elif type(value) in _TRUTHS:
+            condition.taken[bool(value)] += 1
+        else:
+            condition.unknown = True
+        return value
+
+    # -- one call --------------------------------------------------------------------------------
+
+    def examine(
+        self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Compare the forms on one call of the script, unless it is like others that were compared."""
+        self.calls += 1
+        self.surroundings.note(sys._getframe(2))
+        if self.mismatch or self.trouble or self.captured >= MAX_CAPTURED:
+            return
+        signature = _signature((args, kwargs))
+        if self._seen[signature] >= ALIKE:
+            return
+        self._seen[signature] += 1
+        self.captured += 1
+        share = SHARES[self.captured - 1] if self.captured <= SEARCHED else REST_SHARE
+        self._deadline = time.monotonic() + self.budget_s * share
+        try:
+            self._compare_all(forms, args, kwargs)
+        except (NotCopiedError, TooLargeError) as error:
+            self.trouble = f"its inputs cannot be copied: {error}"
+        except Exception as error:  # noqa: BLE001 -- a failed proof must not end the user's script
+            self.trouble = f"the proof failed: {type(error).__name__}: {error}"
+        finally:
+            self.mode = None
+        self.save()
+
+    def _compare_all(
+        self, forms: dict[str, Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        here: Call = (args, kwargs)
+        old, new = forms["watched"], forms["new"]
+        bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
+        self.notes.update(
+            {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
+        )
+        plain = Conditions("the script's own arguments")
+        self.asks.update(bench.world.asks)
+        first, second = bench.run("watched", plain), bench.run("watched", plain)
+        # Not what is printed: torch says some things only once.
+        unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
+        if unstable is not None:
+            self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
+            return
+        if not self._agree(bench, plain, "captured"):
+            return
+        self._gradients(bench)
+        self._sequences(forms, here)
+        if self.captured <= SEARCHED:
+            self._search(bench, (*reach.constants_in(_code(old)), *reach.constants_in(_code(new))))
+        self._saves(bench, plain)
+        self._compiled(bench, plain)
+        self._earlier = [*self._earlier, _kept(here)][-2:]
+
+    def _gradients(self, bench: _Bench) -> None:
+        for name, change in (("", torch.clone), (" in float64", inputs.to(torch.float64))):
+            conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=bool(name))
+            if not self._agree(bench, conditions, "gradients", skip_raising=True):
+                return
+
+    def _sequences(self, forms: dict[str, Callable[..., Any]], here: Call) -> None:
+        """Several calls, one after the other, to see what one leaves behind for the next."""
+        orders = [[here, here], *([one, here, one] for one in self._earlier)]
+        orders += [[here, one, here] for one in self._earlier]
+        for order in orders:
+            roots = [*forms.values(), *(part for call in order for part in call)]
+            bench = _Bench(self, forms, order, World(roots, MAX_BYTES))
+            name = f"{len(order)} calls in a row"
+            if not self._agree(bench, Conditions(name), "sequences"):
+                return
+
+    def _search(self, bench: _Bench, constants: Iterable[float]) -> None:
+        given = [one for one in bench.world.tensors if id(one) in bench.world.given]
+        constants = tuple(constants)
+        groups: list[tuple[str, Iterator[Conditions], bool]] = [
+            ("edge values", inputs.values(given, constants, gradients=False), False),
+            ("edge values with gradients", inputs.values(given, constants, gradients=True), True),
+            ("random seeds", inputs.seeds(), False),
+            ("other shapes", inputs.shapes(bench.calls), True),
+            ("other scalars", inputs.scalars(bench.calls), True),
+            ("other state in Python", python_state.states(bench.world, _names(bench.forms), constants), True),
+            ("other dtypes", inputs.dtypes(), True),
+            ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True),
+        ]
+        # In turns, so that a proof that runs out of time has seen something of every kind.
+        self.untried = dict.fromkeys(kind for kind, _, _ in groups if kind not in self._tried)
+        while groups:
+            for one in list(groups):
+                kind, group, skip_raising = one
+                conditions = next(group, None)
+                if conditions is None:
+                    groups.remove(one)
+                elif not self._agree(bench, conditions, kind, skip_raising=skip_raising):
+                    return
+                self._tried.add(kind)
+                self.untried.pop(kind, None)
+        for conditions in inputs.states(len(bench.world.tensors) - len(given)):
+            if self._driven() or not self._agree(bench, conditions, "values of parameters"):
+                return
+
+    def _saves(self, bench: _Bench, plain: Conditions) -> None:
+        """Compare what the forms save for the way back: who writes to it gets an exception.
+
+        What either branch of the old form saves, its caller has to leave alone anyway.
+        """
+        driving = list({id(one): one for one in self._driving.values()}.values())
+        for conditions in [plain, *driving]:
+            if self.mismatch:
+                return
+            if time.monotonic() > self._deadline and conditions is not plain:
+                self.notes[TIME_IS_UP] = None
+                return
+            noting = replace(conditions, gradients=True, saved=True)
+            with contextlib.suppress(UnreadableError):
+                old, new = bench.run("watched", noting), bench.run("new", noting)
+                if not old.raised:
+                    self._saved["old"] |= old.saved
+                    self._saved["new"] |= new.saved
+        if more := sorted(self._saved["new"] - self._saved["old"]):
+            self.mismatch = (
+                f"the way back now needs `{more[0]}` as it is at the call: who writes to it between the call "
+                "and backward() gets an exception"
+            )
+
+    def _comparer(self, conditions: Conditions) -> Comparer:
+        unwanted = self.claims.no_gradients and conditions.gradients
+        tolerance = 0.0 if self.claims.exact else REASSOCIATED
+        return Comparer(tolerance, self.claims.unaliased, self.claims.zeros, unwanted)
+
+    def _driven(self) -> bool:
+        return all(condition.driven for condition in self.conditions)
+
+    def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
+        """Compare under some conditions. False if nothing more is to be compared.
+
+        Args:
+            skip_raising: the old code may not take these inputs at all; then nothing is compared.
+        """
+        if self.mismatch or conditions.beyond in self.limits:
+            return not self.mismatch
+        if time.monotonic() > self._deadline:
+            self.notes[TIME_IS_UP] = None
+            return False
+        before = [Counter(condition.taken) for condition in self.conditions]
+        try:
+            old = bench.run("watched", conditions)
+        except UnreadableError:
+            return self._rejected(before)
+        if old.raised and skip_raising:
+            return self._rejected(before)
+        new = bench.run("new", conditions)
+        if conditions.beyond:
+            # What is printed is left out: torch says some things only once.
+            old, new = _quiet(old), _quiet(new)
+        comparer = self._comparer(conditions)
+        found = compare(old, new, comparer)
+        if found is not None and self._found_apart(comparer):
+            return self._agree(bench, conditions, kind, skip_raising=skip_raising)
+        if found is not None and (limit := self._limit(conditions, found)):
+            text = found.text.splitlines()[0][:160]
+            self.limits.setdefault(limit, f"{limit} ({conditions.name}): {text}")
+            self._forget(before)
+            return True
+        if found is not None:
+            self.mismatch, self.breaks = f"on {conditions.name}: {found.text}", found.aspect == "raised"
+            return False
+        self._count(old, new, comparer, kind)
+        for index, condition in enumerate(self.conditions):
+            for way in (True, False):
+                if condition.taken[way] > before[index][way]:
+                    self._driving.setdefault((index, way), conditions)
+        return True
+
+    def _found_apart(self, comparer: Comparer) -> bool:
+        """Take up where the forms leave different objects; whether any place is new."""
+        before = len(self._apart_paths)
+        self._apart_paths |= {path for one in comparer.apart for path in (one.path, one.holder)}
+        return len(self._apart_paths) > before
+
+    def _count(self, old: Outcome, new: Outcome, comparer: Comparer, kind: str) -> None:
+        """Count a pair of calls that agree."""
+        self.apart.update(dict.fromkeys(comparer.apart))
+        self.compared += 1
+        self.raising += bool(old.raised)
+        self.kinds[kind] += 1
+        self.max_difference = max(self.max_difference, largest(old.picture.entries, new.picture.entries))
+        if any(gradient is not None for gradient in old.gradients):
+            self.kinds["calls with gradients"] += 1
+
+    def _limit(self, conditions: Conditions, found: Difference) -> str:
+        """What does not hold in a test, if it is something that the rewrite relies on; else ""."""
+        if conditions.other_dtypes and found.aspect == "dtype" and self.claims.conditional:
+            return "in other dtypes"
+        return conditions.beyond
+
+    def _rejected(self, before: Sequence[Counter[bool]]) -> bool:
+        """Leave an input out that the old form does not take."""
+        self.rejected += 1
+        self._forget(before)
+        return True
+
+    def _forget(self, before: Sequence[Counter[bool]]) -> None:
+        """The ways that an input took count for nothing."""
+        for condition, taken in zip(self.conditions, before, strict=True):
+            condition.taken = taken
+
+    def _compiled(self, bench: _Bench, plain: Conditions) -> None:
+        """The new form under Dynamo against the old one as it is, on inputs that go every way."""
+        compiled = torch.compile(bench.forms["new"], backend="eager")
+        for conditions in self._to_compile(bench, plain):
+            late = time.monotonic() > self._deadline and conditions is not plain
+            if self.mismatch or late:
+                return
+            try:
+                old = bench.run("watched", conditions)
+            except UnreadableError:
+                continue
+            if conditions.gradients and (old.raised or old.backward_failed):
+                continue
+            torch.compiler.reset()
+            with torch.compiler.set_stance("default"):
+                new = bench.run("new", conditions, compiled)
+            # What is printed while compiling is what the rewrite's notes are about.
+            comparer = self._comparer(conditions)
+            raised = bool(old.raised and new.raised)
+            if raised and not self.claims.raises:
+                self.kinds["compiled by Dynamo"] += 1
+                continue
+            # The exception of a check in the graph is of another type: that is for the caller to know.
+            found = compare(_quiet(old, raised=raised), _quiet(new, raised=raised), comparer)
+            if found is not None:
+                when = ", after its exception" if raised else ""
+                self.mismatch = f"compiled by Dynamo, on {conditions.name}{when}: {found.text}"
+                # Nothing but gradients of zero is what a rewrite for compiled code asks consent to.
+                self.breaks = found.aspect == "raised" or self.claims.compiled_only
+                return
+            self.apart.update(dict.fromkeys(comparer.apart))
+            self.kinds["compiled by Dynamo"] += 1
+            if conditions.gradients and any(one is not None for one in old.gradients):
+                self.kinds["calls with gradients"] += 1
+
+    def _to_compile(self, bench: _Bench, plain: Conditions) -> Iterator[Conditions]:
+        searched = self.captured <= SEARCHED
+        driving = list({id(one): one for one in self._driving.values()}.values()) if searched else []
+        yield plain
+        yield from (one for one in driving if not one.gradients)
+        if not self.claims.compiled_only:
+            return
+        for one in [plain, *driving]:
+            name = one.name if one.gradients else f"{one.name}, with gradients"
+            yield replace(one, name=name, gradients=True)
+        if searched:
+            given = [one for one in bench.world.tensors if id(one) in bench.world.given]
+            yield from itertools.islice(inputs.values(given, (), gradients=False), EDGES_COMPILED)
+
+    # -- what came of it -------------------------------------------------------------------------
+
+    def result(self) -> dict[str, Any]:
+        """For the report."""
+        return {
+            "function": self.name,
+            "calls": self.calls,
+            "captured": self.captured,
+            "compared": self.compared,
+            "rejected": self.rejected,
+            "raising": self.raising,
+            "kinds": dict(self.kinds),
+            "max_difference": self.max_difference,
+            "conditions": [
+                {
+                    "text": one.text,
+                    "operand_of": one.operand_of,
+                    "unknown": one.unknown,
+                    "true": one.taken[True],
+                    "false": one.taken[False],
+                }
+                for one in self.conditions
+            ],
+            "mismatch": self.mismatch,
+            "breaks": self.breaks,
+            "ran_out": TIME_IS_UP in self.notes,
+            "trouble": self.trouble,
+            "limits": list(self.limits.values()),
+            "untried": list(self.untried),
+            "apart": [[one.path, one.holder] for one in self.apart][:20],
+            "asks": self.asks,
+            **self.surroundings.result(),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(slots=True)
+class _Bench:
+    """Where test calls of one captured call are made."""
+
+    session: Session
+    forms: dict[str, Callable[..., Any]]
+    calls: Sequence[Call]
+    world: World
+
+    def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
+        self.session.mode = form
+        try:
+            return attempt(
+                function or self.forms[form],
+                self.world,
+                self.calls,
+                conditions,
+                self.session.claims.early,
+                self.session._apart_paths,
+            )
+        finally:
+            self.session.mode = None
+
+
+def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
+    """Without what is printed, as torch says some things only once; ``raised``: without the exception."""
+    return replace(outcome, printed="", raised=None if raised else outcome.raised)
+
+
+def _names(forms: Mapping[str, Callable[..., Any]]) -> frozenset[str]:
+    """Every name that the forms of a function mention."""
+    return frozenset(name for form in ("watched", "new") for name in reach.names_in(_code(forms[form])))
+
+
+def _code(function: Callable[..., Any]) -> Any:
+    return inspect.unwrap(function).__code__
+
+
+def _kept(call: Call) -> Call:
+    """A call to be made again later: its tensors as they are now."""
+    with torch.inference_mode(False), torch.no_grad():
+        args, kwargs = inputs.rebuilt(call, lambda tensor: tensor.detach().clone())
+    return args, kwargs
+
+
+def _signature(value: Any) -> Any:
+    """What makes two calls alike: the shapes, dtypes and flags of tensors, and all scalars."""
+    if isinstance(value, torch.Tensor):
+        return (value.dtype, tuple(value.shape), value.device.type, value.requires_grad)
+    if isinstance(value, dict):
+        return tuple((key, _signature(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_signature(item) for item in value)
+    if isinstance(value, torch.nn.Module):
+        return (type(value), value.training)
+    return (type(value), repr(value)) if reach.is_scalar(value) else type(value)

@@ -1,0 +1,161 @@
+"""Everything that a call can reach: taken aside before a test, swapped for copies, put back afterwards.
+
+Objects keep their identity; only tensors are exchanged for copies, in the places that hold them. So a test
+runs on the user's real objects, never touches a real tensor, and leaves no trace but in what Python cannot
+see (an open file, a running generator), which is listed.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove import reach
+from breakscope.inside.prove.compat import memory_of
+from breakscope.inside.prove.copies import Copies
+from breakscope.inside.prove.reach import Holder
+
+MAX_OBJECTS = 300_000
+
+
+class TooLargeError(Exception):
+    """More is reachable than can be walked or copied; the message says what."""
+
+
+class World:
+    """What is reachable from some roots, as it is now.
+
+    Args:
+        roots: functions and arguments.
+        max_bytes: of tensors.
+
+    Attributes:
+        tensors: every distinct tensor, in the order of the walk. given: those that do not belong to a
+            module: a function's own inputs.
+        opaque: classes whose state could not be taken aside.
+        caches: ``lru_cache`` objects that may be called.
+        code: what functions and classes hold: defaults, closures, globals and attributes that they mention.
+        content: every holder with what it held when the world was taken.
+        asks: functions that can be reached and ask which object they have, by what they ask: ``id``.
+
+    Raises:
+        TooLargeError: too many objects, or too many bytes of tensors.
+    """
+
+    def __init__(self, roots: list[Any], max_bytes: int) -> None:
+        self.tensors: list[torch.Tensor] = []
+        self.given: set[int] = set()
+        self.opaque: set[str] = set()
+        self.caches: list[Any] = []
+        self.code: list[Holder] = []
+        self.asks: dict[str, str] = {}
+        self.content: list[tuple[Holder, list[tuple[Any, Any]]]] = []
+        self._names: set[str] = set()
+        self._classes: dict[type, None] = {}
+        self._walk(roots)
+        memories = {memory_of(one): one.untyped_storage() for one in self._strided()}
+        self.bytes = sum(storage.nbytes() for storage in memories.values())
+        if self.bytes > max_bytes:
+            raise TooLargeError(f"what it can reach holds {self.bytes / 2**20:.0f} MiB of tensors")
+
+    def _strided(self) -> list[torch.Tensor]:
+        return [one for one in self.tensors if one.layout is torch.strided]
+
+    def _walk(self, roots: list[Any]) -> None:
+        seen: set[int] = set()
+        alive: list[Any] = []
+        # Depth first, in order; the flag says whether one has passed through a module or code on the way.
+        stack: list[tuple[Any, bool]] = [(root, False) for root in reversed(roots)]
+        held: dict[type, set[str]] = {}
+        while True:
+            while stack:
+                value, inside = stack.pop()
+                if isinstance(value, torch.Tensor) and not inside:
+                    self.given.add(id(value))
+                if value is reach.MISSING or reach.is_atom(value) or id(value) in seen:
+                    continue
+                seen.add(id(value))
+                alive.append(value)
+                if len(alive) > MAX_OBJECTS:
+                    raise TooLargeError(f"it can reach more than {MAX_OBJECTS} objects")
+                if isinstance(value, torch.Tensor):
+                    self.tensors.append(value)
+                    # Its gradient is copied with it; what else it carries may be written to by the call.
+                    stack += [(item, inside) for name, item in reach.carried(value) if name != "grad"]
+                    continue
+                code = isinstance(value, types.FunctionType | type | types.CellType)
+                inside = inside or code or isinstance(value, torch.nn.Module)
+                stack += [(item, inside) for item in reversed(self._below(value))]
+            # Class attributes last, when every name that code mentions is known.
+            for cls in self._classes:
+                new = self._names - held.get(cls, set())
+                if new:
+                    held[cls] = held.get(cls, set()) | new
+                    found = self._content(reach.of_class(cls, frozenset(new)), code=True)
+                    stack += [(item, True) for item in found]
+            if not stack:
+                return
+
+    def _below(self, value: Any) -> list[Any]:
+        """What is one step away from a value."""
+        below = [item for _, item in reach.related(value)]
+        if isinstance(value, types.FunctionType) and not reach.foreign(value.__module__):
+            self.caches += reach.caches_of(value)
+            for asked in reach.IDENTITY & set(reach.names_in(value.__code__)):
+                self.asks.setdefault(asked, value.__qualname__)
+            below += reach.mentioned(value)
+            new = set(reach.names_in(value.__code__)) - self._names
+            self._names |= new
+            for cls in self._classes:
+                below += reach.methods(cls, new)
+        elif isinstance(value, type):
+            below += self._of_class(value)
+        elif not isinstance(value, types.CellType | types.ModuleType | tuple):
+            below.append(type(value))
+        code = isinstance(value, types.FunctionType | types.CellType)
+        try:
+            for holder in reach.holders(value):
+                below += self._content(holder, code=code)
+        except reach.Opaque as error:
+            self.opaque.add(str(error))
+        return below
+
+    def _of_class(self, cls: type) -> list[Any]:
+        found: list[Any] = []
+        for base in cls.__mro__:
+            if not reach.foreign(base.__module__) and base not in self._classes:
+                self._classes[base] = None
+                found += reach.methods(base, self._names)
+        return found
+
+    def _content(self, holder: Holder, *, code: bool) -> list[Any]:
+        content = holder.read()
+        self.content.append((holder, content))
+        if code:
+            self.code.append(holder)
+        return [item for _, item in content]
+
+    def swap(self, copies: Copies) -> None:
+        """Put copies where the tensors are."""
+        for holder, content in self.content:
+            holder.write([(label, swapped(value, copies)) for label, value in content])
+
+    def restore(self) -> None:
+        """Give everything the content that it had when the world was taken."""
+        for holder, content in self.content:
+            holder.write(content)
+
+
+def swapped(value: Any, copies: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A value with copies for its tensors: tuples are rebuilt, all else holds them itself."""
+    if isinstance(value, torch.Tensor):
+        return copies(value)
+    if isinstance(value, tuple) and not isinstance(value, torch.Size):
+        items = [swapped(item, copies) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value

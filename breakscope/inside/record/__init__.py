@@ -1,0 +1,1 @@
+"""The agent of a recording run: what the expressions of a function evaluate to."""

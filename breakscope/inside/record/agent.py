@@ -1,0 +1,94 @@
+"""The agent of a recording run: the functions that hold findings tell what their expressions evaluate to."""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import builtins
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from breakscope.inside import imports, overlay, tracebacks
+from breakscope.inside.record import observe
+from breakscope.inside.record.observe import Recorder
+
+_SAVE_AT = frozenset(2**power for power in range(24))
+
+
+def start(settings_text: str) -> None:
+    """Called by the boot file.
+
+    Args:
+        settings_text: JSON: ``functions`` (dotted paths by file), ``script``, ``seed``, and ``result``, the
+            file for the evidence.
+    """
+    settings = json.loads(settings_text)
+    sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
+    run = _Recording(settings)
+    atexit.register(run.save)
+    imports.after_import("torch", run.torch_is_there)
+    script = os.path.realpath(settings["script"])
+    stems = {Path(f).parent.name if Path(f).stem == "__init__" else Path(f).stem for f in run.recorders}
+    overlay.watch(
+        stems,
+        lambda _module, origin: os.path.realpath(origin) in run.recorders,
+        run.parse,
+        script if script in run.recorders else None,
+    )
+
+
+class _Recording:
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._functions: dict[str, list[str]] = settings["functions"]
+        self._calls = 0
+        # One for each file, because functions of two files may have one name.
+        self.recorders = {file: Recorder() for file in self._functions}
+
+    def torch_is_there(self) -> None:
+        """Nothing is compiled, and everything is drawn from one seed."""
+        import torch
+
+        torch.compiler.set_stance("force_eager")
+        torch.manual_seed(self._settings["seed"])
+
+    def parse(self, data: bytes, path: str) -> ast.Module:
+        """The module with its functions under observation."""
+        file = os.path.realpath(path)
+        recorder = self.recorders[file]
+        source = importlib.util.decode_source(data)
+        tree = ast.parse(source, filename=path)
+        observe.instrument(tree, source, self._functions[file], recorder)
+        ending = f"{list(self.recorders).index(file)}__"
+        names = {name: self._saving(name, function) for name, function in recorder.names().items()}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id in names:
+                node.id += ending
+        vars(builtins).update({name + ending: function for name, function in names.items()})
+        return tree
+
+    def _saving(self, name: str, function: Any) -> Any:
+        if name != observe.ENTER:
+            return function
+
+        def enter(*args: Any) -> None:
+            function(*args)
+            self._calls += 1
+            if self._calls in _SAVE_AT:  # a script that is killed leaves what was seen up to then
+                self.save()
+
+        return enter
+
+    def save(self) -> None:
+        """Write what was seen up to now."""
+        seen = {
+            file: {name: recorder.evidence(name).dump() for name in self._functions[file]}
+            for file, recorder in self.recorders.items()
+        }
+        place = self._settings["result"]
+        Path(f"{place}.new").write_text(json.dumps(seen), encoding="utf-8")
+        os.replace(f"{place}.new", place)

@@ -1,0 +1,67 @@
+"""What a scan was asked to do: made by the command line, read by the agent in the child."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+Dynamic = Literal["auto", "true", "false"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Options of a capture.
+
+    Attributes:
+        compile: ``auto``, ``script``, or a function: ``train_step``, ``model.py:Net.forward``,
+            ``pkg.mod:fn``.
+        backend: ``eager``, ``aot_eager``, ``inductor``, ``as-script`` for the script's own, or ``none``:
+            nothing is compiled (for trials).
+        mode: Inductor's mode, or None for the script's own.
+        keep_fullgraph: leave ``fullgraph=True`` in force, so that the first break raises.
+        steps: stop the script after this many steps; None for its own length.
+        events: file for the agent's events; counters: file of its counting slots.
+        script: what runs as ``__main__``: its absolute path, or the module's name.
+        roots: directories of the user's project.
+        cost: mark steady steps, to know what each site costs.
+        profile: let torch's profiler look at some steady steps.
+        seed: of torch's, Python's and numpy's generators, set once when torch is imported; None to leave
+            them alone.
+        artifacts: folder that gets what each compile produced; None to keep nothing.
+        outputs: folder that gets what the outermost compiled calls return; None to keep nothing.
+        fixes: folder of fixes that are applied to source as it is loaded (:mod:`breakscope.inside.overlay`).
+    """
+
+    compile: str = "auto"
+    backend: str = "eager"
+    mode: str | None = None
+    dynamic: Dynamic = "auto"
+    keep_fullgraph: bool = False
+    steps: int | None = None
+    events: str = ""
+    counters: str = ""
+    script: str = ""
+    roots: tuple[str, ...] = ()
+    cost: bool = True
+    seed: int | None = None
+    outputs: str | None = None
+    fixes: str | None = None
+    artifacts: str | None = None
+    profile: bool = False
+
+    def dumps(self) -> str:
+        """For the child's environment."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def loads(cls, text: str) -> Settings:
+        """Inverse of :meth:`dumps`."""
+        data = json.loads(text)
+        return cls(**{**data, "roots": tuple(data["roots"])})
+
+    @property
+    def function(self) -> str | None:
+        """The function to compile, if one was named."""
+        return None if self.compile in ("auto", "script") else self.compile

@@ -1,0 +1,52 @@
+"""The script's own frames, as they would be without us."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from breakscope.report.owners import owner_of
+
+PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
+
+
+def without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """``sys.excepthook`` that shows the script's traceback as it would be without us."""
+
+    def excepthook(
+        kind: type[BaseException], error: BaseException, _trace: types.TracebackType | None
+    ) -> None:
+        seen: set[int] = set()
+        link: BaseException | None = error
+        while link is not None and id(link) not in seen:
+            seen.add(id(link))
+            link.__traceback__ = _strip(link.__traceback__)
+            link = link.__cause__ or link.__context__
+        hook(kind, error, error.__traceback__)
+
+    return excepthook
+
+
+def innermost_of_user(frame: types.FrameType | None) -> types.FrameType | None:
+    """The nearest frame from ``frame`` outward that is neither torch's nor ours; None if there is none."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(PACKAGE) and owner_of(file, ()) != "torch" and "<frozen" not in file:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _strip(trace: types.TracebackType | None) -> types.TracebackType | None:
+    kept = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            kept.append(trace)
+        trace = trace.tb_next
+    rest: types.TracebackType | None = None
+    for entry in reversed(kept):
+        rest = types.TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return rest

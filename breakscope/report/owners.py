@@ -1,0 +1,72 @@
+"""Whose code a file is."""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+from functools import cache
+from pathlib import Path
+
+from breakscope.report.model import Owner
+
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<rest>.*)$")
+# The standard library of another Python, in a trace of another machine.
+_STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
+_TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
+
+
+@cache
+def _standard_library() -> tuple[str, ...]:
+    paths = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    return tuple(os.path.join(path, "") for path in paths if path)
+
+
+def owner_of(file: str, roots: tuple[str, ...]) -> Owner:
+    """Whether a file belongs to torch, to another library, or to the user's project.
+
+    Args:
+        file: path as Python knows it; ``<string>`` and its like count as the project's.
+        roots: directories of the project.
+    """
+    if _TORCH.search(file):
+        return "torch"
+    if _INSTALLED.search(file) or _STDLIB.search(file) or file.startswith(_standard_library()):
+        return "library"
+    if file.startswith("<"):
+        return "project"
+    full = os.path.abspath(file)
+    return "project" if any(full.startswith(os.path.join(root, "")) for root in roots) else "library"
+
+
+def display_path(file: str, roots: tuple[str, ...]) -> str:
+    """A path that is the same on every machine: relative to the project, or from the package on."""
+    installed = _INSTALLED.search(file)
+    if installed:
+        return installed["rest"].replace("\\", "/")
+    full = os.path.abspath(file) if not file.startswith("<") else file
+    for prefix in (*(os.path.join(root, "") for root in roots), *_standard_library()):
+        if full.startswith(prefix):
+            return full[len(prefix) :].replace("\\", "/")
+    return file.replace("\\", "/")
+
+
+def stable_path(file: str, roots: tuple[str, ...]) -> str:
+    """A path that is the same wherever a script is started from: relative to the repository of the file.
+
+    Without a repository it is that of :func:`display_path`, which depends on the folder of the run.
+    """
+    if file.startswith(("<", *_standard_library())) or _INSTALLED.search(file):
+        return display_path(file, roots)
+    full = os.path.abspath(file)
+    repository = repository_of(os.path.dirname(full))
+    return display_path(full, (repository,) if repository else roots)
+
+
+@cache
+def repository_of(folder: str) -> str | None:
+    """The innermost folder from here upwards that holds a ``.git``; None where there is none."""
+    if Path(folder, ".git").exists():
+        return folder
+    parent = os.path.dirname(folder)
+    return None if parent == folder else repository_of(parent)

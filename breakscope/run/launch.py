@@ -1,0 +1,204 @@
+"""The parent side: runs the script with an agent in it, outlives it, and never imports torch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from breakscope.errors import OutputError
+from breakscope.inside.start import Agent, with_agent
+from breakscope.report.model import Status
+from breakscope.run.relay import Relay, relayed
+
+TIMEOUT_EXIT = 124
+_GRACE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to run: a script or a module, as the user wrote it.
+
+    Attributes:
+        path: file of the script, or of the module where it is known; what runs as ``__main__``.
+    """
+
+    script: str
+    module: bool
+    args: tuple[str, ...]
+    path: str
+
+    @property
+    def command(self) -> list[str]:
+        """As one would type it after ``python``."""
+        return [*(["-m"] if self.module else []), self.script, *self.args]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the child ended.
+
+    Attributes:
+        exit_code: its own, or 128 + n for signal n, or 124 for a timeout.
+        signal: what killed it, if a signal did.
+    """
+
+    status: Status
+    exit_code: int
+    signal: signal.Signals | None
+    started_at: str
+    duration_s: float
+    timeout_s: float | None
+
+
+@contextmanager
+def workspace(beside: Path) -> Iterator[Path]:
+    """A folder for the run's own files, next to where the report goes, removed in the end.
+
+    Raises:
+        OutputError: if nothing can be written there.
+    """
+    try:
+        beside.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".run-", dir=beside))
+    except OSError as error:
+        raise OutputError(f"cannot write to {beside}: {error.strerror}") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(
+    program: Program,
+    agent: Agent,
+    timeout_s: float | None = None,
+    *,
+    status: Callable[[], str] | None = None,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> Ended:
+    """Run the program to its end, whatever the end is.
+
+    Args:
+        status: gives the live line, drawn while the script is silent and where there is a terminal for
+            it; None for no line.
+        stdout: where the script's output goes, as for Popen; None for our own.
+        stderr: where its errors go; None for where its output goes.
+    """
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    began = time.monotonic()
+    child: subprocess.Popen[bytes] | None = None
+    interrupted = False
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        # Ctrl-C at a terminal reaches the child by itself, being in the same process group.
+        if child is not None and not (number == signal.SIGINT and _terminal_is_ours()):
+            child.send_signal(number)
+
+    with (
+        _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), forward),
+        relayed(status if stdout is None else None) as relay,
+    ):
+        child = subprocess.Popen(
+            [sys.executable, *program.command],
+            env=_environment(agent),
+            stdout=relay.stdout if relay else stdout,
+            stderr=relay.stderr if relay else stderr if stderr is not None else stdout,
+        )
+        timed_out = _wait(child, timeout_s, relay)
+    code = child.returncode
+    outcome: Status = "ok"
+    if timed_out:
+        outcome = "timeout"
+    elif interrupted or code == -signal.SIGINT:
+        outcome = "interrupted"
+    elif code < 0:
+        outcome = "killed"
+    elif code > 0:
+        outcome = "script_error"
+    return Ended(
+        status=outcome,
+        exit_code=TIMEOUT_EXIT if timed_out else code if code >= 0 else 128 - code,
+        signal=signal.Signals(-code) if code < 0 else None,
+        started_at=started,
+        duration_s=round(time.monotonic() - began, 3),
+        timeout_s=timeout_s,
+    )
+
+
+def spawn(program: Program, agent: Agent, log: int, keep: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start the program and return at once: for several of them side by side.
+
+    It has a session of its own, so that whoever ends it can end its workers with it.
+
+    Args:
+        log: descriptor that takes its output and errors.
+        keep: descriptors that it inherits.
+    """
+    return subprocess.Popen(
+        [sys.executable, *program.command],
+        env=_environment(agent),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=tuple(keep),
+        start_new_session=True,
+    )
+
+
+def _environment(agent: Agent) -> dict[str, str]:
+    return with_agent({**os.environ, **agent.environment}, agent)
+
+
+def _wait(child: subprocess.Popen[bytes], timeout_s: float | None, relay: Relay | None) -> bool:
+    """Wait for the child; True if it had to be ended because its time was up."""
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+
+    def expired() -> bool:
+        return deadline is not None and time.monotonic() >= deadline
+
+    if relay is not None:
+        relay.child_started()
+        relay.copy_until(lambda: child.poll() is not None or expired())
+    else:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout_s)
+    if child.poll() is not None:
+        return False
+    child.terminate()
+    try:
+        child.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    return True
+
+
+def _terminal_is_ours() -> bool:
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+@contextmanager
+def _handling(numbers: Sequence[signal.Signals], handler: object) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -1,0 +1,114 @@
+"""One run of a program with the agent in it, read into a report. Writes nothing but the run's own files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from breakscope.diagnose.build import build
+from breakscope.diagnose.outcome import Outcome
+from breakscope.inside import events
+from breakscope.inside.settings import Settings
+from breakscope.inside.start import Agent
+from breakscope.report.model import Report
+from breakscope.run import launch
+from breakscope.run.launch import Ended, Program
+from breakscope.run.program import project_roots
+from breakscope.run.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A run that is over: the report, how it ended, and the events that the report was made of."""
+
+    report: Report
+    ended: Ended
+    recorded: tuple[events.Event, ...]
+
+
+def observe(
+    what: Program,
+    settings: Settings,
+    folder: Path,
+    timeout_s: float | None,
+    *,
+    live: bool = False,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> Observed:
+    """Run the program to its end, whatever the end is, and diagnose it.
+
+    Args:
+        settings: what the agent is to do; the script, its project and the file names are filled in here.
+        folder: where the agent writes; the caller removes it.
+        live: draw a live line on the terminal while the script is silent.
+        stdout: descriptor that takes the script's output; None for our own.
+        stderr: the same for its errors; None for where its output goes.
+    """
+    cwd, started = Path.cwd(), time.time()
+    roots = project_roots(what, cwd)
+    events.Counters.create(folder / "counters")
+    settings = replace(
+        settings,
+        script=what.path,
+        roots=roots,
+        events=str(folder / "events"),
+        counters=str(folder / "counters"),
+    )
+    agent = Agent("breakscope.inside.capture.agent", settings.dumps())
+    progress = Progress(folder, time.monotonic())
+    ended = launch.run(
+        what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
+    )
+    recorded = tuple(events.read_events(folder / "events")) if (folder / "events").exists() else ()
+    slots = events.Counters.read(folder / "counters")
+    outcome = Outcome(
+        script=("-m " if what.module else "") + what.script,
+        argv=what.args,
+        cwd=str(cwd),
+        status=ended.status,
+        exit_code=ended.exit_code,
+        started_at=ended.started_at,
+        duration_s=ended.duration_s,
+        backend=settings.backend,
+        mode=settings.mode,
+        roots=roots,
+        notes=tuple(_notes(ended, recorded)),
+    )
+    report = build(recorded, slots, outcome)
+    asked = {"compile": settings.compile, "dynamic": settings.dynamic, "steps": settings.steps}
+    hashes = _hashes(report, started)
+    return Observed(replace(report, run=replace(report.run, asked=asked, sources=hashes)), ended, recorded)
+
+
+def _hashes(report: Report, started: float) -> dict[str, str]:
+    """sha256 of the files that hold findings, unless they changed while the script ran."""
+    hashes = {}
+    for file in {finding.location.file for finding in report.findings}:
+        try:
+            if os.stat(file).st_mtime <= started:
+                hashes[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        except (OSError, ValueError):
+            continue  # "<string>", or gone
+    return dict(sorted(hashes.items()))
+
+
+def _notes(ended: Ended, recorded: Sequence[events.Event]) -> list[str]:
+    kinds = {event["t"] for event in recorded}
+    notes = []
+    if events.START not in kinds:
+        notes.append("the script ended before the first hook was in place: nothing was captured")
+    elif events.TORCH not in kinds:
+        notes.append("the script never imported torch")
+    if ended.status == "timeout":
+        notes.append(f"ended after {ended.timeout_s:g} s, as asked by --timeout; counts are those up to then")
+    elif ended.signal is not None:
+        hint = " (the system's out-of-memory killer does this)" if ended.signal.name == "SIGKILL" else ""
+        notes.append(f"the script was ended by {ended.signal.name}{hint}; counts are those up to then")
+    elif events.START in kinds and events.END not in kinds:
+        notes.append("the script ended without Python's shutdown, or its last events could not be written")
+    return notes

@@ -1,0 +1,1 @@
+"""The words and figures that all formats share."""

@@ -1,0 +1,281 @@
+"""What the terminal shows of a report, before any layout: order, grouping, words.
+
+Every text in a view is harmless and without a line break; every number has its unit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from breakscope.diagnose.outcome import killer
+from breakscope.report.model import Finding, Report, Run
+from breakscope.report.ranking import worst_first
+from breakscope.view import ranks
+from breakscope.view.compiling import compiled, compiled_late
+from breakscope.view.finding import Group, Maker
+from breakscope.view.text import (
+    NOT_MEASURED,
+    and_more,
+    count,
+    first_line,
+    harmless,
+    milliseconds,
+    per_step,
+    seconds,
+    short_path,
+)
+
+_SHOWN_NAMES = 3
+_MUCH = 0.1  # of a step: what guards take is shown from here on
+_SHOWN_ITEMS = 5
+_SHOWN_DIVERGENCES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A whole screen.
+
+    Attributes:
+        alarm: why the rest must not be taken at face value; stands in the first line.
+        verdict: one sentence where there are no findings.
+        more: one line about the findings that are not shown.
+        ranks: (label, text) lines on how the ranks of a job differ, before the findings; the first one sums
+            up. Empty for one process.
+        notes: (label, text) lines after the findings.
+    """
+
+    alarm: str | None
+    header: tuple[str, ...]
+    totals: tuple[str, ...]
+    verdict: str | None
+    groups: tuple[Group, ...]
+    more: str | None
+    notes: tuple[tuple[str, str], ...]
+    ranks: tuple[tuple[str, str], ...] = ()
+
+
+def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  # noqa: A002 - the flag's name
+    """The view of a report, at most ``limit`` findings of it unless ``all``."""
+    folders = tuple(folder for folder in (root, report.run.cwd) if folder)
+    shown, hidden = _limited(_grouped(report.findings), None if all else max(limit, 0))
+    maker = Maker(report, folders, all)
+    return View(
+        alarm=_alarm(report),
+        header=_header(report, folders),
+        totals=_totals(report),
+        verdict=_verdict(report),
+        groups=tuple(maker.group(number, *group) for number, group in enumerate(shown, 1)),
+        more=_more(hidden),
+        notes=_notes(report, all),
+        ranks=_ranks(report, folders, all),
+    )
+
+
+def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002
+    view = ranks.build(report, folders, None if all else _SHOWN_DIVERGENCES)
+    if view is None:
+        return ()
+    lines = [("ranks", view.sentence)]
+    for one in view.lines:
+        lines.append((one.label, f"{one.text} ({one.where})" if one.where else one.text))
+        if one.each:
+            lines.append(("", one.each))
+    if view.left_out:
+        lines.append(("", f"and {view.left_out:,} more … --all shows them"))
+    return (*lines, *(("", text) for text in view.unknown))
+
+
+# ---- what is shown, and in which order ----
+
+
+def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        place = finding.location
+        # Without a function nothing but the line says what belongs together.
+        meant = " (meant)" if finding.intended else ""
+        key = (finding.code + meant, place.file, place.function or f"line {place.line}")
+        groups.setdefault(key, []).append(finding)
+    ordered = [sorted(group, key=worst_first) for group in groups.values()]
+    return sorted(ordered, key=lambda group: worst_first(*group))
+
+
+def _limited(
+    groups: list[list[Finding]], limit: int | None
+) -> tuple[list[tuple[list[Finding], list[Finding]]], list[Finding]]:
+    """(whole group, its findings to show) of each group to show, and the findings that are not."""
+    shown, hidden = [], []
+    left = sum(map(len, groups)) if limit is None else limit
+    for group in groups:
+        part, rest = group[:left], group[left:]
+        left -= len(part)
+        hidden += rest
+        if part:
+            shown.append((group, part))
+    return shown, hidden
+
+
+def _more(hidden: list[Finding]) -> str | None:
+    if not hidden:
+        return None
+    codes = Counter(finding.code for finding in hidden)
+    files = {code: {one.location.file for one in hidden if one.code == code} for code in codes}
+    kinds = (
+        f"{number:,} {harmless(code)} in {count(len(files[code]), 'file')}"
+        for code, number in codes.most_common()
+    )
+    return f"and {len(hidden):,} more: {and_more(kinds, _SHOWN_ITEMS)} … --all shows them"
+
+
+# ---- the lines about the run ----
+
+
+def _alarm(report: Report) -> str | None:
+    ended = _ended_badly(report.run)
+    if report.reconciliation.vacuous:
+        if ended:
+            return f"VACUOUS, {ended}: nothing was compiled up to then"
+        if report.findings:
+            return "VACUOUS: nothing was compiled: every function that Dynamo tried runs eagerly"
+        return "VACUOUS: nothing was compiled, so this report says nothing about the script"
+    return f"{ended}: the report holds what was seen up to then" if ended else None
+
+
+def _ended_badly(run: Run) -> str | None:
+    match run.status:
+        case "ok" | "unknown":
+            return None
+        case "script_error":
+            return f"FAILED with {_exit(run.exit_code)}"
+        case "killed":
+            return f"KILLED with {killer(run.exit_code) or _exit(run.exit_code)}"
+        case "timeout":
+            return f"TIMED OUT after {seconds(run.duration_s)}"
+        case "interrupted":
+            return f"INTERRUPTED after {seconds(run.duration_s)}"
+
+
+def _exit(code: int | None) -> str:
+    return "an unknown exit status" if code is None else f"exit status {code}"
+
+
+def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:
+    run = report.run
+    backend = f"backend {harmless(run.backend)}" + (f", mode {harmless(run.mode)}" if run.mode else "")
+    imported = run.status == "unknown"
+    status = "ending not known" if imported else run.status.replace("_", " ")
+    if run.status == "ok" and run.exit_code:
+        status += f", exit status {run.exit_code}"
+    duration = f"{count(report.totals.steps, 'step')}, {seconds(run.duration_s)}"
+    return (
+        f"breakscope {'import' if imported else 'scan'} {short_path(run.script, folders)}",
+        f"torch {harmless(run.torch)}" if run.torch else "torch version not known",
+        _device(run),
+        backend,
+        *([count(run.world_size, "rank")] if run.world_size > 1 else []),
+        *([f"compiled: {_compiled(run)}"] if run.compiled or not imported else []),
+        status,
+        duration,
+    )
+
+
+def _device(run: Run) -> str:
+    device = run.device
+    if device is None:
+        return "device not known"
+    name = device.type if device.name.lower() == device.type.lower() else f"{device.type} {device.name}"
+    return harmless(f"{device.count} x {name}" if device.count > 1 else name)
+
+
+def _compiled(run: Run) -> str:
+    if run.targets:
+        names = [
+            f"{harmless(one.name)} (by {'breakscope' if one.by == 'breakscope' else f'the {one.by}'})"
+            for one in run.targets
+        ]
+    else:
+        names = [harmless(name) for name in run.compiled]
+    return and_more(dict.fromkeys(names), _SHOWN_NAMES) or "nothing"
+
+
+def _totals(report: Report) -> tuple[str, ...]:
+    totals = report.totals
+    crossings = count(totals.crossings, "crossing")
+    if totals.crossings and totals.steps:
+        crossings += f" ({per_step(totals.crossings, totals.steps)})"
+    return (
+        f"{count(totals.sites, 'site')}, {crossings}",
+        count(totals.occurrences, "occurrence"),
+        count(totals.recompiles, "recompile"),
+        f"{count(totals.skips, 'frame')} skipped",
+        f"{count(totals.regions, 'region')}, {count(totals.ops, 'op')}",
+        *([_lost(report)] if report.findings else []),
+        *filter(None, (_guards(report), compiled(report), compiled_late(report))),
+    )
+
+
+def _guards(report: Report) -> str | None:
+    """How long the way to the first compiled code takes, where it is no small part of a step."""
+    timing = report.timing
+    if timing is None or timing.guard_us is None or not timing.step_ms:
+        return None
+    ms = timing.guard_us / 1e3
+    return f"guards {milliseconds(ms)} ms a step" if ms >= _MUCH * timing.step_ms else None
+
+
+def step_ms(report: Report) -> float | None:
+    """How long a steady step takes, in milliseconds; in older reports it follows from the largest cost."""
+    if report.timing is not None and report.timing.step_ms is not None:
+        return report.timing.step_ms
+    costs = [finding.cost for finding in report.findings if finding.cost and finding.cost.share]
+    worst = max(costs, key=lambda cost: cost.ms_per_step, default=None)
+    return worst.ms_per_step / worst.share if worst and worst.share else None
+
+
+def lost_ms(report: Report) -> float | None:
+    """What the findings take out of a steady step, in milliseconds; None where steps were not timed."""
+    costs = [finding.cost.ms_per_step for finding in report.findings if finding.cost]
+    timed = report.timing is not None and report.timing.step_ms is not None
+    return sum(costs) if costs or timed else None
+
+
+def why_untimed(report: Report) -> str | None:
+    """Why steps were not timed; None where the report does not say."""
+    return report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
+
+
+def _lost(report: Report) -> str:
+    """How much of a step is lost."""
+    lost, step = lost_ms(report), step_ms(report)
+    if lost is None:
+        why = why_untimed(report)
+        return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
+    if not lost and step:
+        return f"nothing of {milliseconds(step)} ms a step lost at breaks"
+    of = f" of {milliseconds(step)}" if step else ""
+    return f"about {milliseconds(lost)}{of} ms a step lost at breaks"
+
+
+def _verdict(report: Report) -> str | None:
+    if report.findings or report.reconciliation.vacuous:
+        return None
+    found = "no graph break, no recompile, no skipped frame"
+    return f"{found} found" if report.run.status in ("ok", "unknown") else f"{found} up to then"
+
+
+def _notes(report: Report, all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002 - the flag's name
+    notes = [("note", harmless(note)) for note in report.run.notes]
+    unattributed = report.reconciliation.unattributed
+    if unattributed:
+        notes.append(
+            ("unattributed", f"{count(len(unattributed), 'event')} of Dynamo that could not be placed:")
+        )
+    shown = unattributed if all else unattributed[:_SHOWN_ITEMS]
+    for one in shown:
+        place = f" [{harmless(one.compile_id)}]" if one.compile_id else ""
+        notes.append(("", f"{harmless(one.kind)}{place}: {first_line(one.text)}"))
+    if len(shown) < len(unattributed):
+        notes.append(("", f"and {len(unattributed) - len(shown):,} more … --all shows them"))
+    return tuple(notes)
