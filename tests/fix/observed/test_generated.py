@@ -1,6 +1,6 @@
 """Programs that nobody wrote: of each that is rewritten without consent, the script says what it said before.
 
-A failure names its shard and number; ``python tests/rewrite/observed/generated.py SHARD NUMBER`` prints the script, with
+A failure names its shard and number; ``python tests/fix/observed/generated.py SHARD NUMBER`` prints the script, with
 ``--shard-of 50`` for those of the night. What became of all of them is printed at the end of a run of this folder.
 """
 

@@ -16,7 +16,7 @@ from breakscope.project.verdict import Policy, Verdict
 from breakscope.report import schema
 from breakscope.report.model import Compile, Compiled, Counts, Finding, Reconciliation, Region, Report, Timing
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = Path(__file__).parents[1] / "recorded"
 VERSIONS = ("2.9", "2.13", "2.15")
 EMPTY = Baseline()
 

@@ -373,7 +373,7 @@ def test_what_a_library_compiles(
     trainerlib.Trainer(first, {trainer_compiles}).train(torch.ones(2, 4))
     second(torch.ones(2, 4))
     """,
-        PYTHONPATH=f"{Path(__file__).parent.parent}:{library}",
+        PYTHONPATH=f"{Path(__file__).parents[2]}:{library}",
     )
     assert scanned.exit_code == 0, scanned.stderr
     assert by(scanned.report) == expected

@@ -32,7 +32,7 @@ from breakscope.diagnose.guards import (
 from breakscope.report.model import Frame, Guard, GuardCause
 
 RECORDS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "data" / "recompile_reasons.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "data" / "recompile_reasons.json").read_text(encoding="utf-8")
 )
 CAUSES = frozenset(get_args(GuardCause))
 

@@ -16,7 +16,7 @@ from breakscope.report.model import Finding, Suggestion
 
 pytestmark = pytest.mark.torch
 
-FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 
 # Fixture -> finding, rule of the proved remedy, a line that its diff adds.
 PROVED = {

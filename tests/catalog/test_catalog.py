@@ -19,7 +19,7 @@ from breakscope.catalog.entry import Entry, Remedy, Severity
 from breakscope.errors import UnknownCodeError
 from breakscope.report.model import GuardCause
 
-TABLE: dict[str, Any] = json.loads((Path(catalog.__file__).parent / "data" / "gb_codes.json").read_text())
+TABLE: dict[str, Any] = json.loads((Path(catalog.__file__).parent / "gb_codes.json").read_text())
 PROPER_NOUNS = ("Python", "RNN", "TorchScript", "Triton")
 
 
