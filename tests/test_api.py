@@ -181,7 +181,7 @@ def test_a_report_is_saved_loaded_and_shown(tmp_path: Path) -> None:
     child(
         tmp_path,
         """
-        from breakscope import schema
+        from breakscope.report import schema
 
         report = breakscope.explain(f)(x)
         schema.save(report, "report.json")
