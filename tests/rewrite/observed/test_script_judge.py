@@ -16,6 +16,8 @@ from script_judge import Ran, UnstableError, judge
 from test_observed_programs import PROGRAMS
 from warm import Warm
 
+pytestmark = pytest.mark.torch
+
 CLIP = """
 class Clip(nn.Module):
     last = None
