@@ -49,6 +49,7 @@ def proof(
                 f(*args, **kwargs)
     run.save()
     found = json.loads(result.read_text())
+    found["files"] = []  # no script stands behind the calls: what is loaded here are the tests
     for one in found.get("functions", ()):
         # The tests and their runner: they catch what f raises, as the scripts behind these calls do not.
         one["callers"] = []

@@ -1,6 +1,7 @@
 """``breakscope fix`` from a scan to a repaired file, on real scripts in real child processes.
 
-Nightly are further kinds of fixes that take the same way (layer drop, remedies, a recompile without one), a source that
+Nightly are the way of one large script (`observed/` takes a small one through the same commands in every run), further kinds of
+fixes that take the same way (layer drop, remedies, a recompile without one), a source that
 has changed (``test_overlay.py`` and ``test_write.py`` hold that nothing is then changed), and ``--select``.
 """
 
@@ -77,7 +78,7 @@ def sites(folder: Path, *options: str) -> int:
     return breakscope.load(folder / "again.json").totals.sites
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     folder = scan(SCRIPT).folder
     file = folder / "script.py"

@@ -42,7 +42,14 @@ def test_there_are_enough() -> None:
     assert len(TWINS) >= 15
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+# Those that no search of the source finds are many of one kind: the few of each class in the other tables stand for it.
+EVERY_RUN = [
+    pytest.param(one, marks=[pytest.mark.nightly] if one in programs_hidden.PROGRAMS else [], id=one.name)
+    for one in PROGRAMS
+]
+
+
+@pytest.mark.parametrize("program", EVERY_RUN)
 def test_what_is_written_says_what_the_script_said(
     program: Program, tmp_path: Path, product: Warm, judging: Warm
 ) -> None:
