@@ -16,6 +16,7 @@ from breakscope.fix.observers import tells
 from breakscope.fix.rule import Refusal, Rewrite, Site
 from breakscope.fix.runs import Script
 from breakscope.fix.scope import enclosing_statement
+from breakscope.fix.sharing import certainly_before
 from breakscope.fix.text import Edits, NotTextError, Source
 from breakscope.inside.record.evidence import Evidence
 from breakscope.report.model import Finding
@@ -113,10 +114,13 @@ def _with_uses(site: Site, rewrite: Rewrite) -> Rewrite:
         return any(first <= start and end <= last for first, last in spans)
 
     names = [one for one in ast.walk(site.function) if isinstance(one, ast.Name)]
-    stored = {one.id for one in names if not isinstance(one.ctx, ast.Load) and changed(one)}
+    writes = [one for one in names if not isinstance(one.ctx, ast.Load) and changed(one)]
     for one in names:
-        read = one.id in stored and isinstance(one.ctx, ast.Load) and not changed(one)
-        if read and site.seen(one) is None and tells(one, site.parents):
+        made = [write for write in writes if write.id == one.id]
+        read = made and isinstance(one.ctx, ast.Load) and not changed(one)
+        if not read or all(certainly_before(site, one, enclosing_statement(site, write)) for write in made):
+            continue
+        if site.seen(one) is None and tells(one, site.parents):
             text = " ".join(site.text(enclosing_statement(site, one)).split())[:80]
             note = f"`{text}` was never run: it may tell a copy from the tensor that was handed on before"
             return replace(rewrite, consent=True, notes=(*rewrite.notes, note))

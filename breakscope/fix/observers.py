@@ -37,6 +37,7 @@ _QUIET_MANAGERS = (
     "time",
 )
 _CATCHING_MANAGERS = re.compile(r"suppress|raises|catch|assert|ignor|guard|retry")
+_LOGGING_CLASSES = {"Handler", "StreamHandler", "FileHandler", "Filter", "Logger", "LoggerAdapter"}
 _LISTENING = {"showwarning", "captureWarnings", "setLoggerClass", "assertLogs", "assertWarns", "warns"}
 
 
@@ -268,8 +269,8 @@ def _catches(node: ast.With | ast.AsyncWith, module: _Module) -> str | None:
 
 def _listens(node: ast.AST) -> bool:
     if isinstance(node, ast.ClassDef):
-        bases = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
-        return any(base.endswith(("Handler", "Filter", "Logger")) for base in bases)
+        bases = [ast.unparse(base) for base in node.bases]
+        return any(base.startswith("logging.") or base in _LOGGING_CLASSES for base in bases)
     if isinstance(node, ast.Attribute) and node.attr in _LISTENING:
         return True
     if isinstance(node, ast.Attribute) and ast.unparse(node) == "warnings.filters":

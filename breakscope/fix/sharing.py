@@ -51,7 +51,7 @@ def changed_in_place(site: Site, outside: ast.AST) -> str | None:
     """
     inside = {id(node) for node in ast.walk(outside)}
     for node in ast.walk(site.function):
-        if id(node) in inside or _certainly_before(site, node, outside):
+        if id(node) in inside or certainly_before(site, node, outside):
             continue
         written: ast.expr | None = None
         if isinstance(node, ast.AugAssign):
@@ -71,7 +71,7 @@ def changed_in_place(site: Site, outside: ast.AST) -> str | None:
     return None
 
 
-def _certainly_before(site: Site, node: ast.AST, statement: ast.AST) -> bool:
+def certainly_before(site: Site, node: ast.AST, statement: ast.AST) -> bool:
     """Whether a node stands above a statement, and neither a loop nor a later call of it leads back to it."""
     line = getattr(node, "end_lineno", None)
     if line is None or line >= getattr(statement, "lineno", 0):

@@ -75,9 +75,18 @@ def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
             f"whole script with all patches: {before} -> {after} sites, {whole['tensors']} tensors of "
             f"{whole['outermost_calls']} calls {equal}"
         )
+    if words := (whole or {}).get("words"):
+        lines = words["stdout_lines"] + words["stderr_lines"]
+        said = f"{_count(lines, 'line')} and {_count(words['files'], 'file')}"
+        left = f"; left out: {'; '.join(words['left_out'])}" if words["left_out"] else ""
+        yield f"what the script says is the same: {said}{left}"
     inductor = evidence.get("inductor")
     if inductor:
         yield f"Inductor: {inductor['verdict']}: {inductor['why']}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _summary(suggestions: Sequence[Suggestion]) -> str:

@@ -60,7 +60,7 @@ def test_a_step_of_one_call_needs_no_names() -> None:
     assert cycle.names() == ["Linear", "ReLU"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_encoder_and_a_head_are_one_step(bench: Callable[..., Any]) -> None:
     script = """
 import torch

@@ -84,7 +84,7 @@ for _ in range(100):
     assert done.arm("compiled").outputs.tensors == 17  # 16 of the evaluation, and the one of the second step
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_compiled_training_step_is_a_step(bench: Callable[..., Any]) -> None:
     script = (
         NET

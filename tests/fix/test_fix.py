@@ -124,7 +124,7 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     assert sites(folder) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_wrong_is_refused_with_the_input_that_shows_it_and_nothing_is_written(scan: Scan) -> None:
     """The result of a branch not taken is the argument itself: a caller can tell."""
     folder = scan(
@@ -150,7 +150,7 @@ def test_what_is_wrong_is_refused_with_the_input_that_shows_it_and_nothing_is_wr
     assert manifest["files"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_library_code_is_never_written_but_exported(scan: Scan, tmp_path: Path) -> None:
     library = tmp_path / "site-packages" / "somelib"
     library.mkdir(parents=True)

@@ -158,6 +158,7 @@ def test_listeners_are_found(text: str) -> None:
         "logging.basicConfig(level='INFO')",
         "logger.warning('hello')",
         "class Net(nn.Module):\n    pass",
+        "class Smoother(KalmanFilter):\n    pass",
     ],
 )
 def test_who_only_talks_or_ignores_does_not_listen(text: str) -> None:

@@ -450,3 +450,29 @@ def test_what_was_done_before_a_check_in_the_graph_is_there_after_its_exception(
     found = judge(proof(old, new, ("torch.rand(3, 4)",), tmp_path, raises=True), claims)
     assert found.status == ("refused" if why else "proved"), found.why
     assert why in found.why
+
+
+ASKED = "class Table:\n    def __init__(self):\n        self.id = 3\n    def {name}(self, x):\n        return {asks}\ntable = Table()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "asks", "consent"),
+    [
+        ("find", "id(x) % 1", True),
+        ("find", "x.data_ptr() * 0", True),
+        ("find", "self.id", False),
+        ("__repr__", "id(x)", False),
+    ],
+    ids=["id", "data_ptr", "an attribute called id", "a text"],
+)
+def test_code_that_asks_which_tensor_it_has_needs_consent(
+    name: str, asks: str, consent: bool, tmp_path: Path
+) -> None:
+    head = ASKED.format(name=name, asks=asks)
+    use = "table.find(x)" if name == "find" else "table.id"
+    before = head + f"def f(x):\n    y = x * {use}\n    if x.sum() > 0:\n        x = x * 2\n    return x + y"
+    after = before.replace("if x.sum() > 0:\n        x = x * 2", "x = torch.where(x.sum() > 0, x * 2, x)")
+    given = proof(before, after, ("-torch.rand(3, 4)",), tmp_path, unaliased=True)
+    found = judge(given, Claims(exact=True, unaliased=True))
+    assert bool(found.evidence.get("needs_consent")) == consent, found.why
+    assert found.status == ("unproved" if consent else "proved"), found.why

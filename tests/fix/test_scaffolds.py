@@ -29,7 +29,7 @@ for step in range(3):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_scaffold_is_never_accepted(scan: Scan) -> None:
     folder = scan(SCRIPT).folder
     before = (folder / "script.py").read_bytes()

@@ -286,7 +286,7 @@ def test_hostile_text_runs_nothing_and_stays_in_its_place(opened: Open, tmp_path
 def test_a_link_with_hostile_characters_is_followed(opened: Open, tmp_path: Path) -> None:
     page = opened(html_samples.hostile(tmp_path))
     page.locator("#time a", has_text="evil.py:1").first.click()
-    assert page.locator("details.finding[open]").count() == 1
+    until(page, "document.querySelectorAll('details.finding[open]').length === 1")
 
 
 @pytest.mark.parametrize("name", ["rich", "clean", "vacuous", "killed"])

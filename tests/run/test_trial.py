@@ -58,6 +58,7 @@ def test_the_same_script_compiled_and_eager_gives_the_same_outputs(tmp_path: Pat
     assert compare(compiled, eager) == Comparison(3, 3, True, 0.0, 0.0, ())
 
 
+@pytest.mark.nightly
 def test_a_difference_is_measured_against_the_largest_value(tmp_path: Path) -> None:
     one, other = run(tmp_path, "one", "-1000", "compile"), run(tmp_path, "other", "1000", "compile")
     found = compare(one, other)

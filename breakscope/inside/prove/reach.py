@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import dis
 import enum
 import functools
 import inspect
@@ -26,8 +27,12 @@ _SCALARS = (int, float, bool, complex, str, bytes, type(None), type(...), range)
 _ATOMS = (torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, enum.Enum, slice)
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _CONTAINERS = (dict, list, set, collections.deque)
-# What code calls that asks which tensor it has, not what is in it: no copy gives the same answer.
-IDENTITY = frozenset({"id", "data_ptr", "untyped_storage", "is_set_to", "getrefcount"})
+# What asks which tensor it has, not what is in it: no copy gives the same answer.
+_ASKING = frozenset({"data_ptr", "untyped_storage", "is_set_to", "getrefcount"})
+# Called for a text or for a copy of an object, not by code that computes.
+_SHOWING = frozenset(
+    {"__repr__", "__str__", "__format__", "__copy__", "__deepcopy__", "__reduce__", "__dir__"}
+)
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 
 
@@ -59,6 +64,20 @@ def names_in(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from names_in(constant)
+
+
+def asked_in(function: types.FunctionType) -> Iterator[str]:
+    """What a function's code asks of an object that tells it from an equal one: ``id``, ``data_ptr``."""
+    if function.__name__ in _SHOWING:
+        return
+    codes = [function.__code__]
+    for code in codes:
+        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+        for instruction in dis.get_instructions(code):
+            # An attribute called id is no question.
+            called = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval == "id"
+            if called or (instruction.argval in _ASKING and instruction.opname.startswith("LOAD_")):
+                yield instruction.argval
 
 
 def constants_in(code: types.CodeType) -> Iterator[float]:

@@ -7,6 +7,7 @@ see (an open file, a running generator), which is listed.
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +40,8 @@ class World:
         caches: ``lru_cache`` objects that may be called.
         code: what functions and classes hold: defaults, closures, globals and attributes that they mention.
         content: every holder with what it held when the world was taken.
-        asks: functions that can be reached and ask which object they have, by what they ask: ``id``.
+        asks: functions of the user's, or of the changed file, that can be reached and ask which object they
+            have, by what they ask: ``id``.
 
     Raises:
         TooLargeError: too many objects, or too many bytes of tensors.
@@ -55,6 +57,8 @@ class World:
         self.content: list[tuple[Holder, list[tuple[Any, Any]]]] = []
         self._names: set[str] = set()
         self._classes: dict[type, None] = {}
+        forms = (inspect.unwrap(one) for one in roots if isinstance(one, types.FunctionType))
+        self._files = {one.__code__.co_filename for one in forms}
         self._walk(roots)
         memories = {memory_of(one): one.untyped_storage() for one in self._strided()}
         self.bytes = sum(storage.nbytes() for storage in memories.values())
@@ -104,8 +108,11 @@ class World:
         below = [item for _, item in reach.related(value)]
         if isinstance(value, types.FunctionType) and not reach.foreign(value.__module__):
             self.caches += reach.caches_of(value)
-            for asked in reach.IDENTITY & set(reach.names_in(value.__code__)):
-                self.asks.setdefault(asked, value.__qualname__)
+            # A library is known by names only here, and most of what a name may lead to is never called.
+            file = value.__code__.co_filename
+            if "site-packages" not in file or file in self._files:
+                for asked in reach.asked_in(value):
+                    self.asks.setdefault(asked, value.__qualname__)
             below += reach.mentioned(value)
             new = set(reach.names_in(value.__code__)) - self._names
             self._names |= new

@@ -33,7 +33,10 @@ PROGRAMS: tuple[Program, ...] = (
     *programs_harmless.PROGRAMS,
 )
 TWINS = tuple(one for one in PROGRAMS if one.harmless)
-REAL = ("clipped_calls_counted_by_is", "clipped_value_is_only_computed_with")
+REAL = (
+    pytest.param("clipped_calls_counted_by_is", marks=pytest.mark.nightly),
+    "clipped_value_is_only_computed_with",
+)
 
 
 def test_there_are_enough() -> None:
