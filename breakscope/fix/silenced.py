@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from breakscope.fix.candidates import Candidate
+from breakscope.fix.messages import MESSAGE_METHODS
 from breakscope.fix.text import Source
 from breakscope.run.words import Silenced
 
@@ -16,8 +17,6 @@ RULE = "quiet-messages"
 _FEWEST = 4
 _PERCENT = re.compile(r"%(?:\(\w+\))?[-#0 +]*(?:\*|\d+)?(?:\.(?:\*|\d+))?[hlL]?[a-zA-Z]")
 _BRACES = re.compile(r"\{[^{}]*\}")
-_LEVELS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
-_ONCE = {"warning_once", "info_once", "warning_advice"}
 
 # A text whose parts are known, or, being None, may be anything.
 Parts = list[str | None]
@@ -59,7 +58,7 @@ def _written(call: ast.Call) -> Silenced | None:
         return _pattern(_parts(call.args[0]), r".*:\d+: \w+: ", warning=True)
     if name == "write":
         return _pattern(_parts(call.args[0]), "") if call.args else None
-    if name in _LEVELS | _ONCE:
+    if name in MESSAGE_METHODS:
         args = call.args[1:] if name == "log" else call.args
         if args:
             return _pattern(_formatted(args[0], filled=len(args) > 1), ".*")
