@@ -3,8 +3,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# For `make versions`: a version of torch such as 2.9.*, or "newest".
+TORCH ?= newest
 
-.PHONY: demo quick test nightly test-all lint unit clean
+.PHONY: demo quick test nightly test-all lint unit versions wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/breakscope scan fixtures/plain_training.py
@@ -28,6 +30,22 @@ nightly: lint
 	$(BIN)/pytest -m ''
 
 test-all: nightly
+
+# What depends on Dynamo's version, with another torch than ours: the fixtures' truths and the commands.
+versions: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'torch$(if $(filter newest,$(TORCH)),,==$(TORCH))'
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	$(BIN)/pytest tests/test_fixtures.py tests/test_api.py tests/test_cli_contract.py
+
+# The wheel and the source archive, and one look that the wheel alone works, in an environment of its own.
+wheel: | $(BIN)/python
+	rm -rf dist $(VENV)/wheel
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv $(VENV)/wheel
+	$(VENV)/wheel/bin/python -m pip install --quiet dist/*.whl
+	$(VENV)/wheel/bin/breakscope explain BS101
+	$(VENV)/wheel/bin/breakscope lint breakscope/cli
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

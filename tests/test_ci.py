@@ -70,6 +70,15 @@ def environment(commands: Path, **more: str) -> dict[str, str]:
     [
         ("check-jsonschema", "--builtin-schema", "vendor.github-actions", "action.yml"),
         ("check-jsonschema", "--builtin-schema", "vendor.github-workflows", "docs/ci/github.yml"),
+        *(
+            (
+                "check-jsonschema",
+                "--builtin-schema",
+                "vendor.github-workflows",
+                f".github/workflows/{name}.yml",
+            )
+            for name in ("ci", "nightly", "release")
+        ),
         (
             *("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci"),
             "docs/ci/gitlab.yml",
@@ -82,6 +91,22 @@ def test_the_files_are_valid(words: tuple[str, ...]) -> None:
     tool = Path(sys.executable).with_name(words[0])
     done = subprocess.run([str(tool), *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- our own workflows ----
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda file: file.name
+)
+def test_our_workflows_run_what_anybody_can_run_at_home(file: Path) -> None:
+    steps = [step for job in yaml.safe_load(file.read_text())["jobs"].values() for step in job["steps"]]
+    commands = [step["run"] for step in steps if "run" in step]
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert commands
+    for command in commands:
+        words = command.split()
+        assert words == [".ci/run"] or (words[0] == "make" and words[1] in targets), command
 
 
 # ---- GitHub ----

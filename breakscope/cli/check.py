@@ -115,9 +115,8 @@ def add(app: typer.Typer) -> None:
         from breakscope.project import config as configuration
         from breakscope.project import gate
 
-        if format_ not in FORMATS:
-            raise UsageError(f"no format {format_!r}: there are {', '.join(FORMATS)}")
         others = check_answer.wanted(write or [])
+        of_one_target = [name for name in (format_, *dict(others)) if not check_answer.says_verdicts(name)]
         settings = configuration.load(file=config)
         budgets = configuration.Budgets(
             max_sites, max_recompiles, max_crossings_per_step, max_compile_seconds, max_ms_per_step
@@ -126,8 +125,8 @@ def add(app: typer.Typer) -> None:
         # Whatever is wrong with it is better said before anything runs.
         before = gate.read_baseline(place, required=baseline is not None and not update_baseline)
         asked = Asked(path, ctx.meta["breakscope.program"], tuple(target or ()), *ctx.meta["breakscope.scan"])
-        if "parquet" in (format_, *(name for name, _ in others)) and not holds_one(asked, settings):
-            raise UsageError("parquet holds one target: name one with --target")
+        if of_one_target and not holds_one(asked, settings):
+            raise UsageError(f"{of_one_target[0]} holds one target: name one with --target")
         found = runs(asked, settings, budgets, live=format_ == "terminal" or output is not None)
 
         def judged(known: Baseline) -> Check:

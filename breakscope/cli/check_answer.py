@@ -12,7 +12,7 @@ from breakscope.cli.check_runs import Run
 from breakscope.errors import UsageError
 from breakscope.project.baseline import Baseline
 from breakscope.project.verdict import Check
-from breakscope.render import FORMATS, Options
+from breakscope.render import FORMATS, Options, format_named
 from breakscope.render import check as renderer
 
 _HTML = "html"
@@ -31,6 +31,11 @@ def wanted(pairs: Sequence[str]) -> list[tuple[str, Path]]:
             )
         found.append((format_, Path(file)))
     return found
+
+
+def says_verdicts(format_: str) -> bool:
+    """Whether a format says what is new, of any number of targets; else it holds the report of one."""
+    return format_ == _HTML or format_named(format_).in_check
 
 
 def publish(

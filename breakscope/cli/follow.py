@@ -93,7 +93,7 @@ class _Screen:
             width=size.columns,
             color=output.wants_color(),
             limit=50,
-            all=False,
+            everything=False,
             root=os.getcwd(),
             next_steps=[],
         )

@@ -54,7 +54,7 @@ def terminal(report: Report, *, limit: int, everything: bool, next_steps: Sequen
         width=width,
         color=wants_color(),
         limit=limit,
-        all=everything,
+        everything=everything,
         root=os.getcwd(),
         next_steps=next_steps,
     )

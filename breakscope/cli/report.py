@@ -12,7 +12,7 @@ import typer
 
 from breakscope.cli import arguments
 from breakscope.errors import OutputError, UsageError
-from breakscope.render import FORMATS, Options
+from breakscope.render import FORMATS, Options, format_named
 
 if TYPE_CHECKING:
     from breakscope.report.model import Report
@@ -41,9 +41,7 @@ def add(app: typer.Typer) -> None:
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
 
-        render = FORMATS.get(format_)
-        if render is None:
-            raise UsageError(f"no format {format_!r}: there are {', '.join(FORMATS)}")
+        render = format_named(format_)
         place = path or Path(FOLDER) / LATEST
         loaded = schema.load(place)
         earlier = None if known is None else frozenset(one.fingerprint for one in schema.load(known).findings)

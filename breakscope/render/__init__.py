@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
+
+from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
     from breakscope.report.model import Report
@@ -35,86 +38,51 @@ class Options:
     next_steps: Sequence[tuple[str, str]] = ()
 
 
-Format = Callable[["Report", Options], "str | bytes"]
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: called with a report and options, it gives the text (bytes for Parquet).
 
+    Attributes:
+        name: of its module, which loads when the format is used.
+        takes: the options that its ``render`` has.
+        in_check: its part of ``breakscope check`` says what is new and known, for several targets. Else
+            ``check`` writes the report of its one target.
+    """
 
-def _terminal(report: Report, options: Options) -> str:
-    from breakscope.render import terminal
+    name: str
+    takes: tuple[str, ...] = ()
+    in_check: bool = True
 
-    return terminal.render(
-        report,
-        width=options.width,
-        color=options.color,
-        limit=options.limit,
-        all=options.everything,
-        root=options.root,
-        next_steps=options.next_steps,
-    )
-
-
-def _json(report: Report, _: Options) -> str:
-    from breakscope.render import json
-
-    return json.render(report)
-
-
-def _markdown(report: Report, options: Options) -> str:
-    from breakscope.render import markdown
-
-    return markdown.render(report, root=options.root, known=options.known)
-
-
-def _sarif(report: Report, options: Options) -> str:
-    from breakscope.render import sarif
-
-    return sarif.render(report, root=options.root, known=options.known)
-
-
-def _github(report: Report, options: Options) -> str:
-    from breakscope.render import github
-
-    return github.render(report, root=options.root, known=options.known)
-
-
-def _junit(report: Report, options: Options) -> str:
-    from breakscope.render import junit
-
-    return junit.render(report, root=options.root, known=options.known)
-
-
-def _csv(report: Report, options: Options) -> str:
-    from breakscope.render import csv
-
-    return csv.render(report, root=options.root)
-
-
-def _warmup(report: Report, _: Options) -> str:
-    from breakscope.render import warmup
-
-    return warmup.render(report)
-
-
-def _parquet(report: Report, options: Options) -> bytes:
-    from breakscope.render import parquet
-
-    return parquet.render(report, root=options.root)
-
-
-def _perfetto(report: Report, _: Options) -> str:
-    from breakscope.render import perfetto
-
-    return perfetto.render(report)
+    def __call__(self, report: Report, options: Options) -> str | bytes:
+        module = import_module(f"breakscope.render.{self.name}")
+        chosen = {name: getattr(options, name) for name in self.takes}
+        text: str | bytes = module.render(report, **chosen)
+        return text
 
 
 FORMATS: dict[str, Format] = {
-    "terminal": _terminal,
-    "json": _json,
-    "markdown": _markdown,
-    "sarif": _sarif,
-    "github": _github,
-    "junit": _junit,
-    "csv": _csv,
-    "parquet": _parquet,
-    "warmup": _warmup,
-    "perfetto": _perfetto,
+    row.name: row
+    for row in (
+        Format("terminal", ("width", "color", "limit", "everything", "root", "next_steps")),
+        Format("json"),
+        Format("markdown", ("root", "known")),
+        Format("sarif", ("root", "known")),
+        Format("github", ("root", "known")),
+        Format("junit", ("root", "known")),
+        Format("csv", ("root",)),
+        Format("parquet", ("root",), in_check=False),
+        Format("warmup", in_check=False),
+        Format("perfetto", in_check=False),
+    )
 }
+
+
+def format_named(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"no format {name!r}: there are {', '.join(FORMATS)}")
+    return FORMATS[name]

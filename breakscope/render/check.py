@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from breakscope.project.verdict import Check, Verdict
-from breakscope.render import Options
+from breakscope.render import FORMATS, Options
 from breakscope.report import schema
 from breakscope.view import verdict
 from breakscope.view.markup import plain
@@ -26,8 +26,11 @@ CHECK_VERSION = 1
 
 
 def render(check: Check, format_: str, options: Options) -> str | bytes:
-    """The answer in one format. Parquet holds one target, and the caller sees to it."""
-    return _FORMATS[format_](check, options)
+    """The answer in one format. What holds the report of one target gets one: the caller sees to it."""
+    if format_ in _FORMATS:
+        return _FORMATS[format_](check, options)
+    (one,) = check.verdicts
+    return FORMATS[format_](verdict.counting(one), options)
 
 
 def _terminal(check: Check, options: Options) -> str:
@@ -209,13 +212,6 @@ def _csv(check: Check, options: Options) -> str:
     return out.getvalue()
 
 
-def _parquet(check: Check, options: Options) -> bytes:
-    from breakscope.render import parquet
-
-    (one,) = check.verdicts
-    return parquet.render(verdict.counting(one), root=options.root)
-
-
 _FORMATS: dict[str, Callable[[Check, Options], str | bytes]] = {
     "terminal": _terminal,
     "json": _json,
@@ -224,5 +220,4 @@ _FORMATS: dict[str, Callable[[Check, Options], str | bytes]] = {
     "github": _github,
     "junit": _junit,
     "csv": _csv,
-    "parquet": _parquet,
 }

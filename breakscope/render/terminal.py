@@ -36,7 +36,7 @@ def render(
     width: int | None,
     color: bool,
     limit: int = 20,
-    all: bool = False,  # noqa: A002 - the flag's name
+    everything: bool = False,
     root: str | None = None,
     next_steps: Sequence[tuple[str, str]] = (),
 ) -> str:
@@ -47,11 +47,11 @@ def render(
         width: columns that no line exceeds, at least 20; None for those of the terminal, or 80.
         color: whether to use ANSI styles; without them the text has no control codes.
         limit: findings to show; the others are summed up in one line.
-        all: show every finding, every frame of a call path and every guard's own text.
+        everything: show every finding, every frame of a call path and every guard's own text.
         root: folder to which paths are shown relative, besides that in which the script ran.
         next_steps: (command, what it does) lines for the end.
     """
-    view = report_view.build(report, limit=limit, all=all, root=root)
+    view = report_view.build(report, limit=limit, all=everything, root=root)
     text = render_view(view, width=width, color=color, next_steps=next_steps)
     measured = benchmark.from_dict(report.benchmark)
     if measured is None:

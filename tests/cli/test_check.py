@@ -19,6 +19,7 @@ import pytest
 import report_samples as samples
 from scanning import clean_environment, command
 
+from breakscope.render import FORMATS
 from breakscope.report import schema
 
 SCRIPT = """
@@ -391,7 +392,8 @@ def test_every_target_is_run_and_judged_by_its_own_budgets(project: Project) -> 
     baseline = json.loads((project.folder.parent / ".breakscope" / "baseline.json").read_text())
     assert list(baseline["targets"]) == ["train"]
     one_sentence(project.check("--target", "trian"), 2, "has no target 'trian'; did you mean train?")
-    one_sentence(project.check("-f", "parquet"), 2, "parquet holds one target")
+    for name in (name for name, row in FORMATS.items() if not row.in_check):
+        one_sentence(project.check("-f", name), 2, f"{name} holds one target")
 
 
 def test_every_target_is_looked_for_before_the_first_one_runs(project: Project) -> None:
@@ -416,7 +418,18 @@ def test_targets_with_names_alike_keep_their_reports_apart(project: Project) -> 
 # ---- formats ----
 
 
-@pytest.mark.parametrize("format_", ["terminal", "json", "markdown", "sarif", "github", "junit", "csv"])
+@pytest.mark.parametrize("format_", [name for name, row in FORMATS.items() if not row.in_check])
+def test_a_format_without_verdicts_holds_the_report_and_the_exit_code_is_that_of_check(
+    saved: Project, format_: str
+) -> None:
+    done = saved.check("-f", format_, "-o", "answer", "--write", f"{format_}=again")
+    assert done.returncode == 1, done.stderr
+    answer = (saved.folder / "answer").read_bytes()
+    assert answer
+    assert (saved.folder / "again").read_bytes() == answer
+
+
+@pytest.mark.parametrize("format_", [name for name, row in FORMATS.items() if row.in_check])
 def test_every_format_of_report_says_new_and_known(saved: Project, format_: str) -> None:
     done = saved.check("-f", format_, "--max-recompiles", "0")
     assert done.returncode == 1, done.stderr

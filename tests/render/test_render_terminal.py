@@ -79,7 +79,7 @@ def only(finding: Finding) -> Report:
 def test_no_line_is_wider_than_asked_for_and_no_control_code_is_shown(
     name: str, all_findings: bool, width: int
 ) -> None:
-    text = terminal.render(SAMPLES[name], width=width, color=False, all=all_findings, next_steps=NEXT)
+    text = terminal.render(SAMPLES[name], width=width, color=False, everything=all_findings, next_steps=NEXT)
     for line in text.removesuffix("\n").split("\n"):
         assert cell_len(line) <= width, line
         assert line == line.rstrip()
@@ -227,7 +227,8 @@ def test_many_events_that_could_not_be_placed_are_counted() -> None:
     assert text.count("no frame was given") == 5
     assert "and 25 more … --all shows them" in text
     assert (
-        "\n".join(lines_of(replace(KILLED, reconciliation=reconciliation), all=True)).count("no frame") == 30
+        "\n".join(lines_of(replace(KILLED, reconciliation=reconciliation), everything=True)).count("no frame")
+        == 30
     )
 
 
@@ -284,7 +285,7 @@ def test_a_long_call_path_is_folded() -> None:
         "via      a.py:1 f1 > a.py:2 f2 > … 15 more > a.py:18 f18 > a.py:19 f19 > a.py:20 f20"
         in "\n".join(lines_of(only(finding)))
     )
-    assert "a.py:10 f10" in " ".join(lines_of(only(finding), all=True))
+    assert "a.py:10 f10" in " ".join(lines_of(only(finding), everything=True))
 
 
 def test_recompiles_show_the_guard_and_a_remedy_of_their_own() -> None:
@@ -295,7 +296,7 @@ def test_recompiles_show_the_guard_and_a_remedy_of_their_own() -> None:
     for finding in (SIZE, FLOAT, OTHER_GUARD):
         assert finding.guard
         assert f"do this  {guards.remedy(finding.guard)}" in text
-    assert "         L['scale'] == 0.5\n" in "\n".join(lines_of(RECOMPILES, all=True))
+    assert "         L['scale'] == 0.5\n" in "\n".join(lines_of(RECOMPILES, everything=True))
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_a_skip_names_the_functions_that_run_eagerly() -> None:
     assert "also     runs eagerly as a whole: Net.forward (model.py:12), 4 calls: graph break in loop" in text
     assert text.index(LOOP.code) < text.index(LIMIT.code)
     assert "scale: 4 -> 5\n             and 3 more guards\n" in text
-    assert "scale: 7 -> 8" in "\n".join(lines_of(SKIPS, all=True))
+    assert "scale: 7 -> 8" in "\n".join(lines_of(SKIPS, everything=True))
 
 
 def test_a_rewrite_is_named_with_its_proof_and_a_refusal_with_its_reason() -> None:
@@ -349,8 +350,8 @@ def test_a_hundred_findings_are_limited_and_the_rest_summed_up() -> None:
     assert "and 80 more: 40 BS104 in 20 files, 40 BS101 in 20 files … --all shows them" in lines
     assert sum("layers/layer_" in line for line in lines) == 20
     assert len(lines) < 160
-    assert sum("layers/layer_" in line for line in lines_of(HUNDRED, all=True)) == 100
-    assert not any("--all" in line for line in lines_of(HUNDRED, all=True))
+    assert sum("layers/layer_" in line for line in lines_of(HUNDRED, everything=True)) == 100
+    assert not any("--all" in line for line in lines_of(HUNDRED, everything=True))
     assert heads(lines_of(HUNDRED, limit=0)) == []
     assert any(line.startswith("and 100 more: ") for line in lines_of(HUNDRED, limit=0))
 
