@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.bench import gpu_state
-from breakscope.report import codec
+from breakscope.report import codec, files
 from breakscope.report.benchmark import Ceiling
 
 _TIMEOUT_S = 180
@@ -86,15 +85,10 @@ def _read(place: Path, name: str) -> tuple[Ceiling, ...] | None:
 
 
 def _keep(place: Path, name: str, measured: Any) -> str | None:
-    temporary = place.with_suffix(f".{os.getpid()}.tmp")
+    data = json.dumps({"layout": _LAYOUT, "name": name, "ceilings": measured}, indent=1)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(
-            json.dumps({"layout": _LAYOUT, "name": name, "ceilings": measured}, indent=1), "utf-8"
-        )
-        temporary.replace(place)
+        files.replace(place, data.encode())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         return f"the ceilings could not be kept in {place.parent}: {error.strerror}"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 
 from breakscope.errors import OutputError
 
@@ -29,13 +30,36 @@ def _write(name: str, data: bytes) -> None:
         with open(name, "wb") as device:
             device.write(data)
         return
-    target = os.path.realpath(name)  # a link to the report stays a link
+    replace(name, data)
+
+
+def replace(
+    path: str | os.PathLike[str],
+    data: bytes,
+    *,
+    mode: int | None = None,
+    last_look: Callable[[str], None] = lambda _target: None,
+) -> None:
+    """Give a file another content. Whatever happens, it holds the old or the new one; a link stays a link.
+
+    Args:
+        path: of the file, which need not exist yet.
+        mode: its permission bits; None for those that a new file gets here.
+        last_look: called with the file's real path just before it is replaced; what it raises ends it.
+
+    Raises:
+        OSError: the folder is missing, full or not to be written to.
+    """
+    target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".breakscope-{os.urandom(8).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        last_look(target)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -17,6 +17,7 @@ from breakscope.inside.bench import arm_compat
 from breakscope.inside.bench.plan import ArmSettings
 from breakscope.inside.bench.turns import Turns
 from breakscope.inside.capture.outermost import OutermostCall
+from breakscope.inside.compiled import OptimizeContext, module_of, with_calls_wrapped
 from breakscope.report.owners import owner_of
 
 _PACKAGE = str(Path(__file__).resolve().parents[2])
@@ -94,7 +95,7 @@ class ArmHooks:
             if self._dynamic is not None:
                 kwargs["dynamic"] = self._dynamic
             ours = real(self._backend(backend), *args[1:], **kwargs)
-        return _Context(self, untouched, ours, owner)
+        return OptimizeContext(ours, functools.partial(self._take, untouched, ours, owner))
 
     def _backend(self, script_backend: Any) -> Any:
         backend = self._chosen(script_backend)
@@ -112,28 +113,17 @@ class ArmHooks:
             return script_backend
         return torch_api.get("lookup_backend")(settings.backend)
 
-    def take(self, function: Any, untouched: Any, ours: Any, owner: str) -> Any:
+    def _take(self, untouched: Any, ours: Any, owner: str, function: Any) -> Any:
         """Compile ``function``, in this arm's way if it is the script's own choice to compile it."""
-        module = isinstance(function, torch.nn.Module) or isinstance(
-            getattr(function, "__self__", None), torch.nn.Module
-        )
         # A library's decorated helper is not the script's choice; its compiling a whole model is.
-        if owner != "project" and not module:
+        if owner != "project" and module_of(function) is None:
             return untouched(function)
         if self._by_us:
             return ours(function)
         self._script_compiles = True
         if self._settings.function is not None:
             return ours(function)
-        return self._in_turn(function, ours(function))
-
-    def _in_turn(self, function: Any, compiled: Any) -> Any:
-        if not isinstance(compiled, torch.nn.Module):
-            return self._turns.wrap(compiled) if callable(compiled) else compiled
-        # OptimizedModule calls its own forward; a module that was not compiled is called through the class.
-        name = "forward" if compiled is not function else "_call_impl"
-        object.__setattr__(compiled, name, self._turns.wrap(getattr(compiled, name)))
-        return compiled
+        return with_calls_wrapped(function, ours(function), self._turns.wrap)
 
     # -- a script that compiles nothing ----------------------------------------------------------------
 
@@ -154,28 +144,6 @@ class ArmHooks:
             return torch.compile(function, dynamic=self._dynamic)
         finally:
             self._by_us = False
-
-
-class _Context:
-    """What ``torch._dynamo.optimize`` returns, told apart by what it is applied to."""
-
-    def __init__(self, hooks: ArmHooks, untouched: Any, ours: Any, owner: str) -> None:
-        self._hooks = hooks
-        self._untouched = untouched
-        self._ours = ours
-        self._owner = owner
-
-    def __call__(self, function: Any) -> Any:
-        return self._hooks.take(function, self._untouched, self._ours, self._owner)
-
-    def __enter__(self) -> Any:
-        return self._ours.__enter__()
-
-    def __exit__(self, *error: object) -> Any:
-        return self._ours.__exit__(*error)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ours, name)
 
 
 def _owner(roots: tuple[str, ...]) -> str:

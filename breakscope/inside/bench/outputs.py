@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from breakscope.inside.capture.outputs import flatten
+from breakscope.inside.tensors import dense, described_otherwise, flatten, gaps, magnitudes, tensors
 
 # Norm of the difference over the norm of eager's tensor. Compiled code fuses and so rounds less often or in
 # another order; these are a few times what correct networks of dozens of layers show.
@@ -23,22 +23,6 @@ TOLERANCES = {
 KEPT_STEPS = 2  # steps whose outputs are kept for the comparison
 _MOST_CALLS = 16  # of a step
 _MOST_BYTES = 512 * 1024**2  # of a step
-
-
-def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors in a result."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors(item)
-    elif hasattr(value, "__dict__") and not isinstance(value, type | torch.nn.Module):
-        for item in vars(value).values():
-            if isinstance(item, torch.Tensor | list | tuple | dict):
-                yield from tensors(item)
 
 
 def on_gpu(value: Any) -> bool:
@@ -115,23 +99,17 @@ def _different(
 
 def _distance(mine: torch.Tensor, theirs: torch.Tensor) -> tuple[str | None, float, float]:
     """(what no tolerance forgives, relative error, tolerance)."""
-    for what in ("dtype", "shape", "layout"):
-        if getattr(mine, what) != getattr(theirs, what):
-            return f"{what} {getattr(mine, what)} became {getattr(theirs, what)}", 0.0, 0.0
-    if mine.layout is not torch.strided:
-        mine, theirs = mine.to_dense(), theirs.to_dense()
+    otherwise = described_otherwise(mine, theirs)
+    if otherwise is not None:
+        return otherwise, 0.0, 0.0
+    mine, theirs = dense(mine), dense(theirs)
     tolerance = TOLERANCES.get(mine.dtype, 0.0)
     if tolerance == 0.0:
         unequal = int((mine != theirs).sum())
         return (f"{unequal} of {mine.numel()} values differ" if unequal else None), float(unequal > 0), 0.0
-    wide = torch.complex128 if mine.is_complex() else torch.float64
-    mine, theirs = mine.to(wide), theirs.to(wide)
-    odd = ~(torch.isfinite(mine) & torch.isfinite(theirs))
-    same = (mine == theirs) | (torch.isnan(mine) & torch.isnan(theirs))
-    if bool((odd & ~same).any()):
-        return "NaN or infinite in one of the two only", float("inf"), tolerance
-    gap = torch.where(same, torch.zeros_like(mine), mine - theirs).norm()
-    scale = torch.where(odd, torch.zeros_like(mine), mine).norm()
-    error = float(gap / scale) if float(scale) else float(gap)
+    gap, scale = float(gaps(mine, theirs).norm()), float(magnitudes(mine).norm())
+    if gap == math.inf:
+        return "NaN or infinite in one of the two only", gap, tolerance
+    error = gap / scale if scale else gap
     problem = f"differs by {error:.2g} of its norm" if error > tolerance else None
     return problem, error, tolerance

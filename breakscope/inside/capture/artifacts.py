@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import re
-import secrets
 import zlib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from breakscope.errors import ArtifactError, OutputError
+from breakscope.report import files
 from breakscope.report.model import ArtifactKind
 
 FOLDER = "artifacts"
@@ -64,7 +62,8 @@ class Store:
         path = self._path(digest)
         try:
             if not path.exists():
-                _write(path, gzip.compress(data, 6, mtime=0))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                files.replace(path, gzip.compress(data, 6, mtime=0))
         except OSError as error:
             raise OutputError(f"cannot keep artifacts in {self._folder}: {error.strerror}") from None
         return digest
@@ -88,16 +87,3 @@ class Store:
         if not _DIGEST.fullmatch(digest):  # a report is data: it must not lead out of the folder
             raise ArtifactError(f"{digest!r} is not the name of an artifact")
         return self._folder / digest[:2] / f"{digest}.gz"
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
-        raise

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from breakscope.inside.tensors import dense, described_otherwise, gaps, magnitudes, same_bits
 
 MAX_DIFFERENCES = 20
 
@@ -55,39 +58,22 @@ class _Found:
                 self.differ(f"{where}: {str(one)[:80]} became {str(other)[:80]}")
             return
         self.tensors += 1
-        for what in ("dtype", "shape", "layout", "is_quantized"):
-            if getattr(one, what) != getattr(other, what):
-                self.differ(f"{where}: {what} {getattr(one, what)} became {getattr(other, what)}")
-                return
-        if one.layout is not torch.strided or one.is_quantized:
-            if one.is_quantized:
-                one, other = one.dequantize(), other.dequantize()
-            else:
-                one, other = one.to_dense(), other.to_dense()
-        if torch.equal(_bits(one), _bits(other)):
+        otherwise = described_otherwise(one, other)
+        if otherwise is not None:
+            self.differ(f"{where}: {otherwise}")
+            return
+        one, other = dense(one), dense(other)
+        if same_bits(one, other):
             return
         self.bitwise = False
-        self._distance(where, one, other)
-
-    def _distance(self, where: str, one: torch.Tensor, other: torch.Tensor) -> None:
-        wide = torch.complex128 if one.is_complex() else torch.float64
-        one, other = one.to(wide), other.to(wide)
-        odd = ~(torch.isfinite(one) & torch.isfinite(other))
-        same = (one == other) | (torch.isnan(one) & torch.isnan(other))
-        if bool((odd & ~same).any()):
+        worst = float(gaps(one, other).max())
+        if worst == math.inf:
             self.differ(f"{where}: NaN or infinite in one of the two only")
             return
-        gap = torch.where(same, torch.zeros_like(one), one - other).abs()
-        scale = torch.where(odd, torch.ones_like(one), one).abs().max()
-        worst = float(gap.max())
+        scale = float(magnitudes(one).max())
         self.max_abs = max(self.max_abs, worst)
         # Relative to the largest value of the tensor: an element near zero has no relative error to speak of.
-        self.max_rel = max(self.max_rel, worst / float(scale) if float(scale) else float("inf"))
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's bytes: NaN equals itself, and -0.0 is not 0.0."""
-    return tensor.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+        self.max_rel = max(self.max_rel, worst / scale if scale else math.inf if worst else 0.0)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from breakscope.inside.capture.frames import Frames, frame_fields
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.capture.outputs import OutputRecorder
 from breakscope.inside.capture.trace_records import TraceHandler
+from breakscope.inside.compiled import OptimizeContext, module_of, with_calls_wrapped
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
@@ -52,14 +53,14 @@ class Compiles:
             kwargs["dynamic"] = self._agent.dynamic
         if settings.backend == "none":
             kwargs["disable"] = True
-            return _Context(real(*args, **kwargs), self._agent, self, "none", fullgraph, lifted)
+            return self._listed(real(*args, **kwargs), "none", fullgraph, lifted)
         wrapped = RegionBackend(
             self._choose_backend(backend), backend, lifted, self._on_region, self._on_call, self._agent.clock
         )
         context = real(wrapped, *args[1:], **kwargs)
         if kwargs.get("disable"):
             return context  # torch.compile(disable=True) compiles nothing
-        return _Context(context, self._agent, self, _backend_name(backend), fullgraph, lifted)
+        return self._listed(context, _backend_name(backend), fullgraph, lifted)
 
     def _choose_backend(self, script_backend: Any) -> Callable[..., Any]:
         settings = self._agent.settings
@@ -70,16 +71,28 @@ class Compiles:
         name = script_backend if settings.backend == "as-script" else settings.backend
         return torch_api.get("lookup_backend")(name)  # type: ignore[no-any-return]
 
+    def _listed(self, context: Any, backend: str, fullgraph: bool, lifted: bool) -> OptimizeContext:
+        """The context of ``optimize``; what it is applied to is listed in the report."""
+
+        def compiled(function: Any) -> Any:
+            if not self.quiet:
+                module = module_of(function)
+                name = type(module).__name__ if module is not None else _qualname(function)
+                self._agent.guarded(
+                    "something compiled is not listed",
+                    lambda: self._agent.compiled(
+                        name, module is not None, backend=backend, fullgraph=fullgraph, lifted=lifted
+                    ),
+                )
+            return self.recorded(function, context(function))
+
+        return OptimizeContext(context, compiled)
+
     def recorded(self, function: Any, compiled: Any) -> Any:
         """``compiled``, the compiled form of ``function``; in a trial, with its outputs kept."""
         if self._recorder is None:
             return compiled
-        if not isinstance(compiled, torch.nn.Module):
-            return self._recorder.wrap(compiled) if callable(compiled) else compiled
-        # OptimizedModule calls its own forward; a module that was not compiled is called through the class.
-        name = "forward" if compiled is not function else "_call_impl"
-        object.__setattr__(compiled, name, self._recorder.wrap(getattr(compiled, name)))
-        return compiled
+        return with_calls_wrapped(function, compiled, self._recorder.wrap)
 
     def outermost_call(self) -> OutermostCall:
         """What answers for every module call of a script that compiles nothing."""
@@ -160,39 +173,6 @@ class Compiles:
         return _Call(self._agent, self._local)
 
 
-class _Context:
-    """What ``torch._dynamo.optimize`` returns, told apart by what it is applied to."""
-
-    def __init__(
-        self, real: Any, agent: Agent, compiles: Compiles, backend: str, fullgraph: bool, lifted: bool
-    ) -> None:
-        self._real = real
-        self._agent = agent
-        self._compiles = compiles
-        self._fields = {"backend": backend, "fullgraph": fullgraph, "lifted": lifted}
-
-    def __call__(self, function: Any) -> Any:
-        if not self._compiles.quiet:
-            owner = getattr(function, "__self__", None)
-            module = function if isinstance(function, torch.nn.Module) else owner
-            is_module = isinstance(module, torch.nn.Module)
-            name = type(module).__name__ if is_module else getattr(function, "__qualname__", repr(function))
-            self._agent.guarded(
-                "something compiled is not listed",
-                lambda: self._agent.compiled(name, is_module, **self._fields),
-            )
-        return self._compiles.recorded(function, self._real(function))
-
-    def __enter__(self) -> Any:
-        return self._real.__enter__()
-
-    def __exit__(self, *error: object) -> Any:
-        return self._real.__exit__(*error)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-
 class _Call(AbstractContextManager[None]):
     """Around one call of a compiled function; only the outermost counts."""
 
@@ -217,3 +197,7 @@ class _Call(AbstractContextManager[None]):
 def _backend_name(backend: Any) -> str:
     name = getattr(backend, "compiler_name", None) or getattr(backend, "__name__", None) or backend
     return str(name)
+
+
+def _qualname(function: Any) -> str:
+    return str(getattr(function, "__qualname__", repr(function)))

@@ -7,15 +7,14 @@ generators as they were, so that the compiled run starts from the same state.
 from __future__ import annotations
 
 import copy
-import random
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from breakscope.errors import UsageError
-from breakscope.inside.capture.outputs import flatten
+from breakscope.inside.random_state import RandomState
+from breakscope.inside.tensors import flatten
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -32,7 +31,7 @@ class EagerOutputs:
     """
 
     def __init__(self, function: Callable[..., Any], given: Sequence[Call]) -> None:
-        before = _Generators()
+        before = RandomState.now()
         own = _copied(function) if isinstance(function, torch.nn.Module) else function
         self._outputs = []
         try:
@@ -58,25 +57,6 @@ class EagerOutputs:
             elif type(want) is not type(have) or want != have:
                 return f"{where}: {have} instead of {want}"
         return None
-
-
-class _Generators:
-    """The state of every random generator that a model may use."""
-
-    def __init__(self) -> None:
-        self._python = random.getstate()
-        self._torch = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-        numpy: Any = sys.modules.get("numpy")
-        self._numpy = numpy.random.get_state() if numpy is not None else None
-
-    def restore(self) -> None:
-        random.setstate(self._python)
-        torch.set_rng_state(self._torch)
-        if self._cuda is not None:
-            torch.cuda.set_rng_state_all(self._cuda)
-        if self._numpy is not None:
-            sys.modules["numpy"].random.set_state(self._numpy)
 
 
 def _copied(value: Any) -> Any:

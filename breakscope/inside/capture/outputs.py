@@ -6,17 +6,17 @@ the host and puts one frame of ours around each compiled function.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from breakscope.inside import torch_api
+from breakscope.inside.tensors import flatten, tensors
 
 MAX_CALLS = 64
 MAX_BYTES = 512 * 1024 * 1024
@@ -50,7 +50,7 @@ class OutputRecorder:
             if torch.compiler.is_compiling() or getattr(self._local, "inside", False):
                 return function(*args, **kwargs)
             self._local.inside = True
-            before = [(tensor, torch_api.writes(tensor)) for tensor in _tensors((args, kwargs))]
+            before = [(tensor, torch_api.writes(tensor)) for tensor in tensors((args, kwargs))]
             try:
                 result = function(*args, **kwargs)
             except Exception as error:
@@ -60,7 +60,7 @@ class OutputRecorder:
                 self._local.inside = False
             if any(written is None or torch_api.writes(tensor) != written for tensor, written in before):
                 self._mark(WRITES)
-            for tensor in _tensors(result):
+            for tensor in tensors(result):
                 if tensor.grad_fn is not None:
                     # On the node, not on the tensor: Dynamo guards on the hooks of tensors.
                     tensor.grad_fn.register_prehook(lambda _gradients: self._mark(GRADIENTS))
@@ -80,43 +80,3 @@ class OutputRecorder:
         self._bytes += sum(v.numel() * v.element_size() for _, v in leaves if isinstance(v, torch.Tensor))
         torch.save(leaves, self._folder / f"{self._calls:06d}.pt")
         self._calls += 1
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    return (leaf for _, leaf in flatten(value, take=lambda tensor: tensor) if isinstance(leaf, torch.Tensor))
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        # Strides belong to the result: clone() keeps them, where a plain copy would not.
-        return tensor.detach().clone(memory_format=torch.preserve_format).cpu()
-
-
-def flatten(
-    value: Any, path: str = "", take: Callable[[torch.Tensor], torch.Tensor] = _copy
-) -> Iterator[tuple[str, Any]]:
-    """The leaves of a result with their paths: tensors as copies on the host, all else as text.
-
-    Args:
-        take: what to make of a tensor instead of a copy.
-    """
-    if isinstance(value, torch.Tensor):
-        yield path, take(value)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from flatten(item, f"{path}[{key!r}]", take)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from flatten(item, f"{path}[{index}]", take)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from flatten(getattr(value, field.name), f"{path}.{field.name}", take)
-    elif isinstance(value, bool | int | float | complex | str | bytes | None):
-        yield path, repr(value)
-    else:
-        # An object: its own attributes, so that a result class without fields is still compared.
-        inside = vars(value) if hasattr(value, "__dict__") and not callable(value) else {}
-        yield path, type(value).__qualname__
-        for name, item in inside.items():
-            if isinstance(item, torch.Tensor):
-                yield from flatten(item, f"{path}.{name}", take)

@@ -18,6 +18,7 @@ from typing import Any
 
 from breakscope.inside import imports, overlay, tracebacks
 from breakscope.inside.prove import pair
+from breakscope.report import files
 
 
 def start(settings_text: str) -> None:
@@ -109,18 +110,16 @@ class ProofRun:
             self._save({"functions": functions, "files": own_files()})
 
     def _save(self, data: dict[str, Any]) -> None:
-        place = self.settings["result"]
-        Path(f"{place}.new").write_text(json.dumps(data), encoding="utf-8")
-        os.replace(f"{place}.new", place)
+        files.replace(self.settings["result"], json.dumps(data).encode())
 
 
 def own_files() -> list[str]:
     """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
     python = os.path.dirname(os.__file__) + os.sep
-    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    sources = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
     return sorted(
         file
-        for file in map(os.path.abspath, filter(None, files))
+        for file in map(os.path.abspath, filter(None, sources))
         if file.endswith(".py")
         and not file.startswith((python, tracebacks.PACKAGE))
         and f"{os.sep}site-packages{os.sep}" not in file

@@ -20,6 +20,8 @@ from breakscope.inside.prove.compat import memory_of
 from breakscope.inside.prove.copies import Change, Copies
 from breakscope.inside.prove.picture import Comparer, Difference, Picture
 from breakscope.inside.prove.world import World, swapped
+from breakscope.inside.random_state import RandomState
+from breakscope.inside.tensors import same_bits
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 # Gradients are sums; one rewrite may take them in another order than autograd took the old ones.
@@ -221,7 +223,7 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
         return found
     for path, value in old.picture.early.items():
         other = new.picture.early.get(path)
-        if other is None or other.dtype is not value.dtype or not picture.same_bits(value, other):
+        if other is None or other.dtype is not value.dtype or not same_bits(value, other):
             return Difference(f"{path}: the new code leaves another value, or none")
     if old.printed != new.printed:
         return Difference(f"the old code prints {old.printed[:80]!r}, the new one {new.printed[:80]!r}")
@@ -277,7 +279,7 @@ class _Watched:
 def _watched(seed: int | None) -> Iterator[_Watched]:
     """Note what is printed, logged, warned and drawn; leave the generators as they were."""
     watched, text = _Watched(), io.StringIO()
-    before = _random_state()
+    before = RandomState.now()
 
     def handle(logger: Any, record: logging.LogRecord) -> None:
         text.write(f"{logger.name} {record.levelname}: {record.getMessage()}\n")
@@ -296,30 +298,7 @@ def _watched(seed: int | None) -> Iterator[_Watched]:
                 yield watched
             finally:
                 logging.Logger.handle = real  # type: ignore[method-assign]
-                watched.randomness = _random_tensors()
-                _set_random_state(before)
+                watched.randomness = RandomState.now().tensors()
+                before.restore()
                 warned = "".join(f"{one.category.__name__}: {one.message}\n" for one in caught)
                 watched.text = text.getvalue() + warned
-
-
-def _random_state() -> list[Any]:
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    numpy = sys.modules.get("numpy")
-    return [torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None, cuda]
-
-
-def _set_random_state(state: list[Any]) -> None:
-    torch.set_rng_state(state[0])
-    random.setstate(state[1])
-    if state[2] is not None:
-        sys.modules["numpy"].random.set_state(state[2])
-    if state[3]:
-        torch.cuda.set_rng_state_all(state[3])
-
-
-def _random_tensors() -> list[torch.Tensor]:
-    state = _random_state()
-    text = repr(state[1]).encode()
-    if state[2] is not None:
-        text += state[2][1].tobytes() + repr(state[2][2:]).encode()
-    return [state[0], torch.frombuffer(bytearray(text), dtype=torch.uint8), *state[3]]

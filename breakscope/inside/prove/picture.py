@@ -18,6 +18,7 @@ import torch
 from breakscope.inside.prove import reach
 from breakscope.inside.prove.compat import hooks_of, memory_of
 from breakscope.inside.prove.copies import PLAIN
+from breakscope.inside.tensors import gaps, same_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,30 +366,11 @@ def values_differ(path: str, old: torch.Tensor, new: torch.Tensor, tolerance: fl
     return Difference(f"{path}: values differ {by}", distance)
 
 
-def same_bits(old: Any, new: Any) -> bool:
-    """Equal, told -0.0 from 0.0, and any NaN equal to any other."""
-    if old is new:
-        return True
-    if old.is_complex():
-        return same_bits(torch.view_as_real(old), torch.view_as_real(new))
-    if not old.is_floating_point():
-        return bool(torch.equal(old, new))
-    equal = (old == new) & (torch.signbit(old) == torch.signbit(new))
-    return bool((equal | (torch.isnan(old) & torch.isnan(new))).all())
-
-
 def _distance(old: torch.Tensor, new: torch.Tensor) -> float:
-    """Largest absolute difference; infinite where one is NaN or infinite and the other is not the same."""
+    """Largest absolute difference; infinite where NaN, infinity or the kind of zero is another."""
     if not old.numel() or same_bits(old, new):
         return 0.0
-    if old.is_complex():
-        old, new = torch.view_as_real(old), torch.view_as_real(new)
-    old, new = old.double(), new.double()
-    same = (old == new) | (torch.isnan(old) & torch.isnan(new))
-    zeros = (old == new) & (torch.signbit(old) != torch.signbit(new))
-    apart = torch.where(same, torch.zeros_like(old), (old - new).abs())
-    most = float(torch.nan_to_num(apart, nan=math.inf).max())
-    return math.inf if bool(zeros.any()) and most == 0 else most
+    return float(gaps(old, new).max()) or math.inf
 
 
 def _text(what: Any, entries: Sequence[Entry]) -> str:

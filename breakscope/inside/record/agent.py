@@ -15,6 +15,7 @@ from typing import Any
 from breakscope.inside import imports, overlay, tracebacks
 from breakscope.inside.record import observe
 from breakscope.inside.record.observe import Recorder
+from breakscope.report import files
 
 _SAVE_AT = frozenset(2**power for power in range(24))
 
@@ -89,6 +90,4 @@ class _Recording:
             file: {name: recorder.evidence(name).dump() for name in self._functions[file]}
             for file, recorder in self.recorders.items()
         }
-        place = self._settings["result"]
-        Path(f"{place}.new").write_text(json.dumps(seen), encoding="utf-8")
-        os.replace(f"{place}.new", place)
+        files.replace(self._settings["result"], json.dumps(seen).encode())
