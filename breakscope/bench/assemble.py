@@ -217,8 +217,13 @@ def _arm_notes(found: Conducted, arm: Arm, players: Sequence[Player]) -> list[st
         notes.append(f"compiled again after the warm-up: {'; '.join(late)}")
     if arm.cuda_graphs:
         notes.append(
-            "CUDA graphs: breakscope marks each step (cudagraph_mark_step_begin) and copies outputs after "
-            "the timed window; a script that keeps outputs must do both itself"
+            "CUDA graphs: breakscope marks each step (cudagraph_mark_step_begin); a script that keeps "
+            "outputs must do so, and copy them, itself"
+        )
+    if any(player.last.get("copied_outputs") for player in players):
+        notes.append(
+            "the script keeps outputs, so they are copied between its steps: that is not in the step's time, "
+            "and the launch of the next graph may hide behind it"
         )
     return notes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 import torch
 
 from breakscope.inside.bench.ambient import Ambient
-from breakscope.inside.bench.copies import copied, fresh
+from breakscope.inside.bench.copies import Repeated, copied, fresh
+from breakscope.inside.bench.held import Held
 
 pytestmark = pytest.mark.torch
 
@@ -167,3 +169,81 @@ def test_an_object_that_cannot_be_copied_stays_itself() -> None:
 
     one = Stubborn()
     assert fresh((one,))[0] is one
+
+
+# ---- nothing is copied that nobody looks at again ----
+
+
+def steps(loop: Callable[[Callable[[Any], torch.Tensor]], None]) -> Held:
+    """What a loop of the script's does with outputs; the call gives a new tensor each time."""
+    held = Held()
+
+    def call(x: Any) -> torch.Tensor:
+        held.calling((x,))
+        result = torch.zeros(2)
+        held.returned(result)
+        return result
+
+    loop(call)
+    return held
+
+
+def test_a_loop_lets_go_of_an_output_when_it_has_the_next() -> None:
+    def loop(call: Callable[[Any], torch.Tensor]) -> None:
+        for _ in range(4):
+            out = call(torch.ones(2))
+        assert out.sum() == 0
+
+    assert steps(loop).let_go
+
+
+def test_a_list_of_outputs_keeps_them() -> None:
+    kept: list[torch.Tensor] = []
+    assert not steps(lambda call: kept.extend(call(torch.ones(2)) for _ in range(4))).let_go
+
+
+def test_an_output_that_is_the_next_input_is_read_again() -> None:
+    def loop(call: Callable[[Any], torch.Tensor]) -> None:
+        state = torch.ones(2)
+        for _ in range(4):
+            state = call(state)
+
+    assert not steps(loop).let_go
+
+
+def test_after_one_step_nothing_is_known() -> None:
+    def loop(call: Callable[[Any], torch.Tensor]) -> None:
+        call(torch.ones(2))
+
+    assert not steps(loop).let_go
+
+
+def test_the_same_inputs_are_used_again_while_the_call_leaves_them_alone() -> None:
+    x = torch.ones(3)
+    repeated = Repeated((x, 2), {"name": "x"})
+    (first, number), options = repeated.inputs()
+    assert (first is not x, number, options) == (True, 2, {"name": "x"})
+    assert repeated.inputs()[0][0] is first
+    first.add_(1)
+    (second, _), _ = repeated.inputs()
+    assert second is not first
+    assert torch.equal(second, x)
+
+
+class Cache:
+    """Holds a tensor that a call could exchange for another."""
+
+    def __init__(self) -> None:
+        self.keys = [torch.ones(2)]
+
+
+@pytest.mark.parametrize("made", [lambda: torch.ones(2, requires_grad=True), Cache])
+def test_inputs_that_a_call_may_change_without_a_write_are_copied_each_time(made: Callable[[], Any]) -> None:
+    repeated = Repeated((made(),), {})
+    assert repeated.inputs()[0][0] is not repeated.inputs()[0][0]
+
+
+def test_inputs_of_inference_mode_have_no_count_of_writes() -> None:
+    with torch.inference_mode():
+        repeated = Repeated((torch.ones(2),), {})
+        assert repeated.inputs()[0][0] is not repeated.inputs()[0][0]

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from breakscope.inside import torch_api
 from breakscope.inside.bench import arm_compat
 
 _ALIGNED = 16  # bytes: kernels are chosen by it
@@ -69,6 +70,39 @@ def fresh(value: Any) -> Any:
         together = _copy_together(list(sharing.values())) or map(_copy, sharing.values())
         copies.update(zip(sharing, together, strict=True))
     return arm_compat.tree_map(lambda leaf: copies.get(id(leaf), leaf), value)
+
+
+class Repeated:
+    """The inputs of a call that is made again and again.
+
+    Copies, and the same ones again as long as the call leaves them as they are: a copy is work for the device
+    between two timed calls, behind which the launch of the second one hides.
+    """
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._given = (args, kwargs)
+        self._made: Any = None
+        self._written: list[tuple[torch.Tensor, int | None]] | None = None
+
+    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """For one call."""
+        if self._written is None or any(
+            count is None or torch_api.writes(tensor) != count for tensor, count in self._written
+        ):
+            self._made = fresh(self._given)
+            leaves: list[Any] = []
+            arm_compat.tree_map(leaves.append, self._made)
+            tensors = [leaf for leaf in leaves if _plain(leaf)]
+            if all(map(_changes_by_writes, leaves)):
+                self._written = [(tensor, torch_api.writes(tensor)) for tensor in tensors]
+        return self._made  # type: ignore[no-any-return]
+
+
+def _changes_by_writes(leaf: Any) -> bool:
+    """Whether only a write to a tensor, which torch counts, can make an input another one."""
+    if _plain(leaf):
+        return not leaf.requires_grad  # a call could leave a gradient on it
+    return isinstance(leaf, _HOLDS_NOTHING) or _whole(leaf) is leaf
 
 
 def _plain(leaf: Any) -> bool:

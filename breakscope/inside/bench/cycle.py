@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from breakscope.inside.bench.ambient import Ambient
+from breakscope.inside.bench.copies import Repeated
 from breakscope.inside.capture.signatures import owner_called
 
 _MOST_CALLS = 64  # what was called once, before a loop of others, does not come back
@@ -20,6 +21,7 @@ class Call:
     Attributes:
         untouched: ``args`` and ``kwargs`` are copies, which the call itself does not get and cannot change.
             Only such a call can be made again: a cache that it has grown would not fit its other inputs.
+        again: the inputs for making it again.
     """
 
     function: Any
@@ -27,6 +29,10 @@ class Call:
     kwargs: dict[str, Any]
     ambient: Ambient
     untouched: bool = False
+    again: Repeated = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.again = Repeated(self.args, self.kwargs)
 
     def of(self) -> tuple[int, int | None]:
         """What is called: modules that a script does not compile itself are called through one function."""

@@ -24,8 +24,9 @@ import torch
 
 from breakscope.inside.bench import arm_compat, pace
 from breakscope.inside.bench.ambient import Ambient
-from breakscope.inside.bench.copies import copied, fresh
+from breakscope.inside.bench.copies import Repeated, copied, fresh
 from breakscope.inside.bench.cycle import Call, Cycle
+from breakscope.inside.bench.held import Held
 from breakscope.inside.bench.meter import Mark, Meter, Sample, spin
 from breakscope.inside.bench.outputs import KEPT_STEPS, Kept, compare_folders, on_gpu
 from breakscope.inside.bench.plan import CUDA_GRAPH_MODES, ArmSettings
@@ -84,6 +85,8 @@ class Turns:
         self._raised: str | None = None
         self._replayed = 0
         self._random = False
+        self._held = Held()
+        self._copied_outputs = False  # in timed steps
         self._kept = Kept(Path(settings.outputs))
         self._optimizers: dict[int, int] = {}
         self._optimizer_steps = 0
@@ -150,6 +153,8 @@ class Turns:
         maybe_step = self._unit.kind == "call" or self._unit.open
         if maybe_step:
             self._add(self._described(function, args, kwargs))
+            if not self._grant.get("timed"):
+                self._held.calling((args, kwargs))
         if self._unit.open:
             self._unit.calling()
         self._inside = True
@@ -167,9 +172,20 @@ class Turns:
         if self._unit.open:
             self._unit.called()
         if maybe_step and self._settings.mode in CUDA_GRAPH_MODES and not torch.is_grad_enabled():
-            result = copied(result)  # the next replay of the graph overwrites it
+            result = self._saved(result)
         if self._unit.kind == "call" and not self._cycle.several:
             self._end_step()  # nothing of the script's lies between its call and its turn's end
+        return result
+
+    def _saved(self, result: Any) -> Any:
+        """A result as the script gets it: copied if it may look at it after the graph's next replay."""
+        timed = self._grant.get("timed", False)
+        if self._ended or self._settings.function is not None or (timed and self._held.let_go):
+            return result
+        self._copied_outputs |= timed
+        result = copied(result)
+        if not timed:
+            self._held.returned(result)
         return result
 
     def _add(self, call: Call) -> None:
@@ -297,6 +313,7 @@ class Turns:
             unit=self._unit.kind,
             unit_why=self._unit.why,
             random=self._random,
+            copied_outputs=self._copied_outputs,
             on_gpu=self.meter.on_gpu,
             peak_mib=peak,
             memory_kind=kind,
@@ -384,16 +401,17 @@ class Turns:
         self._replayed += 1
         for call in self._cycle.again:
             with call.ambient.entered(), self.replaying():
-                self._call_on_copies(call.function, call.args, call.kwargs)
+                self._call_again(call.function, call.again)
 
     def _repeat(self, function: Any, args: Any, kwargs: Any) -> None:
         """``--function``: its first inputs, until the benchmark says END."""
+        repeated = Repeated(args, kwargs)
         while True:
-            self._call_on_copies(function, args, kwargs)
+            self._call_again(function, repeated)
 
-    def _call_on_copies(self, function: Any, args: Any, kwargs: Any) -> None:
-        new_args, new_kwargs = fresh((args, kwargs))
-        self._call(function, new_args, new_kwargs)
+    def _call_again(self, function: Any, repeated: Repeated) -> None:
+        args, kwargs = repeated.inputs()
+        self._call(function, args, kwargs)
 
     # -- outputs -----------------------------------------------------------------------------------
 
