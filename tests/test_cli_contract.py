@@ -65,6 +65,13 @@ def test_every_recorded_command_is_still_there() -> None:
     assert {file.stem for file in RECORDED.iterdir()} == {*NAMES, "breakscope"}
 
 
+def test_without_a_command_it_says_what_there_is() -> None:
+    alone = breakscope()
+    assert alone.code == 0
+    assert "Repair:\n  fix" in alone.out
+    assert alone.err == ""
+
+
 # ---- exit codes ----
 
 

@@ -35,7 +35,7 @@ def _run(args: list[str]) -> int:
     from breakscope.cli.app import command
 
     try:
-        code = command().main(args, prog_name="breakscope", standalone_mode=False)
+        code = command().main(args or ["--help"], prog_name="breakscope", standalone_mode=False)
     except typer.Exit as end:
         return end.exit_code
     except typer.Abort:

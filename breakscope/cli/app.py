@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import breakscope
 from breakscope.cli import values
 
-# In the order of the help.
-NAMES = (
-    *("scan", "import", "report", "check", "fix", "run", "remedy", "bench"),
-    *("diff", "merge", "explain", "lint", "show", "config", "schema"),
-)
+# As the help shows them.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Look": ("scan", "report", "explain", "show"),
+    "Repair": ("fix", "remedy", "run"),
+    "Measure": ("bench",),
+    "Keep": ("check", "lint", "config"),
+    "Jobs and reports": ("import", "merge", "diff", "schema"),
+}
+NAMES = tuple(chain.from_iterable(GROUPS.values()))
+_WHOLE = 200  # characters of a command's first sentence: it is never cut
 
 
 class Commands(Mapping[str, Any]):
@@ -43,6 +50,18 @@ class Commands(Mapping[str, Any]):
         return len(NAMES)
 
 
+class _Grouped(TyperGroup):
+    """The commands by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Called by click, which writes the help."""
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(limit=_WHOLE)) for name in names]
+                )
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"breakscope {breakscope.__version__}")
@@ -53,8 +72,8 @@ def command() -> Any:
     """The click command that holds every command of ours."""
     app = typer.Typer(
         name="breakscope",
+        cls=_Grouped,
         help="Where torch.compile breaks in your script, how often that is paid for, and what to do.",
-        no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -63,7 +82,9 @@ def command() -> Any:
 
     @app.callback()
     def options(
-        version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show it."),
+        version: bool = typer.Option(
+            False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
         debug: bool = typer.Option(False, "--debug", help="Show tracebacks of breakscope's own failures."),
     ) -> None:
         pass
