@@ -2,9 +2,9 @@
 
     python benchmarks/bench_against_script.py OUT [--programs A,B] [--rounds N] [--seconds S]
 
-Each program compiles its model as it says (default mode or reduce-overhead) and makes steps in a plain loop. Run
-by itself it times them as anybody would: an event before and after each step, the host running ahead, a wait at
-the end. bench measures the same file. Both take turns, ROUNDS times, on one compile cache.
+Each program compiles its model as it says (default mode or reduce-overhead) and makes steps in a plain loop.
+Run by itself it times them as anybody would: an event before and after each step, the host running ahead, and
+one wait at the end. bench measures the same file. Both take turns, ROUNDS times, on one compile cache.
 OUT/against_script.json holds, for each program and arm, the medians of both and their ratio.
 """
 

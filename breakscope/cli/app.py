@@ -53,7 +53,7 @@ class Commands(Mapping[str, Any]):
 class _Grouped(TyperGroup):
     """The commands by what they are for."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click passes both
         """Called by click, which writes the help."""
         for title, names in GROUPS.items():
             with formatter.section(title):
