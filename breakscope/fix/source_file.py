@@ -1,17 +1,22 @@
-"""A source file as bytes and as the text that rules see: encoding and line ends survive a change."""
+"""A source file as bytes and as the text that proposers see: encoding and line ends survive a change."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import io
+import os
+import re
 import tokenize
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from breakscope.inside.overlay import edited
+from breakscope.fix.patch import Edit, Patch, apply, edits_by_file
+from breakscope.report.model import SourceEdit
 
-Edits = tuple[tuple[int, int, str], ...]
+INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 
 
 class NotTextError(ValueError):
@@ -49,20 +54,20 @@ class Source:
         """Of the file's bytes."""
         return hashlib.sha256(self.data).hexdigest()
 
-    def changed(self, edits: Iterable[tuple[int, int, str]]) -> Source:
+    def changed(self, edits: Iterable[Edit]) -> Source:
         """The file with edits of ``text`` made. Lines that come in end as the line does where they come in.
 
         Raises:
             NotTextError: the file's encoding has no such character.
+            OverlappingEditsError: two edits touch the same text.
         """
         places = self._places()
         made = []
-        for start, end, text in sorted(edits):
-            ending = _ending(self.raw, places[start])
-            made.append((places[start], places[end], text.replace("\n", ending)))
-        raw = edited(self.raw, made)
+        for edit in edits:
+            start, end = places[edit.start], places[edit.end]
+            made.append(Edit(start, end, edit.text.replace("\n", _ending(self.raw, start))))
         try:
-            return Source.of(raw.encode(self.encoding))
+            return Source.of(apply(self.raw, made).encode(self.encoding))
         except UnicodeEncodeError as error:
             raise NotTextError(f"its encoding {self.encoding} lacks a character of the rewrite") from error
 
@@ -77,6 +82,37 @@ class Source:
         return "".join(
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
         )
+
+    def placed(self, edit: Edit) -> SourceEdit:
+        """An edit as a report has it: in lines and columns, which count from 1."""
+        starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        first, last = bisect_right(starts, edit.start), bisect_right(starts, edit.end)
+        column, end_column = edit.start - starts[first - 1] + 1, edit.end - starts[last - 1] + 1
+        return SourceEdit(edit.file, first, column, last, end_column, edit.text)
+
+
+def read(file: str) -> Source:
+    """A file's source. Raises OSError, SyntaxError and NotTextError."""
+    return Source.of(Path(file).read_bytes())
+
+
+def shown_name(file: str, root: Path) -> str:
+    """A file's name in a diff: relative to the project, or to where libraries are installed."""
+    try:
+        return Path(file).relative_to(os.path.realpath(root)).as_posix()
+    except ValueError:
+        return INSTALLED.sub("", file).replace("\\", "/").lstrip("/")
+
+
+def shown_diff(patch: Patch, sources: Mapping[str, Source], root: Path) -> str:
+    """A patch as the user sees it: a diff of its files, or settings of Dynamo."""
+    if not patch.edits:
+        config = patch.rewrite.config.items()
+        return "".join(f"+torch._dynamo.config.{name} = {value}\n" for name, value in config)
+    return "".join(
+        sources[file].diff(sources[file].changed(edits), shown_name(file, root))
+        for file, edits in edits_by_file([patch]).items()
+    )
 
 
 def _lines(raw: str) -> list[str]:
