@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from breakscope.fix.evidence import Verdict
-from breakscope.fix.patch import Patch
+from breakscope.fix.patch import Patch, edits_by_file
 from breakscope.fix.source_file import Source, shown_diff
 from breakscope.fix.together import Whole
 from breakscope.report.model import Finding, Report, Suggestion
@@ -79,7 +79,7 @@ def outcomes_of_patch(
         verdict.reported,
         verdict.why,
         evidence.json(),
-        tuple(sources[edit.file].placed(edit) for edit in patch.edits),
+        tuple(edit for file, edits in edits_by_file([patch]).items() for edit in sources[file].placed(edits)),
     )
     return [Outcome(finding, suggestion, patch, bool(accepted)) for finding in patch.findings]
 

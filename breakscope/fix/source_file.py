@@ -9,11 +9,11 @@ import os
 import re
 import tokenize
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from breakscope.fix.patch import Edit, Patch, apply, edits_by_file
+from breakscope.fix.patch import Edit, Patch, apply, edits_by_file, in_order
 from breakscope.report.model import SourceEdit
 
 INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
@@ -83,12 +83,19 @@ class Source:
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
         )
 
-    def placed(self, edit: Edit) -> SourceEdit:
-        """An edit as a report has it: in lines and columns, which count from 1."""
+    def placed(self, edits: Iterable[Edit]) -> Iterator[SourceEdit]:
+        """Edits as a report has them: in lines and columns; those that touch each other are one."""
         starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        first, last = bisect_right(starts, edit.start), bisect_right(starts, edit.end)
-        column, end_column = edit.start - starts[first - 1] + 1, edit.end - starts[last - 1] + 1
-        return SourceEdit(edit.file, first, column, last, end_column, edit.text)
+        joined: list[Edit] = []
+        for edit in in_order(edits):
+            if joined and joined[-1].end == edit.start:
+                before = joined.pop()
+                edit = Edit(before.start, edit.end, before.text + edit.text, edit.file)
+            joined.append(edit)
+        for edit in joined:
+            first, last = bisect_right(starts, edit.start), bisect_right(starts, edit.end)
+            column, end_column = edit.start - starts[first - 1] + 1, edit.end - starts[last - 1] + 1
+            yield SourceEdit(edit.file, first, column, last, end_column, edit.text)
 
 
 def read(file: str) -> Source:

@@ -163,7 +163,7 @@ class SourceEdit:
 
     Attributes:
         file: real path.
-        line: of the first character that goes; where nothing goes, of the one before which the text comes in.
+        line: of the first character that goes; where nothing goes, of that in front of which the text comes.
         end_column: behind the last character that goes; in column 1 of a line, its line end goes too.
         text: the new piece, with ``\n`` line ends.
     """
@@ -182,7 +182,7 @@ class Suggestion:
 
     Attributes:
         diff: the change for readers, and for ``git apply``; edits: the same as data, empty in reports of
-            earlier versions. The edits of one file touch different text.
+            earlier versions. Those of one file are in order, and no two of them touch.
     """
 
     rule: str
