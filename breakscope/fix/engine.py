@@ -286,7 +286,6 @@ def _treat(work: Work, report: Report, whole: Whole | None) -> tuple[Whole | Non
         for name in asked.keys() - left.keys():
             none = NoPatch(asked[name], whole.gone, summary="no change of its own")
             answers[name] = outcome_of_none(none)
-    taken: list[Finding] = []
     found = treat(after or report, work.trials.on_top(work.accepted()), list(left.values())) if left else []
     for name, answer in zip(left, found, strict=True):
         # What the report knows of is answered as it knows it; the rest came to light with the rewrites.
@@ -296,11 +295,10 @@ def _treat(work: Work, report: Report, whole: Whole | None) -> tuple[Whole | Non
         else:
             patch, verdict = replace(answer[0], findings=(finding,)), answer[1]
             if work.acceptable(patch, verdict):
-                verdict, whole = _admitted(work, patch, verdict, [*taken, finding], whole)
+                verdict, whole = _admitted(work, patch, verdict, whole)
             accepted = work.acceptable(patch, verdict)
             if accepted:
                 work.judged.append((patch, verdict))
-                taken.append(finding)
             (outcome,) = outcomes_of_patch(patch, verdict, accepted, work.sources, work.root)
         answers[name] = replace(outcome, revealed=name not in asked)
     order = [*asked, *(name for name in left if name not in asked)]
@@ -313,7 +311,7 @@ def _recompiles(report: Report, options: Options) -> dict[str, Finding]:
 
 
 def _admitted(
-    work: Work, patch: Patch, verdict: Verdict, findings: Sequence[Finding], whole: Whole | None
+    work: Work, patch: Patch, verdict: Verdict, whole: Whole | None
 ) -> tuple[Verdict, Whole | None]:
     """The verdict on a remedy beside all that is accepted, and the whole script with it."""
     accepted = work.accepted()
@@ -328,8 +326,8 @@ def _admitted(
     else:
         work.progress(f"the whole script with the fixes and: {patch.rewrite.summary}")
         base = whole.after if whole is not None and whole.after is not None else work.trials.before.report
-        why, tried = beside(work.trials, together, findings, base)
-        if tried is not None:
+        why, tried = beside(work.trials, together, base)
+        if not why:
             return _with(verdict, whole_script=tried.evidence), tried
     return replace(verdict, status="unproved", why=why), whole
 

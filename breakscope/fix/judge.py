@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from breakscope.fix.evidence import Evidence, Verdict
-from breakscope.fix.observers import Observers, attribute
+from breakscope.fix.observers import Observers
 from breakscope.inside.prove.claims import Claims
+from breakscope.inside.prove.paths import attribute, bare
 
 Functions = Sequence[Mapping[str, Any]]
 
@@ -86,7 +87,7 @@ def _observed(
             if told is not None:
                 yield told
             else:
-                both = " and ".join(f"`{one.rpartition(': ')[2]}`" for one in (holder, path))
+                both = " and ".join(f"`{bare(one)}`" for one in (holder, path))
                 note = f"{both} held one tensor, and hold two: nothing in the project does more than compute"
                 kept[note] = None
         if claims.unaliased and one["asks"]:

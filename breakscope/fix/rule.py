@@ -1,7 +1,7 @@
 """What a rewrite rule is: the one interface between the rules and the engine that proves what they propose.
 
-A rule gets a :class:`Site` and answers with a ``Rewrite`` (edits of the module's text, and what they claim) or a
-``Refusal`` (a reason), both of :mod:`breakscope.fix.patch`, or with None: the place is not of its kind.
+A rule gets a :class:`Site` and answers with a ``Rewrite`` (edits of the module's text, and what they claim) or
+a ``Refusal`` (a reason), both of :mod:`breakscope.fix.patch`, or with None: the place is not of its kind.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from breakscope.fix.patch import Edit as Edit
 from breakscope.fix.patch import Refusal as Refusal
 from breakscope.fix.patch import Rewrite as Rewrite
 from breakscope.fix.patch import apply as apply
+from breakscope.fix.source_file import parents_of
 from breakscope.inside.record.evidence import Evidence, Seen, Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -113,7 +114,7 @@ def locate(
     """
     tree = ast.parse(source)
     lines = source.split("\n")
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    parents = parents_of(tree)
     node = _smallest(tree, lines, line, column, end_line, end_column)
     if node is None:
         return None

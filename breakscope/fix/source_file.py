@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import hashlib
 import io
@@ -16,6 +17,9 @@ from pathlib import Path
 from breakscope.fix.patch import Edit, Patch, apply, edits_by_file, in_order
 from breakscope.report.model import SourceEdit
 
+Parents = Mapping[ast.AST, ast.AST]
+
+# The part of an installed file's path that differs from machine to machine.
 INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 
 
@@ -120,6 +124,11 @@ def shown_diff(patch: Patch, sources: Mapping[str, Source], root: Path) -> str:
         sources[file].diff(sources[file].changed(edits), shown_name(file, root))
         for file, edits in edits_by_file([patch]).items()
     )
+
+
+def parents_of(tree: ast.AST) -> Parents:
+    """What holds each node of a tree."""
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _lines(raw: str) -> list[str]:

@@ -90,32 +90,23 @@ def check(trials: Trials, patches: Sequence[Patch]) -> Whole:
         dropped.update({kept[place][0]: why for place, why in whole.dropped.items()})
 
 
-def beside(
-    trials: Trials, patches: Sequence[Patch], findings: Sequence[Finding], known: Report
-) -> tuple[str, Whole | None]:
-    """Try patches of recompiles together with all that was accepted before.
+def beside(trials: Trials, patches: Sequence[Patch], known: Report) -> tuple[str, Whole]:
+    """Try patches, the last of them a remedy, together.
 
     Args:
-        findings: that must be gone. known: the report with what was accepted before.
+        known: the report with all of them but the last.
 
     Returns:
         Why they do not work together, or "", and what was seen.
     """
-    with trials.with_patches(patches) as after:
-        old, new = known.totals, after.report.totals
-        there = {one.fingerprint for one in after.report.findings}
-        ended = trials.ended_otherwise(after)
-        if ended is None and any(one.fingerprint in there for one in findings):
-            return "with the other fixes its recompiles are still there", None
-        if ended is None and (
-            new.recompiles > old.recompiles or new.sites > old.sites or new.skips > old.skips
-        ):
-            return "with the other fixes there are more breaks, skips or recompiles", None
-        consented = any(one.rewrite.consent for one in patches)
-        seen = trials.agreement(after, patches, consented=consented)
-        if seen.difference is not None:
-            return f"beside the other fixes: {seen.difference}", None
-        return "", Whole({}, (), seen.outputs, trials.before.report, after.report, consented, seen.words)
+    whole = _try(trials, patches)
+    if whole.dropped:
+        return f"beside the other fixes: {next(iter(whole.dropped.values()))}", whole
+    assert whole.after is not None
+    old, new = known.totals, whole.after.totals
+    if new.recompiles > old.recompiles or new.sites > old.sites or new.skips > old.skips:
+        return "with the other fixes there are more breaks, skips or recompiles", whole
+    return "", whole
 
 
 def _try(trials: Trials, patches: Sequence[Patch]) -> Whole:
@@ -156,15 +147,19 @@ def _sites(report: Report) -> dict[tuple[str, int, int | None], Finding]:
 def _still_there(
     patches: Sequence[Patch], before: Report, after: Report, sources: Mapping[str, Source]
 ) -> dict[int, str]:
-    """Patches whose site still breaks, or whose new lines break: by position."""
+    """Patches whose finding is still there, or whose new lines break: by position."""
     dropped: dict[int, str] = {}
     places = _sites(after)
     known = _sites(before)
     for index, patch in enumerate(patches):
         for finding in patch.findings:
+            if not patch.function:  # a remedy
+                if any(one.fingerprint == finding.fingerprint for one in after.findings):
+                    dropped[index] = "its recompiles are still there"
+                continue
             where = finding.location
-            if any((f, line) == (where.file, where.line) for f, line, _ in places):
-                again = next(o for (f, n, _), o in places.items() if (f, n) == (where.file, where.line))
+            again = next((o for (f, n, _), o in places.items() if (f, n) == (where.file, where.line)), None)
+            if again is not None:
                 dropped[index] = f"the break is still there: {again.title} ({again.reason[:80]})"
         lines = _edited_lines(patch, sources)
         for place, finding in places.items():

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 from breakscope.fix.patch import Edit
-from breakscope.fix.source_file import Source, read
+from breakscope.fix.source_file import Source, parents_of, read
 from breakscope.report.model import Location
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -26,9 +26,7 @@ class File:
         self._starts = [0]
         for line in self.text.split("\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)
-        self._parents = {
-            child: parent for parent in ast.walk(self.tree) for child in ast.iter_child_nodes(parent)
-        }
+        self._parents = parents_of(self.tree)
 
     # -- places ----------------------------------------------------------------------------------
 
