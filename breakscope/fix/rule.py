@@ -15,11 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
-from breakscope.fix.patch import NO_GRADIENT as NO_GRADIENT
-from breakscope.fix.patch import Edit as Edit
-from breakscope.fix.patch import Refusal as Refusal
-from breakscope.fix.patch import Rewrite as Rewrite
-from breakscope.fix.patch import apply as apply
+from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.source_file import parents_of
 from breakscope.inside.record.evidence import Evidence, Seen, Span
 
