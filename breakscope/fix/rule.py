@@ -1,7 +1,7 @@
 """What a rewrite rule is: the one interface between the rules and the engine that proves what they propose.
 
-A rule gets a :class:`Site` and answers with a ``Rewrite`` (edits of the module's text, and what they claim) or
-a ``Refusal`` (a reason), both of :mod:`breakscope.fix.patch`, or with None: the place is not of its kind.
+A rule gets a :class:`Site` and answers with a ``Rewrite`` (edits of the module's text, and their claims) or a
+``Refusal`` (a reason), both of :mod:`breakscope.fix.patch`, or with None: the place is not of its kind.
 """
 
 from __future__ import annotations
