@@ -15,9 +15,9 @@ from breakscope.cli.script_words import program_of_report
 from breakscope.errors import OutputError, ReportError, UsageError
 
 if TYPE_CHECKING:
-    from breakscope.fix.candidates import Candidate
-    from breakscope.fix.judge import Judgement
+    from breakscope.fix.evidence import Verdict
     from breakscope.fix.outcomes import Fixed
+    from breakscope.fix.patch import Patch
     from breakscope.inside.settings import Settings
     from breakscope.report.model import Report
 
@@ -70,8 +70,7 @@ def add(app: typer.Typer) -> None:
         """
         if rules:
             return _list_rules()
-        from breakscope.fix import apply, outcomes, runs, store
-        from breakscope.fix.repair import repair
+        from breakscope.fix import apply, engine, outcomes, runs, store
         from breakscope.fix.work import Options
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
@@ -90,7 +89,7 @@ def add(app: typer.Typer) -> None:
         with launch.workspace(folder.parent) as work:
             script = runs.Script(program_of_report(report), work, timeout, budget)
             choose = _ask if interactive else None
-            fixed = repair(report, script, options, _progress, choose)
+            fixed = engine.fix(report, script, options, _progress, choose)
         _progress("")
         _show(fixed, everything=all_)
         accepted = fixed.accepted
@@ -154,26 +153,27 @@ def _show(fixed: Fixed, *, everything: bool) -> None:
     output.write(fixes.render(answers, everything=everything, color=output.wants_color(), root=os.getcwd()))
 
 
-def _groups(fixed: Fixed, accepted: Sequence[Candidate]) -> dict[str, list[Candidate]]:
-    groups: dict[str, list[Candidate]] = {"": list(accepted), "consent": [], "unproved": []}
+def _groups(fixed: Fixed, accepted: Sequence[Patch]) -> dict[str, list[Patch]]:
+    groups: dict[str, list[Patch]] = {"": list(accepted), "consent": [], "unproved": []}
     for one in fixed.outcomes:
         if one.patch is None or one.accepted or one.suggestion.status == "refused":
             continue
-        group = groups["consent" if one.patch.rewrite.consent else "unproved"]
-        group += [patch for patch in one.patches if patch not in group]
+        group = groups["consent" if one.suggestion.needs_consent else "unproved"]
+        if one.patch not in group:
+            group.append(one.patch)
     return groups
 
 
-def _ask(patch: Candidate, judgement: Judgement, diff: str) -> bool:
+def _ask(patch: Patch, verdict: Verdict, diff: str) -> bool:
     from breakscope.cli import output
 
     _progress("")
     where = patch.findings[0].location
-    output.write(f"{diff}\n{patch.rewrite.summary} at {where.file}:{where.line}: {judgement.why}")
+    output.write(f"{diff}\n{patch.rewrite.summary} at {where.file}:{where.line}: {verdict.why}")
     return typer.confirm("accept?", default=True)
 
 
-def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: Path, written: bool) -> None:
+def _next(report: Report, fixed: Fixed, accepted: Sequence[Patch], folder: Path, written: bool) -> None:
     if not accepted:
         if not fixed.outcomes:
             print("nothing to fix: no breaks or recompiles among the findings asked for")

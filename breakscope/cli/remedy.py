@@ -13,8 +13,11 @@ from breakscope.cli import arguments
 from breakscope.cli.script_words import program_of_report
 from breakscope.errors import UsageError
 
+LABELS = ("proved", "needs consent", "unproved", "refused")
+
 if TYPE_CHECKING:
-    from breakscope.report.model import Report, Suggestion
+    from breakscope.fix.outcomes import Fixed
+    from breakscope.report.model import Report
 
 
 def add(app: typer.Typer) -> None:
@@ -43,7 +46,8 @@ def add(app: typer.Typer) -> None:
 
         The script runs again once as it is and once for each remedy. No file of yours is changed.
         """
-        from breakscope.fix.remedies import engine
+        from breakscope.fix import engine, outcomes, runs
+        from breakscope.fix.work import Options
         from breakscope.inside.settings import Settings
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
@@ -56,40 +60,30 @@ def add(app: typer.Typer) -> None:
         what = program_of_report(report)
         settings = Settings(compile=compile_, backend=report.run.backend, mode=report.run.mode)
         with launch.workspace(target.parent) as folder:
-            found = engine.remedies(
-                report,
-                what,
-                settings,
-                folder,
-                timeout_s=timeout,
-                select=select or (),
-                progress=_say if sys.stderr.isatty() and not quiet else _silent,
-            )
-        schema.save(engine.applied(report, found), target)
+            script = runs.Script(what, folder, timeout, budget_s=0)
+            progress = _say if sys.stderr.isatty() and not quiet else _silent
+            fixed = engine.remedies(report, script, Options(settings), progress, select or ())
+        schema.save(outcomes.suggested(report, fixed), target)
         if not quiet:
             from breakscope.cli import output as printer
 
-            printer.write(shown(report, found))
+            printer.write(shown(report, fixed))
         return 0
 
 
-def shown(report: Report, found: dict[str, Suggestion]) -> str:
+def shown(report: Report, fixed: Fixed) -> str:
     """The suggestions as text, in the order of the report's findings."""
     lines: list[str] = []
     diffs: set[str] = set()
-    for finding in report.findings:
-        suggestion = found.get(finding.fingerprint)
-        if suggestion is None:
-            continue
+    for one in fixed.outcomes:
+        finding, suggestion = one.finding, one.suggestion
         at = f"{os.path.relpath(finding.location.file, report.run.cwd)}:{finding.location.line}"
         lines += [f"{finding.code}  {finding.title}", f"    {at}  {finding.location.function}"]
         if suggestion.status == "refused":
             lines.append(f"    no proved remedy: {suggestion.why}")
         else:
-            lines.append(f"    {suggestion.status}: {suggestion.summary}")
+            lines.append(f"    {suggestion.label}: {suggestion.summary}")
             lines.append(f"    {suggestion.why}")
-            if caveat := suggestion.evidence.get("caveat"):
-                lines.append(f"    but: {caveat}")
             lines += [f"    limit: {limit}" for limit in suggestion.evidence.get("limits", ())]
             if suggestion.diff in diffs:
                 lines.append("    the change is the one above")
@@ -99,9 +93,9 @@ def shown(report: Report, found: dict[str, Suggestion]) -> str:
         lines.append("")
     if not lines:
         return "no recompiles to treat\n"
-    count = [one.status for one in found.values()]
-    parts = [f"{count.count(status)} {status}" for status in ("proved", "unproved", "refused")]
-    return "\n".join([*lines, ", ".join(parts)]) + "\n"
+    count = [one.suggestion.label for one in fixed.outcomes]
+    shown = [label for label in LABELS if label != "needs consent" or label in count]
+    return "\n".join([*lines, ", ".join(f"{count.count(label)} {label}" for label in shown)]) + "\n"
 
 
 def _go_to(report: Report) -> None:

@@ -10,13 +10,12 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from breakscope.fix.candidates import Candidate
-from breakscope.fix.store import together
-from breakscope.fix.text import NotTextError, Source
+from breakscope.fix.patch import Patch, edits_by_file
+from breakscope.fix.source_file import NotTextError, Source
 
 
 def write(
-    patches: Sequence[Candidate], sources: Mapping[str, Source], root: Path
+    patches: Sequence[Patch], sources: Mapping[str, Source], root: Path
 ) -> tuple[list[str], dict[str, str]]:
     """Write patches into the files of a project.
 
@@ -29,10 +28,9 @@ def write(
     """
     written: list[str] = []
     left: dict[str, str] = {}
-    for file in dict.fromkeys(one.file for one in patches if one.edits):
+    for file, edits in edits_by_file(patches).items():
         why = _why_not(file, patches, root)
         if why is None:
-            edits = together([one for one in patches if one.file == file])
             try:
                 replace(file, sources[file].data, sources[file].changed(edits).data)
             except NotTextError as error:
@@ -48,9 +46,10 @@ def write(
     return written, left
 
 
-def _why_not(file: str, patches: Sequence[Candidate], root: Path) -> str | None:
+def _why_not(file: str, patches: Sequence[Patch], root: Path) -> str | None:
     inside = os.path.realpath(file).startswith(os.path.join(os.path.realpath(root), ""))
-    owners = {finding.location.owner for one in patches if one.file == file for finding in one.findings}
+    changing = (patch for patch in patches if any(edit.file == file for edit in patch.edits))
+    owners = {finding.location.owner for patch in changing for finding in patch.findings}
     if owners != {"project"} or not inside:
         return "it is not a file of the project; run with it as an overlay: breakscope run --fixes"
     return None

@@ -7,8 +7,9 @@ import re
 
 from breakscope.fix.conditions import Condition, split
 from breakscope.fix.layout import Layout, indented
+from breakscope.fix.patch import Rewrite
 from breakscope.fix.returns import Returns
-from breakscope.fix.rule import Rewrite, Site
+from breakscope.fix.rule import Site
 from breakscope.fix.state import render_stores
 from breakscope.fix.values import Unsafe, Value
 from breakscope.fix.where import Branches, finish, scalar_choice

@@ -15,7 +15,8 @@ from breakscope.fix.conditions import split
 from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.layout import Layout, indented
 from breakscope.fix.ops import OPS
-from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site
+from breakscope.fix.patch import NO_GRADIENT, Edit, Rewrite
+from breakscope.fix.rule import Site
 from breakscope.fix.scope import (
     block_of,
     bound_before,

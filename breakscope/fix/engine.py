@@ -1,26 +1,44 @@
-"""``breakscope fix``: findings → rewrites → proofs → the whole script again → suggestions."""
+"""``breakscope fix`` and ``remedy``: proposers → patches → trials → verdicts → suggestions.
+
+Rules propose for what breaks, remedies for what recompiles, on top of the rewrites that were accepted.
+``fix`` takes up what works together; ``remedy`` asks the proposer of remedies alone, and takes up nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from breakscope.fix import runs, store
-from breakscope.fix.candidates import Candidate, propose, read_sources
-from breakscope.fix.claimed import claims_of
-from breakscope.fix.judge import Judgement, judge
-from breakscope.fix.outcomes import Fixed, outcomes
+from breakscope.fix import from_rules, runs
+from breakscope.fix.evidence import Evidence, Verdict
+from breakscope.fix.judge import judge
+from breakscope.fix.outcomes import (
+    Fixed,
+    NoPatch,
+    Outcome,
+    in_order,
+    outcome_of_none,
+    outcomes_of_patch,
+    place,
+)
+from breakscope.fix.patch import Patch, claims_of, clash, edits_by_file
+from breakscope.fix.remedies.engine import treat, treats
 from breakscope.fix.runs import Script
-from breakscope.fix.text import NotTextError
-from breakscope.fix.together import Whole, WholeScript
+from breakscope.fix.source_file import NotTextError
+from breakscope.fix.together import FIXABLE, Whole, beside, check
+from breakscope.fix.trials import Trials
 from breakscope.fix.under_inductor import under_inductor
-from breakscope.fix.work import Choose, Options, Work, acceptable, diff, needs_consent, place
+from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
 
 MAX_ROUNDS = 4
 # How many times the budget a proof gets that ran out of time before it had driven every branch.
 PATIENCE = 4
+# What the proof copies and compares; of all else it knows nothing.
+_PLAIN = "the tensors that it gets stay plain ones: of no subclass, and not inside torch.func transforms"
+_CLASH = "it changes text that another rewrite changes: write that one, then scan again"
+_DECLINED = "you declined it"
 
 
 def fix(
@@ -30,157 +48,293 @@ def fix(
     progress: Callable[[str], None],
     choose: Choose | None = None,
 ) -> Fixed:
-    """Find rewrites for a report's findings, and prove them.
+    """Find rewrites and remedies for a report's findings, and prove them.
 
     Args:
         progress: told what is being done, a few words at a time.
-        choose: asked about each rewrite that could be accepted, with its diff; None accepts them all.
+        choose: asked about each patch that could be accepted, with its diff; None accepts them all.
 
     Raises:
         BreakscopeError: the script could not be run.
     """
     findings = [one for one in report.findings if options.wants(one)]
-    sources = read_sources(findings, report.run.sources)
-    trials = WholeScript(script, options.settings, sources)
+    sources = from_rules.read_sources(findings, report.run.sources)
+    trials = Trials(script, options.settings, sources, progress=progress)
     work = Work(script, options, trials, sources, progress, choose, Path(report.run.cwd))
+    whole = _rewrite(work, findings)
+    rewritten = in_order(_outcomes(work, whole), report)
+    whole, treated = _treat(work, report, whole)
+    known = {one.finding.fingerprint for one in treated}
+    kept = [one for one in rewritten if one.finding.fingerprint not in known]
+    return Fixed((*kept, *treated), sources, whole)
+
+
+def remedies(
+    report: Report,
+    script: Script,
+    options: Options,
+    progress: Callable[[str], None] = lambda _text: None,
+    select: Collection[str] = (),
+) -> Fixed:
+    """Find remedies for a report's recompiles and exhausted limits, each on the script as it is.
+
+    Args:
+        select: codes, or beginnings of fingerprints, of the findings to treat; empty for all.
+    """
+    trials = Trials(script, options.settings, {}, progress=progress)
+    root = Path(report.run.cwd)
+    outcomes: list[Outcome] = []
+    for answer in treat(report, trials, [one for one in report.findings if _selected(one, select)]):
+        outcomes += (
+            [outcome_of_none(answer)]
+            if isinstance(answer, NoPatch)
+            else outcomes_of_patch(*answer, None, trials.sources, root)
+        )
+    return Fixed(tuple(outcomes), trials.sources, None)
+
+
+def _selected(finding: Finding, select: Collection[str]) -> bool:
+    named = any(finding.code == one or finding.fingerprint.startswith(one) for one in select)
+    return treats(finding) and (named or not select)
+
+
+# ---- rewrites ----
+
+
+def _rewrite(work: Work, findings: Sequence[Finding]) -> Whole | None:
+    """Prove what rules propose, and find what of it works together. What else comes to light has its turn."""
     whole: Whole | None = None
     for _ in range(MAX_ROUNDS):
         _round(work, findings)
         accepted = work.accepted()
         if not accepted:
             break
-        progress(f"the whole script with {_count(len(accepted), 'patch', 'patches')}")
-        whole = work.trials.check(accepted)
-        _drop(work, accepted, whole)
-        tried = {place(f) for one, _ in work.judged for f in one.findings} | {
-            place(one.finding) for one in work.refused
-        }
-        findings = [f for f in whole.revealed if options.wants(f) and place(f) not in tried]
+        work.progress(f"the whole script with {_count(len(accepted), 'patch', 'patches')}")
+        whole = _together(work)
+        tried = {place(f) for one, _ in work.judged for f in one.findings}
+        tried |= {place(one.finding) for one in work.unpatched}
+        findings = [f for f in whole.revealed if work.options.wants(f) and place(f) not in tried]
         if not findings:
             break
         work.revealed |= {one.fingerprint for one in findings}
-        sources.update({k: v for k, v in read_sources(findings, {}).items() if k not in sources})
+        read = from_rules.read_sources(findings, {})
+        work.sources.update({file: source for file, source in read.items() if file not in work.sources})
+    return _measured(work, whole)
+
+
+def _together(work: Work) -> Whole:
+    """The whole script with what is accepted; patches with which it goes wrong are taken back."""
+    accepted = work.accepted()
+    whole = check(work.trials, accepted)
+    for position, why in whole.dropped.items():
+        _withdraw(work, [accepted[position]], why)
+    return whole
+
+
+def _measured(work: Work, whole: Whole | None) -> Whole | None:
+    """What is accepted once more under Inductor; then its evidence has what the whole script said."""
     accepted = work.accepted()
     inductor = None
-    if accepted and options.inductor:
-        progress("the whole script under Inductor, without and with the patches")
-        inductor = under_inductor(work.trials, accepted, options.settings)
+    if accepted and work.options.inductor:
+        work.progress("the whole script under Inductor, without and with the patches")
+        inductor = under_inductor(work.trials, accepted, work.options.settings)
         if inductor["verdict"] == "slower" and _others(work, accepted, str(inductor["why"])):
-            whole = work.trials.check(accepted := work.accepted())
-            _drop(work, accepted, whole)
+            whole = _together(work)
             accepted = work.accepted()
             work.progress("the whole script under Inductor, with other rewrites")
-            inductor = under_inductor(work.trials, accepted, options.settings) if accepted else inductor
+            inductor = under_inductor(work.trials, accepted, work.options.settings) if accepted else inductor
         if inductor["verdict"] in ("differs", "slower"):
             _withdraw(work, accepted, str(inductor["why"]))
-    return Fixed(tuple(outcomes(work, report, whole, inductor)), sources, whole, inductor, trials)
+    if whole is not None and whole.comparison is not None:
+        seen = {"whole_script": whole.evidence, "inductor": inductor}
+        for index, (patch, verdict) in enumerate(work.judged):
+            if work.acceptable(patch, verdict):
+                work.judged[index] = patch, _with(verdict, **seen)
+    return whole
 
 
 def _round(work: Work, findings: Sequence[Finding]) -> None:
     work.progress(f"recording what {_count(len(findings), 'place', 'places')} see")
-    candidates, refused = propose(findings, work.sources, work.script)
-    work.refused += refused
-    for index, candidate in enumerate(candidates, 1):
-        names = ", ".join(dict.fromkeys(one.code for one in candidate.findings))
-        work.progress(f"proof {index} of {len(candidates)}: {names} {candidate.function}, {candidate.rule}")
-        _judge(work, candidate)
+    patches, unpatched = from_rules.propose(findings, work.sources, work.script)
+    work.unpatched += unpatched
+    for index, patch in enumerate(patches, 1):
+        names = ", ".join(dict.fromkeys(one.code for one in patch.findings))
+        work.progress(f"proof {index} of {len(patches)}: {names} {patch.function}, {patch.rule}")
+        work.judged.append(_judged(work, patch))
 
 
-def _judge(work: Work, candidate: Candidate) -> tuple[Candidate, Judgement]:
-    """Prove a rewrite; if it is refused, another one of the same place."""
-    tried: list[tuple[Candidate, Judgement]] = []
-    for one in (candidate, *candidate.others):
-        judgement = _prove(work, one)
-        tried.append((one, judgement))
-        consentable = needs_consent(one, judgement) and judgement.evidence.get("works", True)
-        if judgement.status != "refused" or consentable:
+def _judged(work: Work, patch: Patch) -> tuple[Patch, Verdict]:
+    """Prove a patch; if it is refused, another one of the same place."""
+    tried: list[tuple[Patch, Verdict]] = []
+    for one in (patch, *patch.others):
+        verdict = _prove(work, one)
+        tried.append((one, verdict))
+        if verdict.status != "refused":
             break
     else:
-        one, judgement = tried[0]  # what is said of the place is what the best rewrite came to
-    if judgement.evidence.get("needs_consent"):
+        one, verdict = tried[0]  # what is said of the place is what the best patch came to
+    if verdict.status == "needs consent":
         # Who consents to it consents to what the whole script then says otherwise.
         one = replace(one, rewrite=replace(one.rewrite, consent=True))
     # Asked now, because what is proved next is proved on top of what is accepted.
-    if (
-        work.choose is not None
-        and acceptable(one, judgement, work.options)
-        and not work.choose(one, judgement, diff(work, one, work.root))
-    ):
-        judgement = Judgement("unproved", "you declined it", {**judgement.evidence, "works": False})
-    work.judged.append((one, judgement))
-    return one, judgement
+    if work.declined(one, verdict):
+        verdict = replace(verdict, status="unproved", why=_DECLINED)
+    return one, verdict
 
 
-def _others(work: Work, accepted: Sequence[Candidate], why: str) -> bool:
+def _prove(work: Work, patch: Patch) -> Verdict:
+    """The verdict on a patch, with what it says of itself."""
+    rewrite, verdict = patch.rewrite, _compared(work, patch)
+    if rewrite.consent and verdict.works and verdict.status != "needs consent":
+        why = f"it needs your consent: {'; '.join(rewrite.notes)} ({verdict.why})"
+        verdict = replace(verdict, status="needs consent", why=why)
+    return _with(
+        verdict,
+        notes=(*(verdict.evidence.notes or ()), *rewrite.notes),
+        assumes=(*rewrite.assumes, *([_PLAIN] if rewrite.branches else [])),
+        config=dict(rewrite.config),
+    )
+
+
+def _compared(work: Work, patch: Patch) -> Verdict:
+    if not patch.edits:
+        why = "source unchanged; the whole script agrees"
+        return Verdict("proved", why, Evidence(conditions="none"))
+    if patch.rewrite.scaffold:
+        why = f"a scaffold to finish by hand, nothing was compared: {patch.rewrite.scaffold}"
+        return Verdict("unproved", why, works=False)
+    proved = [one for one, verdict in work.judged if verdict.status == "proved"]
+    if clash([*proved, *work.accepted(), patch]):
+        return Verdict("refused", _CLASH, works=False)
+    # On top of what is proved already in the same function: the function as it will be is what is proved.
+    function = patch.file, patch.function
+    together = [*(one for one in proved if (one.file, one.function) == function), patch]
+    edits = edits_by_file(together)[patch.file]
+    try:
+        work.sources[patch.file].changed(edits)
+    except NotTextError as error:
+        return Verdict("refused", str(error), works=False)
+    claims = claims_of([one.rewrite for one in together])
+    verdict = judge(runs.prove(work.script, patch.file, edits, claims), claims, work.observers)
+    seen = verdict.evidence
+    if verdict.status == "unproved" and seen.ran_out and (seen.not_driven or seen.untried):
+        # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
+        longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
+        verdict = judge(runs.prove(longer, patch.file, edits, claims), claims, work.observers)
+    return verdict
+
+
+def _others(work: Work, accepted: Sequence[Patch], why: str) -> bool:
     """Exchange patches that made the script slower for others; whether any was accepted."""
     found = False
     for one in (one for one in accepted if one.others):
         _withdraw(work, [one], f"measured slower: {why}")
         work.progress(f"proof of another rewrite: {one.function}, {one.others[0].rule}")
-        other, judgement = _judge(work, replace(one.others[0], others=one.others[1:]))
-        notes = [*judgement.evidence.get("notes", ()), f"instead of {one.rule}, with which {why}"]
-        work.judged[-1] = (other, replace(judgement, evidence={**judgement.evidence, "notes": notes}))
-        found = found or acceptable(other, judgement, work.options)
+        other, verdict = _judged(work, replace(one.others[0], others=one.others[1:]))
+        note = f"instead of {one.rule}, with which {why}"
+        verdict = _with(verdict, notes=(*(verdict.evidence.notes or ()), note))
+        work.judged.append((other, verdict))
+        found = found or work.acceptable(other, verdict)
     return found
 
 
-def _prove(work: Work, candidate: Candidate) -> Judgement:
-    if not candidate.edits:
-        return Judgement("proved", "source unchanged; the whole script agrees", {"conditions": "none"})
-    if candidate.rewrite.scaffold:
-        why = f"a scaffold to finish by hand, nothing was compared: {candidate.rewrite.scaffold}"
-        return Judgement("unproved", why, {"works": False})
-    # On top of what is already accepted in the same function: the function as it will be is what is proved.
-    beside = [
-        one
-        for one, judgement in work.judged
-        if judgement.status == "proved"
-        and (one.file, one.function) == (candidate.file, candidate.function)
-        and not one.rewrite.consent
-    ]
-    everywhere = [
-        one for one, judgement in work.judged if judgement.status == "proved" and one.file == candidate.file
-    ]
-    if store.overlapping(store.together([*everywhere, candidate])):
-        return Judgement(
-            "refused", "it changes text that another rewrite changes: write that one, then scan again"
-        )
-    edits = store.together([*beside, candidate])
-    try:
-        work.sources[candidate.file].changed(edits)
-    except NotTextError as error:
-        return Judgement("refused", str(error))
-    rewrites = [one.rewrite for one in [*beside, candidate]]
-    claims = claims_of(rewrites)
-    judgement = judge(runs.prove(work.script, candidate.file, edits, claims), claims, work.observers)
-    if (
-        judgement.status == "unproved"
-        and judgement.evidence.get("ran_out")
-        and (judgement.evidence["not_driven"] or judgement.evidence["untried"])
-    ):
-        # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
-        longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
-        judgement = judge(runs.prove(longer, candidate.file, edits, claims), claims, work.observers)
-    return judgement
-
-
-def _drop(work: Work, tried: Sequence[Candidate], whole: Whole) -> None:
-    for position, why in whole.dropped.items():
-        _withdraw(work, [tried[position]], why)
-
-
-def _withdraw(work: Work, patches: Sequence[Candidate], why: str) -> None:
+def _withdraw(work: Work, patches: Sequence[Patch], why: str) -> None:
     gone = {id(one) for one in patches}
     functions = {(one.file, one.function) for one in patches}
     before = work.judged
     work.judged = []
-    for one, judgement in before:
+    for one, verdict in before:
         if id(one) in gone:
-            judgement = Judgement("unproved", why, {**judgement.evidence, "works": False})
-        elif judgement.status == "proved" and (one.file, one.function) in functions:
+            verdict = replace(verdict, status="unproved", why=why)
+        elif verdict.status == "proved" and (one.file, one.function) in functions:
             # It was proved on top of what is gone now.
-            judgement = _prove(work, one)
-        work.judged.append((one, judgement))
+            verdict = _prove(work, one)
+        work.judged.append((one, verdict))
+
+
+def _outcomes(work: Work, whole: Whole | None) -> list[Outcome]:
+    """The answers to what rules were asked about."""
+    found: list[Outcome] = []
+    for patch, verdict in work.judged:
+        accepted = work.acceptable(patch, verdict)
+        found += outcomes_of_patch(patch, verdict, accepted, work.sources, work.root)
+    left = None
+    if whole is not None and whole.after is not None and work.accepted():
+        # By function: lines and columns of code that was rewritten are not those of the report.
+        left = {_function(one) for one in whole.after.findings if one.kind in FIXABLE}
+    for answer in work.unpatched:
+        if whole is not None and left is not None and _function(answer.finding) not in left:
+            answer = replace(answer, verdict=whole.gone, summary="no rewrite of its own")
+        found.append(outcome_of_none(answer))
+    return [replace(one, revealed=one.finding.fingerprint in work.revealed) for one in found]
+
+
+def _function(finding: Finding) -> tuple[str, str | None]:
+    return finding.location.file, finding.location.function
+
+
+# ---- remedies ----
+
+
+def _treat(work: Work, report: Report, whole: Whole | None) -> tuple[Whole | None, list[Outcome]]:
+    """Try remedies on top of what is accepted, and take up those that work together with all of it."""
+    asked = _recompiles(report, work.options)
+    after = whole.after if whole is not None and work.accepted() else None
+    left = _recompiles(after, work.options) if after is not None else asked
+    answers: dict[str, Outcome] = {}
+    if whole is not None:
+        for name in asked.keys() - left.keys():
+            none = NoPatch(asked[name], whole.gone, summary="no change of its own")
+            answers[name] = outcome_of_none(none)
+    found = treat(after or report, work.trials.on_top(work.accepted()), list(left.values())) if left else []
+    for name, answer in zip(left, found, strict=True):
+        # What the report knows of is answered as it knows it; the rest came to light with the rewrites.
+        finding = asked.get(name, left[name])
+        if isinstance(answer, NoPatch):
+            outcome = outcome_of_none(replace(answer, finding=finding))
+        else:
+            patch, verdict = replace(answer[0], findings=(finding,)), answer[1]
+            if work.acceptable(patch, verdict):
+                verdict, whole = _admitted(work, patch, verdict, whole)
+            accepted = work.acceptable(patch, verdict)
+            if accepted:
+                work.judged.append((patch, verdict))
+            (outcome,) = outcomes_of_patch(patch, verdict, accepted, work.sources, work.root)
+        answers[name] = replace(outcome, revealed=name not in asked)
+    order = [*asked, *(name for name in left if name not in asked)]
+    return whole, [answers[name] for name in order if name in answers]
+
+
+def _recompiles(report: Report, options: Options) -> dict[str, Finding]:
+    """The findings that remedies are for, by fingerprint."""
+    return {one.fingerprint: one for one in report.findings if treats(one) and options.asked(one)}
+
+
+def _admitted(
+    work: Work, patch: Patch, verdict: Verdict, whole: Whole | None
+) -> tuple[Verdict, Whole | None]:
+    """The verdict on a remedy beside all that is accepted, and the whole script with it."""
+    accepted = work.accepted()
+    together = [*accepted, patch]
+    known = {edit for one in accepted for edit in one.edits}
+    if work.declined(patch, verdict):
+        why = _DECLINED
+    elif clash(together):
+        why = _CLASH
+    elif not accepted or known.issuperset(patch.edits):
+        return verdict, whole
+    else:
+        work.progress(f"the whole script with the fixes and: {patch.rewrite.summary}")
+        base = whole.after if whole is not None and whole.after is not None else work.trials.before.report
+        why, tried = beside(work.trials, together, base)
+        if not why:
+            return _with(verdict, whole_script=tried.evidence), tried
+    return replace(verdict, status="unproved", why=why), whole
+
+
+def _with(verdict: Verdict, **seen: object) -> Verdict:
+    """A verdict with more evidence."""
+    return replace(verdict, evidence=replace(verdict.evidence, **seen))  # type: ignore[arg-type]
 
 
 def _count(number: int, one: str, many: str) -> str:

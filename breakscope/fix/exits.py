@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from breakscope.fix.conditions import split
 from breakscope.fix.layout import indented
-from breakscope.fix.rule import Rewrite, Site
+from breakscope.fix.patch import Rewrite
+from breakscope.fix.rule import Site
 from breakscope.fix.scope import builtin, loads, names_in
 from breakscope.fix.values import Unsafe, Value, merged, same_type
 from breakscope.fix.where import Branches, finish

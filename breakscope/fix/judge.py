@@ -1,28 +1,30 @@
-"""What a proof run says, as a status with a reason and the evidence for it."""
+"""What a proof run says, as a verdict with a reason and the evidence for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from breakscope.fix.observers import Observers, attribute
+from breakscope.fix.evidence import Evidence, Verdict
+from breakscope.fix.observers import Observers
 from breakscope.inside.prove.claims import Claims
-from breakscope.report.model import SuggestionStatus
+from breakscope.inside.prove.paths import attribute, bare
 
-WAYS = (("true", True), ("false", False))
+Functions = Sequence[Mapping[str, Any]]
+
+_COMPARED = (
+    "results",
+    "effects on arguments, modules, closures, globals and class attributes",
+    "dtype, shape, stride, device",
+    "shared memory and identity",
+    "exceptions",
+    "printed and logged text",
+    "random number state",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A status, why, and what was compared."""
-
-    status: SuggestionStatus
-    why: str
-    evidence: dict[str, Any] = field(default_factory=dict)
-
-
-def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None = None) -> Judgement:
+def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None = None) -> Verdict:
     """Judge what :func:`breakscope.fix.runs.prove` returned.
 
     Wrong is refused; what could not be compared or driven is unproved; what somebody could tell who is not
@@ -32,42 +34,52 @@ def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None 
         observers: searches the source of the user's modules; None: there is none to search.
     """
     if "trouble" in proof:
-        return Judgement("unproved", proof["trouble"])
+        return Verdict("unproved", proof["trouble"])
     functions = proof["functions"]
     evidence = _evidence(functions, claims.exact)
     for one in functions:
         if one["mismatch"]:
-            evidence["works"] = not one["breaks"]  # no consent makes a new exception right
-            return Judgement("refused", f"the rewrite computes something else: {one['mismatch']}", evidence)
+            # No consent makes a new exception right.
+            why = f"the rewrite computes something else: {one['mismatch']}"
+            return Verdict("refused", why, evidence, works=not one["breaks"])
     for one in functions:
         if one["trouble"]:
-            return Judgement("unproved", one["trouble"], evidence)
+            return Verdict("unproved", one["trouble"], evidence)
     if not any(one["captured"] for one in functions):
-        return Judgement("unproved", "the function was not called in the proof run", evidence)
+        return Verdict("unproved", "the function was not called in the proof run", evidence)
     missing = _missing(functions, evidence)
     if missing is not None:
-        return Judgement("unproved", missing, evidence)
+        return Verdict("unproved", missing, evidence)
+    kept: dict[str, None] = {}
     files = list(proof.get("files", ()))
-    told = next(_observed(functions, claims, observers or Observers(), files, evidence), None)
+    told = next(_observed(functions, claims, observers or Observers(), files, kept), None)
+    evidence = replace(evidence, identity=tuple(kept))
     if told is not None:
-        evidence["needs_consent"] = True
-        return Judgement("unproved", f"it needs your consent: {told}", evidence)
-    how = "bitwise equal" if claims.exact else "equal up to the order of sums"
-    inputs = evidence["compared"]
-    ways = ", both branches" if evidence["branches"] else ""
-    count = len(evidence["limits"])
+        why = f"it needs your consent: {told}"
+        return Verdict("needs consent", why, replace(evidence, needs_consent=True))
+    return Verdict("proved", _how(evidence), evidence)
+
+
+def _how(evidence: Evidence) -> str:
+    how = "bitwise equal" if evidence.exact else "equal up to the order of sums"
+    ways = ", both branches" if evidence.branches else ""
+    count = len(evidence.limits or ())
     limits = f", within {count} limit{'' if count == 1 else 's'}" if count else ""
-    return Judgement("proved", f"{how} on {inputs} inputs{ways}{limits}", evidence)
+    return f"{how} on {evidence.compared} inputs{ways}{limits}"
 
 
 def _observed(
-    functions: list[Mapping[str, Any]],
+    functions: Functions,
     claims: Claims,
     observers: Observers,
     files: list[str],
-    evidence: dict[str, Any],
+    kept: dict[str, None],
 ) -> Iterator[str]:
-    """Who could tell the forms apart without being part of the comparison: a sentence each."""
+    """Who could tell the forms apart without being part of the comparison: a sentence each.
+
+    Args:
+        kept: gets a sentence about each copy that nobody could tell.
+    """
     for one in functions:
         callers = [file for file, _ in one["callers"]]
         for path, holder in one["apart"]:
@@ -75,10 +87,9 @@ def _observed(
             if told is not None:
                 yield told
             else:
-                both = " and ".join(f"`{one.rpartition(': ')[2]}`" for one in (holder, path))
-                kept = f"{both} held one tensor, and hold two: nothing in the project does more than compute"
-                if kept not in evidence["identity"]:
-                    evidence["identity"].append(kept)
+                both = " and ".join(f"`{bare(one)}`" for one in (holder, path))
+                note = f"{both} held one tensor, and hold two: nothing in the project does more than compute"
+                kept[note] = None
         if claims.unaliased and one["asks"]:
             asked, function = next(iter(one["asks"].items()))
             yield (
@@ -119,74 +130,64 @@ def _copy_seen(path: str, holder: str, observers: Observers, files: list[str]) -
     return f"{left}, and {who} could tell"
 
 
-def _missing(functions: list[Mapping[str, Any]], evidence: Mapping[str, Any]) -> str | None:
+def _missing(functions: Functions, evidence: Evidence) -> str | None:
     """What the proof did not come to."""
     if any(one["captured"] and not one["kinds"].get("compiled by Dynamo") for one in functions):
         return "there was no time to compare the compiled form"
-    if evidence["not_driven"]:
-        return f"no input was found for which {'; '.join(evidence['not_driven'])}"
-    if evidence["untried"]:
-        return f"the time was up before any of these was tried: {', '.join(evidence['untried'])}"
-    if evidence["compared"] <= evidence["raising"]:
+    if evidence.not_driven:
+        return f"no input was found for which {'; '.join(evidence.not_driven)}"
+    if evidence.untried:
+        return f"the time was up before any of these was tried: {', '.join(evidence.untried)}"
+    if sum(one["compared"] - one["raising"] for one in functions) <= 0:
         return "on every input both forms raise"
     return None
 
 
-def _evidence(functions: list[Mapping[str, Any]], exact: bool) -> dict[str, Any]:
+def _evidence(functions: Functions, exact: bool) -> Evidence:
     conditions = [one for function in functions for one in function["conditions"]]
     kinds: dict[str, int] = {}
     for function in functions:
         for kind, count in function["kinds"].items():
             kinds[kind] = kinds.get(kind, 0) + count
+    not_driven, operands = _not_driven(conditions)
+    gradients = kinds.get("calls with gradients", 0)
+    return Evidence(
+        functions=tuple(one["function"] for one in functions),
+        calls=sum(one["calls"] for one in functions),
+        captured=sum(one["captured"] for one in functions),
+        compared=sum(one["compared"] for one in functions),
+        raising=sum(one["raising"] for one in functions),
+        rejected=sum(one["rejected"] for one in functions),
+        kinds=kinds,
+        what=_COMPARED,
+        gradients=f"equal in {gradients} calls" if gradients else "none flow",
+        exact=exact,
+        max_difference=max((one["max_difference"] for one in functions), default=0.0),
+        branches=tuple(
+            {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
+        ),
+        not_driven=tuple(not_driven),
+        ran_out=any(one["ran_out"] for one in functions),
+        untried=tuple(kind for one in functions for kind in one["untried"]),
+        limits=tuple(limit for one in functions for limit in one["limits"]),
+        own_memory=tuple(path for one in functions for path, _ in one["apart"]),
+        identity=(),
+        notes=(*(note for one in functions for note in one["notes"]), *operands),
+    )
+
+
+def _not_driven(conditions: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """What no input did that one has to do, and what operands never were though their condition was all."""
     # An operand of `and` or `or` that no input drives one way (`a.isnan() or b.isnan()`, b made of a) is all
     # right where the whole condition went both ways, and it was evaluated.
+    known = [one for one in conditions if not one["unknown"]]
     driven = {one["text"] for one in conditions} - {
         one["text"] for one in conditions if not (one["true"] and one["false"])
     }
-    missing = [
-        (one, word)
-        for one in conditions
-        if not one["unknown"] and one["true"] + one["false"]
-        for word, _ in WAYS
-        if not one[word]
-    ]
-    not_driven = [f"`{one['text']}` is {word}" for one, word in missing if one["operand_of"] not in driven]
-    operands = [f"`{one['text']}` was never {word}" for one, word in missing if one["operand_of"] in driven]
+    evaluated = [one for one in known if one["true"] + one["false"]]
+    missing = [(one, way) for one in evaluated for way in ("true", "false") if not one[way]]
+    not_driven = [f"`{one['text']}` is {way}" for one, way in missing if one["operand_of"] not in driven]
+    operands = [f"`{one['text']}` was never {way}" for one, way in missing if one["operand_of"] in driven]
     # A condition that was never evaluated decides about code that nobody compared.
-    not_driven += [
-        f"`{one['text']}` is evaluated"
-        for one in conditions
-        if not one["unknown"] and not one["true"] + one["false"]
-    ]
-    gradients = kinds.get("calls with gradients", 0)
-    return {
-        "functions": [one["function"] for one in functions],
-        "calls": sum(one["calls"] for one in functions),
-        "captured": sum(one["captured"] for one in functions),
-        "compared": sum(one["compared"] for one in functions),
-        "raising": sum(one["raising"] for one in functions),
-        "rejected": sum(one["rejected"] for one in functions),
-        "kinds": kinds,
-        "what": [
-            "results",
-            "effects on arguments, modules, closures, globals and class attributes",
-            "dtype, shape, stride, device",
-            "shared memory and identity",
-            "exceptions",
-            "printed and logged text",
-            "random number state",
-        ],
-        "gradients": f"equal in {gradients} calls" if gradients else "none flow",
-        "exact": exact,
-        "max_difference": max((one["max_difference"] for one in functions), default=0.0),
-        "branches": [
-            {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
-        ],
-        "not_driven": not_driven,
-        "ran_out": any(one["ran_out"] for one in functions),
-        "untried": [kind for one in functions for kind in one["untried"]],
-        "limits": [limit for one in functions for limit in one["limits"]],
-        "own_memory": [path for one in functions for path, _ in one["apart"]],
-        "identity": [],
-        "notes": [*(note for one in functions for note in one["notes"]), *operands],
-    }
+    not_driven += [f"`{one['text']}` is evaluated" for one in known if not one["true"] + one["false"]]
+    return not_driven, operands

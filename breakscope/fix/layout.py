@@ -6,7 +6,8 @@ import ast
 import io
 import tokenize
 
-from breakscope.fix.rule import Edit, Site, apply
+from breakscope.fix.patch import Edit, apply
+from breakscope.fix.rule import Site
 from breakscope.fix.scope import new_name
 from breakscope.fix.values import Unsafe
 

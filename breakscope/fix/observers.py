@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from breakscope.fix.messages import MESSAGE_METHODS
+from breakscope.fix.source_file import Parents, parents_of
+from breakscope.inside.prove.paths import attribute, bare
 
 # Of a tensor: what neither hands it on nor tells it from an equal one.
 _FACTS = {"shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout", "itemsize", "nbytes"}
@@ -25,8 +27,6 @@ _READERS = {"float", "int", "bool", "str", "repr", "print", "len", "format", "ha
 _STORES = {"register_buffer", "register_parameter", "hasattr", "delattr"}
 _SETTERS = {"register_buffer", "register_parameter"}
 _ALL_BUFFERS = {"buffers", "named_buffers", "_buffers", "state_dict"}
-_NAME = re.compile(r"(?:\.(?P<attribute>\w+)|_(?:buffers|parameters)\['(?P<entry>\w+)'\])$")
-_SUBMODULE = re.compile(r"\._modules\['[^']*'\]")
 _QUIET_MANAGERS = (
     "torch",
     "open",
@@ -41,9 +41,6 @@ _LOGGING_CLASSES = {"Handler", "StreamHandler", "FileHandler", "Filter", "Logger
 _LISTENING = {"showwarning", "captureWarnings", "setLoggerClass", "assertLogs", "assertWarns", "warns"}
 
 
-Parents = Mapping[ast.AST, ast.AST]
-
-
 @dataclass(slots=True)
 class _Module:
     """One file, parsed."""
@@ -51,16 +48,17 @@ class _Module:
     file: str
     lines: list[str]
     tree: ast.Module
-    parents: dict[ast.AST, ast.AST]
+    parents: Parents
 
     def place(self, node: ast.AST) -> str:
         """Where a node stands, for a reader."""
         return f"{os.path.basename(self.file)}:{getattr(node, 'lineno', 0)}"
 
-    def text(self, node: ast.AST) -> str:
-        """The line of a node, shortened."""
+    def quoted(self, node: ast.AST) -> str:
+        """The line of a node, shortened, with its place."""
         line = getattr(node, "lineno", 0)
-        return " ".join(self.lines[line - 1].split())[:80] if 0 < line <= len(self.lines) else ""
+        text = " ".join(self.lines[line - 1].split())[:80] if 0 < line <= len(self.lines) else ""
+        return f"`{text}` ({self.place(node)})"
 
 
 @dataclass(slots=True)
@@ -85,22 +83,24 @@ class Observers:
         names = {name for _, name in named if name is not None}
         buffers = any("_buffers" in path for path in paths)
         for module in self._parsed(files):
-            for node in ast.walk(module.tree):
-                if _names_one_of(node, names, module) and tells(node, module.parents, names):
-                    return f"`{module.text(node)}` ({module.place(node)})"
+            for node in _mentions(module, {*names, *_ALL_BUFFERS} if buffers else names):
+                name = getattr(node, "attr", getattr(node, "value", None))
+                if name in names and not _stores_by_name(node, module) and tells(node, module.parents, names):
+                    return module.quoted(node)
                 if buffers and isinstance(node, ast.Attribute) and node.attr in _ALL_BUFFERS:
-                    return f"`{module.text(node)}` ({module.place(node)}), which sees all buffers,"
+                    return f"{module.quoted(node)}, which sees all buffers,"
         # An argument, an item of a list, a global: who else holds it cannot be told from its name.
-        return next((f"whoever holds `{_shown(path)}`" for path, name in named if name is None), None)
+        return next(
+            (f"whoever holds `{bare(path).lstrip('.')}`" for path, name in named if name is None), None
+        )
 
     def of_names(self, names: Iterable[str], function: str, files: Iterable[str]) -> str | None:
         """Who else mentions attributes that one function (its bare name) makes: by name, or as text."""
         wanted = set(names)
         for module in self._parsed(files):
-            for node in ast.walk(module.tree):
-                named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "value", None)
-                if isinstance(named, str) and named in wanted and _function_of(node, module) != function:
-                    return f"`{module.text(node)}` ({module.place(node)})"
+            for node in _mentions(module, wanted):
+                if _function_of(node, module) != function:
+                    return module.quoted(node)
         return None
 
     def catching(self, callers: Iterable[tuple[str, int]]) -> str | None:
@@ -121,7 +121,7 @@ class Observers:
         for module in self._parsed(files):
             for node in ast.walk(module.tree):
                 if _listens(node):
-                    return f"`{module.text(node)}` ({module.place(node)})"
+                    return module.quoted(node)
         return None
 
     def _parsed(self, files: Iterable[str]) -> Iterator[_Module]:
@@ -139,32 +139,23 @@ class Observers:
             except (OSError, ValueError, SyntaxError):
                 self._modules[file] = None
             else:
-                parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-                self._modules[file] = _Module(file, source.splitlines(), tree, parents)
+                self._modules[file] = _Module(file, source.splitlines(), tree, parents_of(tree))
         return self._modules[file]
 
 
-def attribute(path: str) -> str | None:
-    """The name of the attribute or buffer of a module that a path leads to; None: it is something else."""
-    bare = _SUBMODULE.sub("", path.rpartition(": ")[2])
-    found = _NAME.search(bare)
-    if found is None or bare.startswith(".") or "[" in bare[: found.start()]:
-        return None
-    return found["attribute"] or found["entry"]
+def _mentions(module: _Module, names: set[str]) -> Iterator[ast.AST]:
+    """Where a module has one of some names, as an attribute or as text."""
+    for node in ast.walk(module.tree):
+        named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "value", None)
+        if isinstance(named, str) and named in names:
+            yield node
 
 
-def _shown(path: str) -> str:
-    return path.rpartition(": ")[2].lstrip(".")
-
-
-def _names_one_of(node: ast.AST, names: set[str], module: _Module) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr in names
-    if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node.value not in names:
-        return False
+def _stores_by_name(node: ast.AST, module: _Module) -> bool:
+    """Whether a text is the name under which something is stored, asked for or deleted."""
     called = module.parents.get(node)
-    function = called.func if isinstance(called, ast.Call) else None
-    return getattr(function, "attr", getattr(function, "id", "")) not in _STORES
+    function = called.func if isinstance(node, ast.Constant) and isinstance(called, ast.Call) else None
+    return getattr(function, "attr", getattr(function, "id", "")) in _STORES
 
 
 def _function_of(node: ast.AST, module: _Module) -> str | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from breakscope.fix.conditions import Condition, split
 from breakscope.fix.layout import indented
-from breakscope.fix.rule import Rewrite, Site
+from breakscope.fix.patch import Rewrite
+from breakscope.fix.rule import Site
 from breakscope.fix.scope import block_of, loads, names_in
 from breakscope.fix.values import Unsafe, Value
 from breakscope.fix.where import Branches, finish

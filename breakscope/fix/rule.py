@@ -1,8 +1,7 @@
 """What a rewrite rule is: the one interface between the rules and the engine that proves what they propose.
 
-A rule gets a :class:`Site` and answers with a :class:`Rewrite` (text edits of the module), with a
-:class:`Refusal` (a reason), or with None: the place is not of its kind. Edits are pieces of text, so that
-comments and formatting survive, and two rewrites of one file can be applied together.
+A rule gets a :class:`Site` and answers with a ``Rewrite`` (edits of the module's text, and their claims) or a
+``Refusal`` (a reason), both of :mod:`breakscope.fix.patch`, or with None: the place is not of its kind.
 """
 
 from __future__ import annotations
@@ -11,18 +10,16 @@ import ast
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Literal
+from typing import ClassVar
 
+from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.source_file import parents_of
 from breakscope.inside.record.evidence import Evidence, Seen, Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-Exactness = Literal["bitwise", "reassociated"]
-
-# An assumption that the proof knows.
-NO_GRADIENT = "no gradient flows through the branch (none did in the recorded run)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,62 +44,6 @@ class Example:
     consent: bool = False
     site: str = ""
     code: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Text to put between two character offsets of a module's source."""
-
-    start: int
-    end: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """What a rule proposes.
-
-    Attributes:
-        edits: disjoint changes of the module's source. Empty where only ``config`` changes.
-        summary: a few words for the terminal: ``torch.where instead of the branch``.
-        notes: what is different afterwards, one sentence each: work done in vain, order of messages.
-        assumes: what holds in the recorded run and is not checked by the new code, one sentence each.
-            A rewrite with assumptions is conditional and says so.
-        exact: "bitwise", or "reassociated" where sums are taken in another order.
-        consent: behaviour changes: only with the user's consent.
-        config: settings of ``torch._dynamo.config`` that it needs.
-        branches: spans of the conditions (in the old source) that the proof has to drive both ways.
-        unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
-            hands on an equal tensor of its own: other memory, and dense strides.
-        early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
-        scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
-            shown, and never accepted, with consent or without.
-        compiled_only: the code is another one only while it is compiled, so that the proof compares that.
-        raises: it checks in the graph, where an exception is a RuntimeError that passes every ``except``.
-        silent: messages are not written in compiled code.
-    """
-
-    edits: tuple[Edit, ...]
-    summary: str
-    notes: tuple[str, ...] = ()
-    assumes: tuple[str, ...] = ()
-    exact: Exactness = "bitwise"
-    consent: bool = False
-    config: Mapping[str, bool] = field(default_factory=dict)
-    branches: tuple[Span, ...] = ()
-    unaliased: bool = False
-    early: tuple[str, ...] = ()
-    scaffold: str = ""
-    compiled_only: bool = False
-    raises: bool = False
-    silent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a rule leaves a place alone: one plain sentence, without a full stop."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +110,7 @@ def locate(
     """
     tree = ast.parse(source)
     lines = source.split("\n")
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    parents = parents_of(tree)
     node = _smallest(tree, lines, line, column, end_line, end_column)
     if node is None:
         return None
@@ -217,25 +158,6 @@ def _smallest(
         if fits and (size is None or here < size):
             best, size = node, here
     return best
-
-
-class OverlappingEditsError(ValueError):
-    """Two edits change the same text."""
-
-
-def apply(source: str, edits: Iterable[Edit]) -> str:
-    """A source with edits made, in any order.
-
-    Raises:
-        OverlappingEditsError: two of them touch the same text.
-    """
-    result, last = [], 0
-    for edit in sorted(edits, key=lambda one: (one.start, one.end)):
-        if edit.start < last:
-            raise OverlappingEditsError("two rewrites change the same text")
-        result += [source[last : edit.start], edit.text]
-        last = edit.end
-    return "".join([*result, source[last:]])
 
 
 class Rule(ABC):

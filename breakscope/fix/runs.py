@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from breakscope.fix.patch import Edit
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.record.evidence import Evidence
 from breakscope.inside.start import Agent
@@ -55,7 +56,7 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     }
 
 
-def prove(script: Script, file: str, edits: Sequence[tuple[int, int, str]], claims: Claims) -> dict[str, Any]:
+def prove(script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> dict[str, Any]:
     """Run the script eagerly with one file in its old and its new form, and compare them.
 
     Args:
@@ -70,7 +71,7 @@ def prove(script: Script, file: str, edits: Sequence[tuple[int, int, str]], clai
     settings = {
         "file": file,
         "script": script.what.path,
-        "edits": list(edits),
+        "edits": [[edit.start, edit.end, edit.text] for edit in edits],
         "claims": dataclasses.asdict(claims),
         "budget_s": script.budget_s,
         "seed": SEED,

@@ -7,9 +7,9 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from breakscope.fix.candidates import Candidate
 from breakscope.fix.messages import MESSAGE_METHODS
-from breakscope.fix.text import Source
+from breakscope.fix.patch import Patch
+from breakscope.fix.source_file import Source
 from breakscope.run.words import Silenced
 
 RULE = "quiet-messages"
@@ -22,14 +22,14 @@ _BRACES = re.compile(r"\{[^{}]*\}")
 Parts = list[str | None]
 
 
-def silenced(patches: Sequence[Candidate], sources: Mapping[str, Source]) -> tuple[Silenced, ...]:
+def silenced(patches: Sequence[Patch], sources: Mapping[str, Source]) -> tuple[Silenced, ...]:
     """The messages that patches leave out, but for those that cannot be recognised: these are compared."""
     found = []
     for patch in patches:
         if patch.rule != RULE:
             continue
-        for start, end, _ in patch.edits:
-            one = message(sources[patch.file].text[start:end])
+        for edit in patch.edits:
+            one = message(sources[edit.file].text[edit.start : edit.end])
             if one is not None:
                 found.append(one)
     return tuple(found)

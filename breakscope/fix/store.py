@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from breakscope.errors import OutputError
-from breakscope.fix.candidates import Candidate
+from breakscope.fix.patch import Patch, clash, edits_by_file
 from breakscope.fix.runs import module_of
-from breakscope.fix.text import Edits, Source
+from breakscope.fix.source_file import INSTALLED, Source, shown_name
 from breakscope.inside import overlay
 from breakscope.report import schema
 
 _PATCH_NAME = re.compile(r"\d{4}-[\w-]+\.patch")
-_INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 
 
-def manifest(patches: Sequence[Candidate], sources: Mapping[str, Source], script: str) -> dict[str, Any]:
-    """What :func:`breakscope.inside.overlay.install_fixes` takes."""
-    files: dict[str, list[Candidate]] = {}
+def manifest(patches: Sequence[Patch], sources: Mapping[str, Source], script: str) -> dict[str, Any]:
+    """What :func:`breakscope.inside.overlay.install_fixes` takes, and ``overlay.check`` reads back."""
     config: dict[str, bool] = {}
+    rules: dict[str, set[str]] = {}
     for patch in patches:
         config.update(patch.rewrite.config)
-        if patch.edits:
-            files.setdefault(patch.file, []).append(patch)
+        for edit in patch.edits:
+            rules.setdefault(edit.file, set()).add(patch.rule)
     return {
         "version": overlay.VERSION,
         "config": config,
@@ -37,29 +34,16 @@ def manifest(patches: Sequence[Candidate], sources: Mapping[str, Source], script
                 "file": file,
                 "module": module_of(file, script),
                 "sha256": sources[file].sha256,
-                "edits": [list(edit) for edit in together(changes)],
-                "rules": sorted({one.rule for one in changes}),
+                "edits": [[edit.start, edit.end, edit.text] for edit in edits],
+                "rules": sorted(rules[file]),
             }
-            for file, changes in files.items()
+            for file, edits in edits_by_file(patches).items()
         ],
     }
 
 
-def together(patches: Sequence[Candidate]) -> Edits:
-    """The edits of several patches of one file, sorted, each once."""
-    return tuple(sorted({edit for one in patches for edit in one.edits}))
-
-
-def overlapping(edits: Edits) -> bool:
-    """Whether two of sorted edits touch the same text."""
-    return any(
-        second[0] < first[1] or (second[0] == first[0] and first[0] == first[1])
-        for first, second in pairwise(edits)
-    )
-
-
 def write_manifest(
-    folder: Path, patches: Sequence[Candidate], sources: Mapping[str, Source], script: str
+    folder: Path, patches: Sequence[Patch], sources: Mapping[str, Source], script: str
 ) -> None:
     """Write the manifest of a set of patches into a folder, whole or not at all. Raises OutputError."""
     data = json.dumps(manifest(patches, sources, script), indent=1)
@@ -68,7 +52,7 @@ def write_manifest(
 
 def write_folder(
     folder: Path,
-    groups: Mapping[str, Sequence[Candidate]],
+    groups: Mapping[str, Sequence[Patch]],
     sources: Mapping[str, Source],
     script: str,
     root: Path,
@@ -80,8 +64,9 @@ def write_folder(
         root: folder to which names in the patches of the project's files are relative.
 
     Returns:
-        The patch files. Those of one group apply one after the other; a patch of library code names its
-        file as from ``site-packages`` on.
+        The patch files. Those of one group apply one after the other, but for those that change what one
+        before them changes, which apply to the file as it is: of them one has to be chosen. A patch of
+        library code names its file as from ``site-packages`` on.
 
     Raises:
         OutputError: something cannot be written.
@@ -96,32 +81,33 @@ def write_folder(
     except OSError as error:
         raise OutputError(f"cannot write to {folder}: {error.strerror}") from error
     for group, patches in groups.items():
-        state = dict(sources)
+        series: list[Patch] = []
         for number, patch in enumerate((one for one in patches if one.edits), 1):
-            before = state[patch.file]
-            done = [one for one in patches[: patches.index(patch) + 1] if one.file == patch.file]
-            after = sources[patch.file].changed(together(done))
-            state[patch.file] = after
+            apart = clash([*series, patch])
             place = folder / group / f"{number:04d}-{patch.findings[0].code}-{patch.rule}.patch"
             place.parent.mkdir(exist_ok=True)
-            diff = before.diff(after, shown_name(patch.file, root))
-            schema.write(diff.encode(before.encoding, errors="backslashreplace"), place)
+            schema.write(_diff(patch, [] if apart else series, sources, root), place)
             written.append(place)
+            series += [] if apart else [patch]
     write_manifest(folder, groups[""], sources, script)
     return written
 
 
-def shown_name(file: str, root: Path) -> str:
-    """A file's name in a patch: relative to the project, or to where libraries are installed."""
-    try:
-        return Path(file).relative_to(os.path.realpath(root)).as_posix()
-    except ValueError:
-        return _INSTALLED.sub("", file).replace("\\", "/").lstrip("/")
+def _diff(patch: Patch, before: Sequence[Patch], sources: Mapping[str, Source], root: Path) -> bytes:
+    """What a patch changes in files that have others already; each file's part is in its own encoding."""
+    was, now = edits_by_file(before), edits_by_file([*before, patch])
+    parts = []
+    for file in dict.fromkeys(edit.file for edit in patch.edits):
+        source = sources[file]
+        old, new = source.changed(was.get(file, ())), source.changed(now[file])
+        diff = old.diff(new, shown_name(file, root))
+        parts.append(diff.encode(source.encoding, errors="backslashreplace"))
+    return b"".join(parts)
 
 
 def export(manifest: Mapping[str, Any], command: str) -> str:
     """One module that applies the fixes of library code when it is imported. It needs no breakscope."""
-    files = [{**one, "file": _INSTALLED.sub("", one["file"])} for one in manifest["files"] if one["module"]]
+    files = [{**one, "file": INSTALLED.sub("", one["file"])} for one in manifest["files"] if one["module"]]
     code = Path(overlay.__file__).read_text(encoding="utf-8")
     head = (
         f"# Written by {command}: import this before the libraries that it fixes.\n"

@@ -1,26 +1,22 @@
-"""The whole script again, with all accepted patches: are the breaks gone, and is all else as it was?"""
+"""The whole script again, with all accepted patches: are the findings gone, and is all else as it was?"""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
-from breakscope.fix import store
-from breakscope.fix.candidates import FIXABLE, Candidate
-from breakscope.fix.runs import Script
-from breakscope.fix.silenced import silenced
-from breakscope.fix.text import Source
-from breakscope.inside.settings import Settings
+from breakscope.fix.evidence import Evidence, Verdict
+from breakscope.fix.patch import Patch
+from breakscope.fix.source_file import Source
+from breakscope.fix.trials import Trials
 from breakscope.report.model import Finding, Report
-from breakscope.run.trial import Comparison, Trial, compare, trial, words
+from breakscope.run.trial import Comparison
 from breakscope.run.words import Words
 
-# How far results may be apart, relative to the largest, where sums are taken in another order.
-ROUNDED = 1e-4
+# Findings that rules are for.
+FIXABLE = ("graph_break", "skip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,116 +39,98 @@ class Whole:
     consented: bool = False
     words: Words | None = None
 
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """For the evidence of a patch that is part of it."""
+        assert self.comparison is not None
+        assert self.after is not None
+        before, after = self.before.totals, self.after.totals
+        # Not compared where a patch changes behaviour with consent.
+        words = {} if self.words is None else {"words": self.words.evidence}
+        return {
+            **words,
+            "outermost_calls": self.comparison.calls,
+            "tensors": self.comparison.tensors,
+            "bitwise": self.comparison.bitwise,
+            "consented": self.consented,
+            "max_difference": self.comparison.max_abs,
+            "sites": [before.sites, after.sites],
+            "crossings": [before.crossings, after.crossings],
+            "recompiles": [before.recompiles, after.recompiles],
+            "regions": [before.regions, after.regions],
+        }
 
-class WholeScript:
-    """Trials of one script: one without patches, kept, and one for each set of patches.
+    @property
+    def gone(self) -> Verdict:
+        """Of a finding that is gone without a patch of its own."""
+        why = "in the whole script it is gone with the accepted rewrites of other places"
+        evidence = Evidence(consent=self.consented, accepted=True, whole_script=self.evidence)
+        return Verdict("needs consent" if self.consented else "proved", why, evidence)
 
-    A second one without patches is made once, when with some patches the script says something else.
+
+def check(trials: Trials, patches: Sequence[Patch]) -> Whole:
+    """Find the patches that work together: those with which it goes wrong are dropped, one at a time."""
+    dropped: dict[int, str] = {}
+    while True:
+        kept = [(i, one) for i, one in enumerate(patches) if i not in dropped]
+        if not kept:
+            return Whole(dropped, (), None, trials.before.report, None)
+        whole = _try(trials, [one for _, one in kept])
+        if not whole.dropped:
+            return replace(whole, dropped=dropped)
+        if len(whole.dropped) == len(kept) > 1 and len(set(whole.dropped.values())) == 1:
+            # Something is wrong with the whole: find out with whom.
+            for index, one in kept:
+                alone = _try(trials, [one])
+                if alone.dropped:
+                    dropped[index] = alone.dropped[0]
+            if not any(index in dropped for index, _ in kept):
+                dropped.update({index: f"together: {whole.dropped[0]}" for index, _ in kept})
+            continue
+        dropped.update({kept[place][0]: why for place, why in whole.dropped.items()})
+
+
+def beside(trials: Trials, patches: Sequence[Patch], known: Report) -> tuple[str, Whole]:
+    """Try patches, the last of them a remedy, together.
+
+    Args:
+        known: the report with all of them but the last.
+
+    Returns:
+        Why they do not work together, or "", and what was seen.
     """
+    whole = _try(trials, patches)
+    if whole.dropped:
+        return f"beside the other fixes: {next(iter(whole.dropped.values()))}", whole
+    assert whole.after is not None
+    old, new = known.totals, whole.after.totals
+    if new.recompiles > old.recompiles or new.sites > old.sites or new.skips > old.skips:
+        return "with the other fixes there are more breaks, skips or recompiles", whole
+    return "", whole
 
-    def __init__(self, script: Script, settings: Settings, sources: Mapping[str, Source]) -> None:
-        self._script, self._settings, self._sources = script, settings, sources
-        self._before: Trial | None = None
-        self._again: Trial | None = None
 
-    @property
-    def before(self) -> Trial:
-        """The script as it is."""
-        if self._before is None:
-            self._before = self.run(self._settings)
-        return self._before
-
-    @property
-    def again(self) -> Trial:
-        """The script as it is, once more: what differs from :attr:`before` is no patch's doing."""
-        if self._again is None:
-            self._again = self.run(self._settings)
-        return self._again
-
-    def words(self, after: Trial, patches: Sequence[Candidate]) -> Words:
-        """What the script says with patches, against what it says without."""
-        expected = silenced(patches, self._sources)
-        exact = all(one.rewrite.exact == "bitwise" for one in patches)
-        return words(self.before, lambda: self.again, after, expected, 0.0 if exact else ROUNDED)
-
-    def run(self, settings: Settings) -> Trial:
-        """The script without patches, in another way."""
-        folder = Path(tempfile.mkdtemp(dir=self._script.folder))
-        return trial(self._script.what, settings, folder, self._script.timeout_s)
-
-    @contextmanager
-    def with_patches(self, patches: Sequence[Candidate], settings: Settings) -> Iterator[Trial]:
-        """The script with patches. Its outputs are gone afterwards."""
-        folder = Path(tempfile.mkdtemp(dir=self._script.folder))
-        fixes = folder / "fixes"
-        fixes.mkdir()
-        try:
-            store.write_manifest(fixes, patches, self._sources, self._script.what.path)
-            run = folder / "run"
-            run.mkdir()
-            asked = replace(settings, fixes=str(fixes))
-            yield trial(self._script.what, asked, run, self._script.timeout_s)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def check(self, patches: Sequence[Candidate]) -> Whole:
-        """Find the patches that work together: those with which it goes wrong are dropped, one at a time."""
-        dropped: dict[int, str] = {}
-        while True:
-            kept = [(i, one) for i, one in enumerate(patches) if i not in dropped]
-            if not kept:
-                return Whole(dropped, (), None, self.before.report, None)
-            whole = self._try([one for _, one in kept])
-            if not whole.dropped:
-                return replace(whole, dropped=dropped)
-            if len(whole.dropped) == len(kept) > 1 and len(set(whole.dropped.values())) == 1:
-                # Something is wrong with the whole: find out with whom.
-                for index, one in kept:
-                    alone = self._try([one])
-                    if alone.dropped:
-                        dropped[index] = alone.dropped[0]
-                if not any(index in dropped for index, _ in kept):
-                    dropped.update({index: f"together: {whole.dropped[0]}" for index, _ in kept})
-                continue
-            dropped.update({kept[place][0]: why for place, why in whole.dropped.items()})
-
-    def _try(self, patches: Sequence[Candidate]) -> Whole:
-        before = self.before
-        with self.with_patches(patches, self._settings) as after:
-            everyone = range(len(patches))
-            report = after.report
-            if (after.ended.status, after.ended.exit_code) != (before.ended.status, before.ended.exit_code):
-                last = (after.last_line or "no output")[:160]
-                why = f"with it the script ends with {after.ended.status} ({last})"
-                return Whole(dict.fromkeys(everyone, why), (), None, before.report, report)
-            dropped = _still_there(patches, before.report, report, self._sources)
+def _try(trials: Trials, patches: Sequence[Patch]) -> Whole:
+    before = trials.before.report
+    with trials.with_patches(patches) as after:
+        report = after.report
+        if trials.ended_otherwise(after) is None:
+            dropped = _still_there(patches, before, report, trials.sources)
             if dropped:
-                return Whole(dropped, (), None, before.report, report)
-            compared = compare(before, after)
-            consent = any(one.rewrite.consent for one in patches)
-            exact = all(one.rewrite.exact == "bitwise" for one in patches)
-            if not consent and not (compared.bitwise or (not exact and compared.within(ROUNDED))):
-                first = "; ".join(compared.differences[:1]) or f"largest difference {compared.max_abs:.3g}"
-                why = f"the outputs of the script differ: {first}"
-                return Whole(dict.fromkeys(everyone, why), (), compared, before.report, report)
-            said = None if consent else self.words(after, patches)
-            if said is not None and said.difference is not None:
-                return Whole(dict.fromkeys(everyone, said.difference), (), compared, before.report, report)
-            more = _newly_compiled(patches, before.report, report)
-            if report.totals.recompiles > before.report.totals.recompiles + more:
-                counts = f"{report.totals.recompiles} recompiles instead of {before.report.totals.recompiles}"
-                return Whole(
-                    dict.fromkeys(everyone, f"with it there are {counts}"),
-                    (),
-                    compared,
-                    before.report,
-                    report,
-                )
-            revealed = _revealed(before.report, report)
-            return Whole({}, revealed, compared, before.report, report, consent, said)
+                return Whole(dropped, (), None, before, report)
+        consented = any(one.rewrite.consent for one in patches)
+        seen = trials.agreement(after, patches, consented=consented)
+        why = seen.difference
+        if why is None and report.totals.recompiles > before.totals.recompiles + _newly_compiled(
+            patches, before, report
+        ):
+            counts = f"{report.totals.recompiles} recompiles instead of {before.totals.recompiles}"
+            why = f"with it there are {counts}"
+        dropped = dict.fromkeys(range(len(patches)), why) if why is not None else {}
+        revealed = () if dropped else _revealed(before, report)
+        return Whole(dropped, revealed, seen.outputs, before, report, consented, seen.words)
 
 
-def _newly_compiled(patches: Sequence[Candidate], before: Report, after: Report) -> int:
+def _newly_compiled(patches: Sequence[Patch], before: Report, after: Report) -> int:
     """Recompiles that come of more being compiled: a frame that was skipped ran eagerly at all shapes."""
     skipped = any(finding.kind == "skip" for one in patches for finding in one.findings)
     return max(0, (after.totals.regions or 0) - (before.totals.regions or 0)) if skipped else 0
@@ -167,31 +145,37 @@ def _sites(report: Report) -> dict[tuple[str, int, int | None], Finding]:
 
 
 def _still_there(
-    patches: Sequence[Candidate], before: Report, after: Report, sources: Mapping[str, Source]
+    patches: Sequence[Patch], before: Report, after: Report, sources: Mapping[str, Source]
 ) -> dict[int, str]:
-    """Patches whose site still breaks, or whose new lines break: by position."""
+    """Patches whose finding is still there, or whose new lines break: by position."""
     dropped: dict[int, str] = {}
     places = _sites(after)
     known = _sites(before)
     for index, patch in enumerate(patches):
         for finding in patch.findings:
+            if not patch.function:  # a remedy
+                if any(one.fingerprint == finding.fingerprint for one in after.findings):
+                    dropped[index] = "its recompiles are still there"
+                continue
             where = finding.location
-            if any((f, line) == (where.file, where.line) for f, line, _ in places):
-                again = next(o for (f, n, _), o in places.items() if (f, n) == (where.file, where.line))
+            again = next((o for (f, n, _), o in places.items() if (f, n) == (where.file, where.line)), None)
+            if again is not None:
                 dropped[index] = f"the break is still there: {again.title} ({again.reason[:80]})"
-        lines = _edited_lines(patch, sources[patch.file])
+        lines = _edited_lines(patch, sources)
         for place, finding in places.items():
             where = finding.location
-            if place not in known and where.file == patch.findings[0].location.file and where.line in lines:
+            if place not in known and (os.path.realpath(where.file), where.line) in lines:
                 dropped.setdefault(index, f"the new code breaks too: {finding.title}")
     return dropped
 
 
-def _edited_lines(patch: Candidate, source: Source) -> set[int]:
-    lines: set[int] = set()
-    for start, end, _ in patch.edits:
-        first = source.text.count("\n", 0, start) + 1
-        lines.update(range(first, first + source.text.count("\n", start, max(start, end - 1)) + 1))
+def _edited_lines(patch: Patch, sources: Mapping[str, Source]) -> set[tuple[str, int]]:
+    lines: set[tuple[str, int]] = set()
+    for edit in patch.edits:
+        text = sources[edit.file].text
+        first = text.count("\n", 0, edit.start) + 1
+        last = first + text.count("\n", edit.start, max(edit.start, edit.end - 1))
+        lines.update((edit.file, line) for line in range(first, last + 1))
     return lines
 
 

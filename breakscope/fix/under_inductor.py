@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from breakscope.fix.candidates import Candidate
-from breakscope.fix.together import WholeScript
+from breakscope.fix.patch import Patch
+from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Timing
 from breakscope.run.trial import compare
@@ -18,7 +18,7 @@ FLOOR = 1e-3
 FACTOR = 4.0
 
 
-def under_inductor(trials: WholeScript, patches: Sequence[Candidate], settings: Settings) -> dict[str, Any]:
+def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
     """Compare under Inductor.
 
     Returns:

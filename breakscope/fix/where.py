@@ -15,8 +15,9 @@ from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.layout import Layout
 from breakscope.fix.operations import binary
 from breakscope.fix.ops import DOMAIN, FLOATING, STEADY
+from breakscope.fix.patch import NO_GRADIENT, Edit, Rewrite
 from breakscope.fix.precision import exact_in
-from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site
+from breakscope.fix.rule import Site
 from breakscope.fix.scope import bound_before, loads, names_in, reads_frame, rebound_elsewhere, torch_name
 from breakscope.fix.sharing import changed_in_place, lexically_off, unshared
 from breakscope.fix.values import Unsafe, Value, assumed, merged, same_type

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from breakscope.fix import store
-from breakscope.fix.candidates import FIXABLE, Candidate, Refused
-from breakscope.fix.judge import Judgement
+from breakscope.fix.evidence import Verdict
 from breakscope.fix.observers import Observers
+from breakscope.fix.outcomes import NoPatch
+from breakscope.fix.patch import Patch
 from breakscope.fix.runs import Script
-from breakscope.fix.text import Source
-from breakscope.fix.together import WholeScript
+from breakscope.fix.source_file import Source, shown_diff
+from breakscope.fix.together import FIXABLE
+from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Finding
 
@@ -45,7 +45,8 @@ class Options:
         return finding.kind in FIXABLE and self.asked(finding)
 
 
-Choose = Callable[[Candidate, Judgement, str], bool]
+# Asked about each patch that could be accepted, with its diff.
+Choose = Callable[[Patch, Verdict, str], bool]
 
 
 @dataclass(slots=True)
@@ -54,42 +55,28 @@ class Work:
 
     script: Script
     options: Options
-    trials: WholeScript
+    trials: Trials
     sources: dict[str, Source]
     progress: Callable[[str], None]
     choose: Choose | None
     root: Path
-    judged: list[tuple[Candidate, Judgement]] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    judged: list[tuple[Patch, Verdict]] = field(default_factory=list)
+    unpatched: list[NoPatch] = field(default_factory=list)
     revealed: set[str] = field(default_factory=set)
     observers: Observers = field(default_factory=Observers)
 
-    def accepted(self) -> list[Candidate]:
-        return [one for one, judgement in self.judged if acceptable(one, judgement, self.options)]
+    def acceptable(self, patch: Patch, verdict: Verdict) -> bool:
+        """Whether a patch may be one of the fixes: proved, or with consent, and something to apply."""
+        consented = verdict.status == "needs consent" and self.options.unsafe
+        return (verdict.status == "proved" or consented) and patch.applies
 
+    def accepted(self) -> list[Patch]:
+        return [patch for patch, verdict in self.judged if self.acceptable(patch, verdict)]
 
-def acceptable(patch: Candidate, judgement: Judgement, options: Options) -> bool:
-    """Whether a rewrite may be part of the fixes: it is proved, or there is consent."""
-    if needs_consent(patch, judgement):
-        return options.unsafe and judgement.evidence.get("works", True)
-    return judgement.status == "proved"
-
-
-def needs_consent(patch: Candidate, judgement: Judgement) -> bool:
-    """Whether a rewrite changes behaviour."""
-    return patch.rewrite.consent or bool(judgement.evidence.get("needs_consent"))
-
-
-def diff(work: Work, patch: Candidate, root: Path) -> str:
-    """A patch as the user sees it: a diff of the file, or settings of Dynamo."""
-    source = work.sources[patch.file]
-    if not patch.edits:
-        lines = (f"torch._dynamo.config.{name} = {value}" for name, value in patch.rewrite.config.items())
-        return "".join(f"+{line}\n" for line in lines)
-    return source.diff(source.changed(patch.edits), store.shown_name(patch.file, root))
-
-
-def place(finding: Finding) -> tuple[str, int, int | None]:
-    """Where a finding stands: real path, line, column."""
-    where = finding.location
-    return os.path.realpath(where.file), where.line, where.column
+    def declined(self, patch: Patch, verdict: Verdict) -> bool:
+        """Whether somebody who is asked does not want a patch that could be accepted."""
+        return (
+            self.choose is not None
+            and self.acceptable(patch, verdict)
+            and not self.choose(patch, verdict, shown_diff(patch, self.sources, self.root))
+        )

@@ -96,7 +96,8 @@ def parse(data: bytes, path: str) -> ast.Module:
         warnings.warn(f"{path} has changed since its fix was made; it is loaded as it is", stacklevel=2)
         return ast.parse(data, filename=path)
     source = importlib.util.decode_source(data)
-    edits = sorted((start, end, text) for start, end, text in fix["edits"])
+    # By place only: what several edits put in at one place comes in the order in which it was made.
+    edits = sorted(((start, end, text) for start, end, text in fix["edits"]), key=lambda edit: edit[:2])
     tree = ast.parse(edited(source, edits), filename=path)
     _renumber(tree, _old_lines(source, edits))
     return tree

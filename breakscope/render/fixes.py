@@ -32,8 +32,7 @@ def _block(
 ) -> str:
     where = finding.location
     place = f"{_relative(where.file, root)}:{where.line}" + (f":{where.column}" if where.column else "")
-    status = "needs consent" if suggestion.evidence.get("consent") else suggestion.status
-    label = _painted(status, _COLORS[suggestion.status], color)
+    label = _painted(suggestion.label, _COLORS[suggestion.status], color)
     head = f"{label}  {finding.code}  {place}  {where.function or ''}"
     rule = f" ({suggestion.rule})" if suggestion.rule else ""
     lines = [head, f"   {suggestion.summary}{rule}: {suggestion.why}"]
@@ -90,15 +89,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _summary(suggestions: Sequence[Suggestion]) -> str:
-    unique = list({id(one): one for one in suggestions}.values())
-    consent = sum(bool(one.evidence.get("consent")) for one in unique)
-    counts = {
-        "proved": sum(one.status == "proved" for one in unique),
-        "needs consent": consent,
-        "unproved": sum(one.status == "unproved" for one in unique) - consent,
-        "refused": sum(one.status == "refused" for one in unique),
-    }
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "proved")
+    labels = [one.label for one in {id(one): one for one in suggestions}.values()]
+    names = ("proved", "needs consent", "unproved", "refused")
+    return ", ".join(f"{labels.count(name)} {name}" for name in names if name in labels or name == "proved")
 
 
 def _relative(file: str, root: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from breakscope.report.model import Finding, Frame, Location, Report
+from breakscope.report.model import Finding, Frame, Location, Report, SourceEdit
 from breakscope.view.text import first_line, harmless, package_path
 from breakscope.view.unified import Replacement, replacements
 from breakscope.view.words import absolute_path, clip, project_place, relative_path
@@ -82,21 +83,41 @@ class Places:
         suggestion = finding.suggestion
         if suggestion is None or suggestion.status != "proved":
             return []
+        changes = self._edited(suggestion.edits) or self._patched(finding, suggestion.diff)
+        text = harmless(f"{suggestion.summary} ({suggestion.rule}, proved)")
+        return [{"description": message(text), "artifactChanges": changes}] if changes else []
+
+    def _edited(self, edits: Sequence[SourceEdit]) -> list[dict[str, Any]]:
+        files: dict[str, list[dict[str, Any]]] = {}
+        for edit in edits:
+            region = {
+                "startLine": edit.line,
+                "startColumn": edit.column,
+                "endLine": edit.end_line,
+                "endColumn": edit.end_column,
+            }
+            change = {"deletedRegion": region, "insertedContent": {"text": edit.text}}
+            files.setdefault(edit.file, []).append(change)
+        return [
+            {"artifactLocation": self._artifact(file), "replacements": changes}
+            for file, changes in files.items()
+        ]
+
+    def _patched(self, finding: Finding, diff: str) -> list[dict[str, Any]]:
+        """The changes of a report that has no edits, but for its diff."""
         try:
-            patched = replacements(suggestion.diff)
+            patched = replacements(diff)
         except ValueError:  # a damaged diff is no fix; the suggestion itself stands in the properties
             return []
-        changes = [
+        return [
             {
-                "artifactLocation": self._patched(path, finding),
+                "artifactLocation": self._named(path, finding),
                 "replacements": [_replacement(one) for one in parts],
             }
             for path, parts in patched.items()
         ]
-        text = harmless(f"{suggestion.summary} ({suggestion.rule}, proved)")
-        return [{"description": message(text), "artifactChanges": changes}] if changes else []
 
-    def _patched(self, path: str, finding: Finding) -> dict[str, Any]:
+    def _named(self, path: str, finding: Finding) -> dict[str, Any]:
         """A diff names a file from the root of the project; so the finding's own, if it ends like that."""
         own = finding.location.file.replace("\\", "/")
         same = own == path or own.endswith(f"/{path.lstrip('/')}")

@@ -158,8 +158,32 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceEdit:
+    r"""A piece of a file, and what stands there instead.
+
+    Attributes:
+        file: real path.
+        line: of the first character that goes; where nothing goes, of that in front of which the text comes.
+        end_column: behind the last character that goes; in column 1 of a line, its line end goes too.
+        text: the new piece, with ``\n`` line ends.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A rewrite, with how far it was proved."""
+    """A rewrite, with how far it was proved.
+
+    Attributes:
+        diff: the change for readers, and for ``git apply``; edits: the same as data, empty in reports of
+            earlier versions. Those of one file are in order, and no two of them touch.
+    """
 
     rule: str
     summary: str
@@ -167,6 +191,17 @@ class Suggestion:
     status: SuggestionStatus
     why: str
     evidence: dict[str, Any] = field(default_factory=dict)
+    edits: tuple[SourceEdit, ...] = ()
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether it changes behaviour, and is right for somebody who wants that; its status is unproved."""
+        return bool(self.evidence.get("consent"))
+
+    @property
+    def label(self) -> str:
+        """The status in words."""
+        return "needs consent" if self.needs_consent else self.status
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ import torch
 import torch._dynamo.guards
 
 import breakscope
-from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site, apply, locate
+from breakscope.fix.patch import Refusal, Rewrite, apply
+from breakscope.fix.rule import Example, Rule, Site, locate
 from breakscope.inside.record.evidence import Evidence
 from breakscope.inside.record.observe import Recorder, instrument
 from breakscope.report.model import Finding

@@ -15,10 +15,10 @@ from programs import arguments, differences, entry, load, rewritten, run, sites,
 from proving import proof
 from test_branch_programs import INPUTS, Program, first_site, programs
 
-from breakscope.fix.claimed import claims_of
 from breakscope.fix.examples import branch_to_cond as examples
 from breakscope.fix.judge import judge
-from breakscope.fix.rule import Example, Rewrite, apply
+from breakscope.fix.patch import Rewrite, apply, claims_of
+from breakscope.fix.rule import Example
 from breakscope.fix.rules.branch_to_cond import BranchToCond
 
 pytestmark = pytest.mark.torch
@@ -46,9 +46,9 @@ def test_the_compiled_form_is_proved_with_gradients(example: Example, tmp_path: 
         claims_of([answer]),
     )
     assert found.status == "proved", found.why
-    assert found.evidence["kinds"]["compiled by Dynamo"] >= 20
-    assert found.evidence["branches"][0]["true"] > 0
-    assert found.evidence["branches"][0]["false"] > 0
+    assert found.evidence.kinds["compiled by Dynamo"] >= 20
+    assert found.evidence.branches[0]["true"] > 0
+    assert found.evidence.branches[0]["false"] > 0
 
 
 COUNTING = """\
@@ -86,7 +86,7 @@ def test_what_torch_cond_does_not_take_is_refused(method: str, tmp_path: Path) -
     given = dataclasses.asdict(claims)
     found = judge(proof(example.before, rewritten(example, answer), example.calls, tmp_path, **given), claims)
     assert found.status == "refused", found.why
-    assert not found.evidence["works"], "no consent makes it right"
+    assert not found.works, "no consent makes it right"
 
 
 def test_eager_code_never_calls_torch_cond(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,10 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     assert evidence["whole_script"]["sites"] == [1, 0]
     assert evidence["whole_script"]["bitwise"] is True
     assert suggestion.diff in done.stdout
+    (edit,) = suggestion.edits
+    lines = before.decode().splitlines(keepends=True)
+    first, last = lines[edit.line - 1][: edit.column - 1], lines[edit.end_line - 1][edit.end_column - 1 :]
+    edited = "".join([*lines[: edit.line - 1], first, edit.text, last, *lines[edit.end_line :]])
 
     # The fixes apply without touching the file,
     assert sites(folder) == 1
@@ -119,6 +123,7 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     file.write_bytes(before)
     assert fix(folder, "--select", "BS1", "--write").returncode == 0
     assert file.read_bytes() == by_git != before
+    assert edited.encode() == by_git
     assert file.stat().st_mode & 0o777 == 0o755
     assert b"# keep it finite" in by_git
     assert sites(folder) == 0

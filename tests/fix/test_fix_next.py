@@ -9,14 +9,13 @@ import pytest
 from report_samples import BRANCH, COSTS
 
 from breakscope.cli.fix import _next
-from breakscope.fix.candidates import Candidate
 from breakscope.fix.outcomes import Fixed
-from breakscope.fix.rule import Edit, Rewrite
+from breakscope.fix.patch import Edit, Patch, Rewrite
 from breakscope.render import fixes
 from breakscope.report.model import Suggestion
 
 SETTING = Rewrite((), "capture_scalar_outputs = True", config={"capture_scalar_outputs": True})
-EDIT = Rewrite((Edit(0, 1, "y"),), "y")
+EDIT = Rewrite((Edit(0, 1, "y", "model.py"),), "y")
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_patches_are_named_where_there_are_any(
     rewrites: list[Rewrite], written: bool, patches: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     finding = replace(BRANCH, location=replace(BRANCH.location, owner="project"))
-    accepted = [Candidate((finding,), "model.py", "f", "a-rule", rewrite) for rewrite in rewrites]
+    accepted = [Patch((finding,), "a-rule", rewrite) for rewrite in rewrites]
     _next(COSTS, Fixed((), {}, None), accepted, Path(".breakscope/fixes"), written)
     said = capsys.readouterr().out
     assert "breakscope run --fixes .breakscope/fixes train.py" in said

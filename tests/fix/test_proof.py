@@ -10,7 +10,8 @@ import pytest
 import torch
 from proving import proof
 
-from breakscope.fix.judge import Judgement, judge
+from breakscope.fix.evidence import Verdict
+from breakscope.fix.judge import judge
 from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.copies import Copies, NotCopiedError
@@ -24,19 +25,19 @@ CLAMP = (
 )
 
 
-def judged(before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True) -> Judgement:
+def judged(before: str, after: str, calls: tuple[str, ...], folder: Path, *, exact: bool = True) -> Verdict:
     return judge(proof(before, after, calls, folder, exact=exact), Claims(exact))
 
 
 def test_a_right_rewrite_is_proved_with_both_branches_driven(tmp_path: Path) -> None:
     found = judged(*CLAMP, ("torch.randn(3, 4)",), tmp_path)
     assert found.status == "proved", found.why
-    (branch,) = found.evidence["branches"]
+    (branch,) = found.evidence.branches
     assert branch["condition"] == "not torch.isfinite(y).all()" or "isfinite" in branch["condition"]
     assert branch["true"] > 0
     assert branch["false"] > 0
-    assert found.evidence["max_difference"] == 0
-    assert found.evidence["kinds"]["compiled by Dynamo"] >= 2
+    assert found.evidence.max_difference == 0
+    assert found.evidence.kinds["compiled by Dynamo"] >= 2
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_an_operand_that_nothing_drives_alone_is_no_hindrance(tmp_path: Path) ->
         tmp_path,
     )
     assert found.status == "proved", found
-    assert "`y.isnan().any()` was never true" in found.evidence["notes"]
+    assert "`y.isnan().any()` was never true" in found.evidence.notes
 
 
 def test_an_operand_that_compares_numbers_has_to_go_both_ways(tmp_path: Path) -> None:
@@ -272,7 +273,7 @@ def test_inputs_of_another_kind_are_limits(
 ) -> None:
     """What only such inputs tell apart is right for the script: it is said, and refuses nothing."""
     found = judge(proof(before, after, (call,), tmp_path, unaliased=True), Claims(exact=True, unaliased=True))
-    assert any(limit in one for one in found.evidence["limits"]), found
+    assert any(limit in one for one in found.evidence.limits), found
 
 
 def test_time_that_is_up_too_early_proves_nothing(tmp_path: Path) -> None:
@@ -303,7 +304,7 @@ def test_what_nobody_can_look_at_is_left_out(tmp_path: Path) -> None:
         tmp_path,
     )
     assert found.status == "proved", found
-    assert found.evidence["rejected"] > 0
+    assert found.evidence.rejected > 0
 
 
 def test_no_consent_makes_a_new_exception_right(tmp_path: Path) -> None:
@@ -311,10 +312,10 @@ def test_no_consent_makes_a_new_exception_right(tmp_path: Path) -> None:
     raises = "def f(x):\n    x = torch.where(x.sum() > 0, x + missing, x)\n    return x"
     found = judged(before, raises, ("torch.randn(3)",), tmp_path)
     assert found.status == "refused"
-    assert found.evidence["works"] is False
+    assert found.works is False
     found = judged(before, "def f(x):\n    return x + 1", ("torch.randn(3)",), tmp_path)
     assert found.status == "refused"
-    assert found.evidence["works"] is True
+    assert found.works is True
 
 
 @pytest.fixture
@@ -340,8 +341,8 @@ def test_a_copy_that_is_kept_where_an_argument_was_needs_consent(keep: str, tmp_
         KEPT.format(keep=keep), ALWAYS.format(keep=keep), ("-torch.rand(3, 4)",), tmp_path, unaliased=True
     )
     found = judge(given, claims)
-    assert found.status == "unproved"
-    assert found.evidence["needs_consent"]
+    assert found.status == "needs consent"
+    assert found.evidence.needs_consent
     assert "leaves a copy, and whoever holds" in found.why
 
 
@@ -474,5 +475,4 @@ def test_code_that_asks_which_tensor_it_has_needs_consent(
     after = before.replace("if x.sum() > 0:\n        x = x * 2", "x = torch.where(x.sum() > 0, x * 2, x)")
     given = proof(before, after, ("-torch.rand(3, 4)",), tmp_path, unaliased=True)
     found = judge(given, Claims(exact=True, unaliased=True))
-    assert bool(found.evidence.get("needs_consent")) == consent, found.why
-    assert found.status == ("unproved" if consent else "proved"), found.why
+    assert found.status == ("needs consent" if consent else "proved"), found.why

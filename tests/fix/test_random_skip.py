@@ -6,7 +6,8 @@ import pytest
 import torch
 from programs import answers, arguments, copy_of, entry, load, rewritten, source_of
 
-from breakscope.fix.rule import Example, Rewrite
+from breakscope.fix.patch import Rewrite
+from breakscope.fix.rule import Example
 from breakscope.fix.rules.random_skip import RandomSkip
 
 pytestmark = pytest.mark.torch

@@ -11,9 +11,9 @@ from programs import rewritten, sites, source_of
 from proving import proof
 from red_team import PROGRAMS, Program
 
-from breakscope.fix.claimed import claims_of
 from breakscope.fix.judge import judge
-from breakscope.fix.rule import Example, Refusal, propose
+from breakscope.fix.patch import Refusal, claims_of
+from breakscope.fix.rule import Example, propose
 from breakscope.inside.prove.claims import Claims
 
 pytestmark = pytest.mark.torch

@@ -23,7 +23,8 @@ from programs import (
     variants,
 )
 
-from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, all_rules
+from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.rule import Example, Rule, all_rules
 
 pytestmark = pytest.mark.torch
 

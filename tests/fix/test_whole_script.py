@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from breakscope.fix.candidates import Candidate, read_sources
-from breakscope.fix.outcomes import whole_evidence
-from breakscope.fix.rule import Edit, Rewrite
+from breakscope.fix.from_rules import read_sources
+from breakscope.fix.patch import Edit, Patch, Rewrite
 from breakscope.fix.runs import Script
-from breakscope.fix.together import WholeScript
+from breakscope.fix.together import check
+from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Finding
 from breakscope.run.program import program
@@ -73,24 +73,23 @@ CONDITIONS = {
 }
 
 
-def branch_to_where(function: str, finding: Finding) -> Candidate:
+def branch_to_where(function: str, finding: Finding) -> Patch:
     """The branch of a function as ``torch.where``, which always makes a tensor of its own."""
     condition, value = CONDITIONS[function]
     start = SCRIPT.index(f"if {condition}", SCRIPT.index(f"class {function.partition('.')[0]}"))
     end = SCRIPT.index(value, start + len(condition)) + len(value)
-    edit = Edit(start, end, f"x = torch.where({condition}, {value}, x)")
-    return Candidate(
-        (finding,), finding.location.file, function, "branch-to-where", Rewrite((edit,), "torch.where")
-    )
+    file = finding.location.file
+    edit = Edit(start, end, f"x = torch.where({condition}, {value}, x)", file)
+    return Patch((finding,), "branch-to-where", Rewrite((edit,), "torch.where"), file, function)
 
 
-def quiet(finding: Finding) -> Candidate:
+def quiet(finding: Finding) -> Patch:
     text = 'warnings.warn(f"only {x.shape[0]} rows")'
     start = SCRIPT.index(text)
-    edit = Edit(start, start + len(text), f"if not torch.compiler.is_compiling():\n            {text}")
-    return Candidate(
-        (finding,), finding.location.file, "Warned.forward", "quiet-messages", Rewrite((edit,), "quiet")
-    )
+    file = finding.location.file
+    quieter = f"if not torch.compiler.is_compiling():\n            {text}"
+    edit = Edit(start, start + len(text), quieter, file)
+    return Patch((finding,), "quiet-messages", Rewrite((edit,), "quiet"), file, "Warned.forward")
 
 
 @pytest.mark.slow
@@ -104,13 +103,12 @@ def test_patches_with_which_the_script_says_something_else_are_dropped(
     path.write_text(SCRIPT)
     script = Script(program(str(path), (), module=False), work, 120, 60)
     settings = Settings(compile="auto", cost=False)
-    sources: dict[str, object] = {}
-    trials = WholeScript(script, settings, sources)  # type: ignore[arg-type]
+    trials = Trials(script, settings, {})
     found = {one.location.function or "": one for one in trials.before.report.findings}
-    sources.update(read_sources(list(found.values()), {}))
+    trials.sources.update(read_sources(list(found.values()), {}))
     patches = [branch_to_where(name, found[name]) for name in CONDITIONS] + [quiet(found["Warned.forward"])]
 
-    whole = trials.check(patches)
+    whole = check(trials, patches)
 
     assert dict(whole.dropped) == {
         0: whole.dropped[0],
@@ -122,7 +120,7 @@ def test_patches_with_which_the_script_says_something_else_are_dropped(
     assert whole.dropped[0].endswith('saw 3" (stdout, line 1)')
     assert whole.comparison is not None
     assert whole.comparison.bitwise
-    words = whole_evidence(whole)["words"]
+    words = whole.evidence["words"]
     assert (words["stdout_lines"], words["files"]) == (1, 1)
     stdout, stderr = words["left_out"]
     assert stdout.startswith("stdout: a part of 1 line, such as ")

@@ -16,14 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from breakscope.fix.apply import ChangedError, replace
-from breakscope.fix.text import NotTextError, Source
+from breakscope.fix.patch import Edit
+from breakscope.fix.source_file import NotTextError, Source
 
 OLD, NEW = b"old " * 50_000, b"new " * 90_000
 
 
-def edit(source: Source, what: str, by: str) -> tuple[int, int, str]:
+def edit(source: Source, what: str, by: str) -> Edit:
     start = source.text.index(what)
-    return start, start + len(what), by
+    return Edit(start, start + len(what), by)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_an_edit_changes_nothing_outside_of_it(text: str, data: st.DataObject) -
     source = Source.of(text.encode())
     start = data.draw(st.integers(0, len(source.text)))
     end = data.draw(st.integers(start, len(source.text)))
-    changed = source.changed([(start, end, "XY")])
+    changed = source.changed([Edit(start, end, "XY")])
     assert changed.text == source.text[:start] + "XY" + source.text[end:]
     assert source.changed([]).data == source.data
 
@@ -68,7 +69,7 @@ def test_git_takes_the_diff(
     ending = "\r\n" if crlf else "\n"
     source = Source.of(ending.join([*lines, "end"]).encode())
     place = min(at, len(source.text))
-    changed = source.changed([(place, place, "new\n")])
+    changed = source.changed([Edit(place, place, "new\n")])
     folder = tmp_path_factory.mktemp("git")
     (folder / "file.py").write_bytes(source.data)
     (folder / "one.patch").write_bytes(source.diff(changed, "file.py").encode())

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from report_samples import BRANCH, CLEAN, COSTS
 
-from breakscope.fix.candidates import FIXABLE
 from breakscope.fix.remedies.engine import treats
+from breakscope.fix.together import FIXABLE
 from breakscope.report.model import Finding, Report, Suggestion
 from breakscope.view.next_steps import answers
 

@@ -30,7 +30,7 @@ from report_samples import (
 
 from breakscope import catalog
 from breakscope.render import sarif
-from breakscope.report.model import Finding, Frame, Location, Report
+from breakscope.report.model import Finding, Frame, Location, Report, SourceEdit
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text())
 
@@ -174,8 +174,24 @@ def test_a_huge_text_is_cut() -> None:
 # ---- fixes ----
 
 
-def test_a_proved_rewrite_is_a_fix_that_gives_the_rewritten_file() -> None:
-    fix = run_of(FIXES)["results"][0]["fixes"][0]
+# What the diff of the sample does, as `fix` writes it today.
+EDITS = (
+    SourceEdit(f"{FIXES.run.cwd}/model.py", 2, 1, 2, 1, "import torch\n"),
+    SourceEdit(f"{FIXES.run.cwd}/model.py", 41, 9, 41, 11, "large ="),
+    SourceEdit(
+        f"{FIXES.run.cwd}/model.py", 41, 31, 42, 35, "\n        y = torch.where(large, y.clamp(-1e4, 1e4), y)"
+    ),
+    SourceEdit(f"{FIXES.run.cwd}/model.py", 71, 1, 72, 1, ""),
+)
+
+
+@pytest.mark.parametrize("edits", [(), EDITS], ids=["a report with a diff alone", "a report with edits"])
+def test_a_proved_rewrite_is_a_fix_that_gives_the_rewritten_file(edits: tuple[SourceEdit, ...]) -> None:
+    finding = FIXES.findings[0]
+    assert finding.suggestion is not None
+    suggestion = replace(finding.suggestion, edits=edits, diff="" if edits else finding.suggestion.diff)
+    report = replace(FIXES, findings=(replace(finding, suggestion=suggestion),))
+    fix = run_of(report)["results"][0]["fixes"][0]
     change = fix["artifactChanges"][0]
     assert change["artifactLocation"] == {"uri": "model.py", "uriBaseId": "SRCROOT"}
     old = [f"line {number}\n" for number in range(1, 80)]
@@ -206,7 +222,7 @@ def apply(text: str, replacements: list[dict[str, Any]]) -> str:
     def offset(line: int, column: int) -> int:
         return sum(map(len, lines[: line - 1])) + column - 1
 
-    for one in sorted(replacements, key=lambda one: -one["deletedRegion"]["startLine"]):
+    for one in reversed(replacements):
         region = one["deletedRegion"]
         start = offset(region["startLine"], region["startColumn"])
         end = offset(region["endLine"], region["endColumn"])

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import re
 
-from breakscope.fix.remedies.candidate import Candidate, Proposal, Refusal, Subject
+from breakscope.fix.patch import Refusal
 from breakscope.fix.remedies.source import File, Files
+from breakscope.fix.remedies.subject import Proposal, Subject
 
 _OWN = re.compile(r"self\.(?P<name>\w+)$")
 
 
 def buffer(subject: Subject, files: Files, template: str) -> list[Proposal]:
     """``self.x = 1.0`` in ``__init__`` -> ``self.register_buffer("x", …, persistent=False)``."""
-    found = _OWN.match((subject.finding.guard.source if subject.finding.guard else None) or "")
+    found = _OWN.match(subject.guard.source or "")
     file = files.open(subject.finding.location.file)
     if found is None or file is None or subject.finding.location.owner != "project":
         return []
@@ -26,7 +27,7 @@ def buffer(subject: Subject, files: Files, template: str) -> list[Proposal]:
     value = template.format(file.source(place.value))
     text = f'self.register_buffer("{found["name"]}", {value}, persistent=False)'
     return [
-        Candidate(
+        subject.patch(
             "attribute-to-buffer",
             f"keep self.{found['name']} in a buffer, which is an input of the graph and no constant of it",
             (file.replace(place, text), *file.torch_import()),

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from breakscope.fix.remedies.candidate import Edit, Refusal, Subject
+from breakscope.fix.patch import Edit, Refusal
 from breakscope.fix.remedies.source import File, Files
+from breakscope.fix.remedies.subject import Subject
 from breakscope.report.model import Compiled, Signature
 
 _ARGUMENT = re.compile(r"(?:args\[(?P<index>\d+)\]|kwargs\['(?P<name>\w+)'\])(?P<rest>.*)$")

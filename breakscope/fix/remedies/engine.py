@@ -1,103 +1,68 @@
-"""From a report to remedies: propose, try, say what was found."""
+"""The proposer of remedies, and its trials: from a recompile to the first change that the script proves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from breakscope.fix.evidence import NOTHING_SEEN, Evidence, Verdict
+from breakscope.fix.outcomes import NoPatch
+from breakscope.fix.patch import Patch, Refusal
 from breakscope.fix.remedies import limits
-from breakscope.fix.remedies.candidate import Base, Candidate, Edit, Proposal, Refusal, Subject, subject
 from breakscope.fix.remedies.propose import propose
-from breakscope.fix.remedies.prove import Prover, Verdict, diff
+from breakscope.fix.remedies.prove import Tried, try_remedy
 from breakscope.fix.remedies.source import Files
-from breakscope.inside.settings import Settings
-from breakscope.report.model import Finding, Report, Suggestion
-from breakscope.run.launch import Program
+from breakscope.fix.remedies.subject import Proposal, Subject, subject
+from breakscope.fix.trials import Trials
+from breakscope.report.model import Finding, Report
 
-NOTHING = Base()
+Answer = tuple[Patch, Verdict] | NoPatch
 
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    candidate: Candidate
-    verdict: Verdict
+_NOTHING = "no change is proposed"
 
 
-@dataclass(frozen=True, slots=True)
-class Treatment:
-    """What came of one finding.
-
-    Attributes:
-        edits: the change of the user's own files; empty where nothing is proposed, or settings only.
-    """
-
-    suggestion: Suggestion
-    edits: tuple[Edit, ...] = ()
+def treats(finding: Finding) -> bool:
+    """Whether a finding is one that remedies are for."""
+    return finding.kind == "recompile" or finding.code == "BS303"
 
 
-def remedies(
-    report: Report,
-    what: Program,
-    settings: Settings,
-    folder: Path,
-    *,
-    timeout_s: float | None = None,
-    select: Collection[str] = (),
-    progress: Callable[[str], None] = lambda _text: None,
-) -> dict[str, Suggestion]:
-    """The suggestions of :func:`treatments`, which says what the arguments are."""
-    found = treatments(report, what, settings, folder, timeout_s=timeout_s, select=select, progress=progress)
-    return {name: one.suggestion for name, one in found.items()}
-
-
-def treatments(
-    report: Report,
-    what: Program,
-    settings: Settings,
-    folder: Path,
-    *,
-    timeout_s: float | None = None,
-    select: Collection[str] = (),
-    progress: Callable[[str], None] = lambda _text: None,
-    base: Base = NOTHING,
-) -> dict[str, Treatment]:
-    """A suggestion, with its edits, for each recompile finding and exhausted limit, by fingerprint.
+def treat(report: Report, trials: Trials, findings: Sequence[Finding]) -> Iterator[Answer]:
+    """An answer to each finding, in order.
 
     The script runs once as it is and once for each remedy that is tried, in the current folder.
 
     Args:
-        settings: as the report's scan had them.
-        folder: empty; gets the files of the runs. The caller removes it.
-        timeout_s: for one run.
-        select: codes, or beginnings of fingerprints, of the findings to treat; empty for all.
-        progress: told what is done next.
-        base: what has been changed already; the report is of a run with it.
+        report: of the script with what ``trials`` have as their base.
     """
-    wanted = [finding for finding in report.findings if treats(finding) and _selected(finding, select)]
-    files = Files()
-    prover: Prover | None = None
-    found: dict[str, Treatment] = {}
-    for finding in wanted:
-        about = subject(finding, report, what.path)
-        proposals = propose(about, files)
-        tried: list[_Tried] = []
-        if any(isinstance(one, Candidate) for one in proposals) or not _current(about, files):
-            if prover is None:
-                prover = Prover(what, settings, folder, timeout_s, files, progress, base)
-            # From here on what the script is now counts, not what it was when it was scanned.
-            again = next(
-                (f for f in prover.before.report.findings if f.fingerprint == finding.fingerprint), None
-            )
-            if again is None:
-                found[finding.fingerprint] = _gone(prover)
-                continue
-            about = subject(again, prover.before.report, what.path)
-            proposals = propose(about, files)
-            tried = _try_all(about, proposals, prover)
-        found[finding.fingerprint] = _treatment(about, proposals, tried, files)
-    return found
+    files = Files(trials.sources)
+    for finding in findings:
+        answer = _treated(finding, report, trials, files)
+        yield (
+            replace(answer, finding=finding)
+            if isinstance(answer, NoPatch)
+            else (replace(answer[0], findings=(finding,)), answer[1])
+        )
+
+
+def _treated(finding: Finding, report: Report, trials: Trials, files: Files) -> Answer:
+    about = subject(finding, report, trials.main)
+    proposals = propose(about, files)
+    if not any(isinstance(one, Patch) for one in proposals) and _current(about, files):
+        return _answer(about, proposals, [])
+    # From here on what the script is now counts, not what it was when it was scanned.
+    now = trials.before.report
+    again = next((one for one in now.findings if one.fingerprint == finding.fingerprint), None)
+    if again is None:
+        return _gone(finding, trials)
+    about = subject(again, now, trials.main)
+    proposals = propose(about, files)
+    tried: list[Tried] = []
+    for patch in proposals:
+        if isinstance(patch, Patch):
+            tried.append(try_remedy(patch, again, trials))
+            if tried[-1].proved:
+                break
+    return _answer(about, proposals, tried)
 
 
 def _current(about: Subject, files: Files) -> bool:
@@ -109,81 +74,54 @@ def _current(about: Subject, files: Files) -> bool:
     return bool(about.signatures)
 
 
-def _gone(prover: Prover) -> Treatment:
-    ended = prover.before.ended
+def _gone(finding: Finding, trials: Trials) -> NoPatch:
+    ended = trials.before.ended
     why = "run again, the script no longer has this finding: scan it again"
     if ended.status != "ok":
         why = (
             f"run again, the script ended with {ended.status} (exit code {ended.exit_code}) before it came up"
         )
-    return Treatment(Suggestion("none", "no change is proposed", "", "refused", why))
+    return NoPatch(finding, Verdict("refused", why), "none", _NOTHING)
 
 
-def treats(finding: Finding) -> bool:
-    """Whether a finding is one that remedies are for."""
-    return finding.kind == "recompile" or finding.code == "BS303"
-
-
-def applied(report: Report, found: dict[str, Suggestion]) -> Report:
-    """The report with suggestions put to their findings."""
-    return replace(
-        report,
-        findings=tuple(
-            replace(one, suggestion=found.get(one.fingerprint, one.suggestion)) for one in report.findings
-        ),
-    )
-
-
-def _selected(finding: Finding, select: Collection[str]) -> bool:
-    return not select or any(finding.code == one or finding.fingerprint.startswith(one) for one in select)
-
-
-def _try_all(about: Subject, proposals: list[Proposal], prover: Prover) -> list[_Tried]:
-    """Try candidates until one is proved."""
-    tried: list[_Tried] = []
-    for proposal in proposals:
-        if isinstance(proposal, Candidate):
-            tried.append(_Tried(proposal, prover.try_(proposal, about.finding)))
-            if tried[-1].verdict.proved:
-                break
-    return tried
-
-
-def _treatment(about: Subject, proposals: list[Proposal], tried: list[_Tried], files: Files) -> Treatment:
-    refusals = [one.why for one in proposals if isinstance(one, Refusal)]
+def _answer(about: Subject, proposals: Sequence[Proposal], tried: Sequence[Tried]) -> Answer:
+    refusals = tuple(one.reason for one in proposals if isinstance(one, Refusal))
     sharing = limits.instances(about) if about.finding.code == "BS303" else None
-    extra: dict[str, Any] = {"shares_code": sharing} if sharing else {}
-    best = next((one for one in tried if one.verdict.proved), None)
-    if best is None:
-        best = next((one for one in tried if one.verdict.helped), None)
-    others = [
-        {"rule": one.candidate.rule, "summary": one.candidate.summary, "why": one.verdict.why}
+    best = next((one for one in tried if one.proved), next((one for one in tried if one.helped), None))
+    others = tuple(
+        {"rule": one.patch.rule, "summary": one.patch.rewrite.summary, "why": one.why}
         for one in tried
         if one is not best
-    ]
-    if others:
-        extra["also_tried"] = others
-    if refusals:
-        extra["left_out"] = refusals
+    )
+    # What was tried and failed comes before what was not tried at all.
+    shown = best or next(iter(tried), None)
+    evidence = replace(
+        shown.evidence if shown else NOTHING_SEEN,
+        shares_code=sharing,
+        also_tried=others or None,
+        left_out=refusals or None,
+    )
     if best is not None:
-        if best.candidate.caveat:
-            extra["caveat"] = best.candidate.caveat
-        if best.candidate.limits:
-            extra["limits"] = list(best.candidate.limits)
-        suggestion = Suggestion(
-            rule=best.candidate.rule,
-            summary=best.candidate.summary,
-            diff=diff(best.candidate.edits, files, about.report.run.cwd),
-            status="proved" if best.verdict.proved else "unproved",
-            why="; ".join(filter(None, (best.verdict.why, sharing))),
-            evidence={**best.verdict.evidence, **extra},
-        )
-        return Treatment(suggestion, best.candidate.edits)
-    if tried:
-        # What was tried and failed comes before what was not tried at all.
-        why = f"to {tried[0].candidate.summary} is not right here: {tried[0].verdict.why}"
-        evidence = {**tried[0].verdict.evidence, **extra}
-        candidate = tried[0].candidate
-        return Treatment(Suggestion(candidate.rule, candidate.summary, "", "refused", why, evidence))
-    why = refusals[0] if refusals else "no remedy is known"
-    return Treatment(Suggestion("none", "no change is proposed", "", "refused", why, extra))
+        return best.patch, _verdict(best, evidence, sharing)
+    if shown is not None:
+        rewrite = shown.patch.rewrite
+        why = f"to {rewrite.summary} is not right here: {shown.why}"
+        return NoPatch(about.finding, Verdict("refused", why, evidence), shown.patch.rule, rewrite.summary)
+    why = next(iter(refusals), "no remedy is known")
+    return NoPatch(about.finding, Verdict("refused", why, evidence), "none", _NOTHING)
+
+
+def _verdict(best: Tried, evidence: Evidence, sharing: str | None) -> Verdict:
+    rewrite = best.patch.rewrite
+    notes = rewrite.notes
+    if best.proved and not best.patch.applies:
+        notes = (*notes, "there is nothing to write: it is an option of the compile, which breakscope made")
+    evidence = replace(
+        evidence, caveat="; ".join(rewrite.notes) or None, limits=rewrite.limits or None, notes=notes
+    )
+    why = "; ".join(filter(None, (best.why, sharing)))
+    if not best.proved:
+        return Verdict("unproved", why, evidence)
+    if rewrite.consent and best.patch.applies:
+        return Verdict("needs consent", f"it needs your consent: {evidence.caveat} ({why})", evidence)
+    return Verdict("proved", why, evidence)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from breakscope.fix.remedies.candidate import Proposal, Refusal, Subject
+from breakscope.fix.patch import Refusal
 from breakscope.fix.remedies.scalars import config, unspecialised
 from breakscope.fix.remedies.source import Files
+from breakscope.fix.remedies.subject import Proposal, Subject
 
 # Versions of one function that are worth having: each takes seconds to compile and is tried at each call.
 _MOST = 64
@@ -30,8 +31,8 @@ def limit(subject: Subject, files: Files) -> list[Proposal]:
         return [Refusal("the value changes from call to call: a higher limit only moves the end")]
     proposals: list[Proposal] = []
     if any(_counts(value) for guard in finding.guards for value in guard.values):
-        proposals += unspecialised(subject, files, ends="limit")
-    return [*proposals, *config(subject, files, "recompile_limit", str(_MOST), "raise-limit", "limit")]
+        proposals += unspecialised(subject, files)
+    return [*proposals, *config(subject, files, "recompile_limit", str(_MOST), "raise-limit")]
 
 
 def shares_code(subject: Subject) -> bool:

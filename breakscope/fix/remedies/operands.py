@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.remedies.candidate import Subject
 from breakscope.fix.remedies.source import File, Files
+from breakscope.fix.remedies.subject import Subject
 
 
 def only_computed_with(subject: Subject, files: Files, name: str) -> bool:

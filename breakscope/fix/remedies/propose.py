@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from breakscope.fix.patch import Refusal
 from breakscope.fix.remedies import limits, scalars, shapes, states
-from breakscope.fix.remedies.candidate import Proposal, Refusal, Subject
 from breakscope.fix.remedies.source import Files
+from breakscope.fix.remedies.subject import Proposal, Subject
 from breakscope.report.model import GuardCause
 
 Proposer = Callable[[Subject, Files], list[Proposal]]
@@ -14,10 +15,9 @@ Proposer = Callable[[Subject, Files], list[Proposal]]
 
 def _refusing(why: str) -> Proposer:
     def propose(subject: Subject, _files: Files) -> list[Proposal]:
-        guard = subject.finding.guard
-        source = (guard.source if guard else None) or "it"
-        seen = ", ".join(guard.values) if guard else ""
-        return [Refusal(why.format(source=source, seen=seen or "several"))]
+        guard = subject.guard
+        seen = ", ".join(guard.values) or "several"
+        return [Refusal(why.format(source=guard.source or "it", seen=seen))]
 
     return propose
 
@@ -60,7 +60,7 @@ PROPOSERS: dict[GuardCause, Proposer] = {
 
 
 def propose(subject: Subject, files: Files) -> list[Proposal]:
-    """Candidates in the order in which to try them; refusals say what was left out and why."""
+    """Patches in the order in which to try them; refusals say what was left out and why."""
     finding = subject.finding
     if finding.code == "BS303":
         return limits.limit(subject, files)

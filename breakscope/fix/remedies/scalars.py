@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
+from breakscope.fix.patch import Edit, Refusal
 from breakscope.fix.remedies.buffers import buffer
 from breakscope.fix.remedies.calls import hidden, sites
-from breakscope.fix.remedies.candidate import Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.fix.remedies.operands import only_computed_with
 from breakscope.fix.remedies.shapes import dynamic
 from breakscope.fix.remedies.source import File, Files
-from breakscope.report.model import Guard
+from breakscope.fix.remedies.subject import Proposal, Subject
 
 _GROUP = re.compile(r"param_groups\[\d+\]\['(?P<name>\w+)'\]$")
 _OPTIMIZER = re.compile(r"(?:^|\.)optim\.\w+$|(?:^|\.)(?:SGD|Adam\w*|RMSprop|Ada\w+|NAdam|RAdam|Muon)$")
@@ -27,7 +27,7 @@ _OPTIONS = {
 
 def int_value(subject: Subject, files: Files) -> list[Proposal]:
     """For an int argument: ``dynamic=True`` makes it symbolic from the start."""
-    guard = _guard(subject)
+    guard = subject.guard
     proposals = dynamic(subject, files)
     if {"0", "1"} & set(guard.values):
         proposals.append(Refusal(f"0 and 1 are always compiled apart, and {guard.source} was one of them"))
@@ -36,7 +36,7 @@ def int_value(subject: Subject, files: Files) -> list[Proposal]:
 
 def float_value(subject: Subject, files: Files) -> list[Proposal]:
     """For a float argument: a tensor; for an optimizer's hyperparameter: a tensor where it is made."""
-    guard = _guard(subject)
+    guard = subject.guard
     source = guard.source or ""
     if found := _GROUP.search(source):
         return [_hyperparameter(subject, files, found["name"])]
@@ -70,14 +70,14 @@ def float_value(subject: Subject, files: Files) -> list[Proposal]:
         f"{source} is a tensor of float64 in the function, and in its hooks: isinstance, format and math see "
         "one, what it is stored in keeps one, and integer tensors give float64 with it"
     )
-    candidate = Candidate(
+    patch = subject.patch(
         "scalar-to-tensor",
         summary,
-        tuple(dict.fromkeys(edits)),
+        edits,
         caveat=None if computed else caveat,
         limits=(limit,) if computed else (),
     )
-    return [candidate, *dynamic(subject, files)]
+    return [patch, *dynamic(subject, files)]
 
 
 def _parameter(parameters: tuple[str, ...], source: str) -> str | None:
@@ -101,13 +101,15 @@ def _hyperparameter(subject: Subject, files: Files, name: str) -> Proposal:
                 f"checkpoints, json and print show it, groups without a {name} of their own share it, and "
                 "what changes it in place changes it wherever it was noted"
             )
-            return Candidate("scalar-to-tensor", f"give the optimizer {name}={text}", edits, caveat=caveat)
+            return subject.patch(
+                "scalar-to-tensor", f"give the optimizer {name}={text}", edits, caveat=caveat
+            )
     return Refusal(f"the optimizer is not made with {name}= in your own files")
 
 
 def module_attribute(subject: Subject, files: Files) -> list[Proposal]:
     """For an attribute of a module: Dynamo's own option for ints; else a buffer, which is no constant."""
-    guard = _guard(subject)
+    guard = subject.guard
     source = guard.source or "the attribute"
     if source.endswith(".training"):
         return [
@@ -126,12 +128,12 @@ def module_attribute(subject: Subject, files: Files) -> list[Proposal]:
     return [Refusal(f"{source} decides which code runs ({shown}): each of its values has to be compiled")]
 
 
-def unspecialised(subject: Subject, files: Files, ends: str = "recompiles") -> list[Proposal]:
+def unspecialised(subject: Subject, files: Files) -> list[Proposal]:
     """``allow_unspec_int_on_nn_module``: ints of modules become symbolic after their second value."""
-    return config(subject, files, "allow_unspec_int_on_nn_module", "True", "unspecialised-int", ends)
+    return config(subject, files, "allow_unspec_int_on_nn_module", "True", "unspecialised-int")
 
 
-def config(subject: Subject, files: Files, name: str, value: str, rule: str, ends: str) -> list[Proposal]:
+def config(subject: Subject, files: Files, name: str, value: str, rule: str) -> list[Proposal]:
     """An option of Dynamo, set in the script behind its imports."""
     file = files.open(subject.main)
     if file is None:
@@ -144,7 +146,7 @@ def config(subject: Subject, files: Files, name: str, value: str, rule: str, end
         line = f"import torch\n\n{line}"
     caveat = f"the option holds for everything that the process compiles: {_OPTIONS[name]}"
     edits = (file.at_top(line),)
-    return [Candidate(rule, f"set torch._dynamo.config.{name} = {value}", edits, ends=ends, caveat=caveat)]
+    return [subject.patch(rule, f"set torch._dynamo.config.{name} = {value}", edits, caveat=caveat)]
 
 
 def _sets_option(file: File, name: str) -> int | None:
@@ -157,8 +159,3 @@ def _sets_option(file: File, name: str) -> int | None:
         ),
         None,
     )
-
-
-def _guard(subject: Subject) -> Guard:
-    assert subject.finding.guard is not None
-    return subject.finding.guard

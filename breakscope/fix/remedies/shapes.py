@@ -6,10 +6,11 @@ import ast
 from collections.abc import Sequence
 
 from breakscope.diagnose.warmup import tensors
+from breakscope.fix.patch import Edit, Refusal
 from breakscope.fix.remedies.calls import Site, compiling, hidden, is_simple, origin, sites
-from breakscope.fix.remedies.candidate import GRADIENTS, WRITES, Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.fix.remedies.source import Files
-from breakscope.report.model import Guard, Signature
+from breakscope.fix.remedies.subject import GRADIENTS, WRITES, Proposal, Subject
+from breakscope.report.model import Signature
 
 _SMALL = {0, 1}
 # Unlike mark_dynamic it does not raise where a later call needs one size alone: that call is compiled apart.
@@ -23,7 +24,7 @@ _UNBACKED = (
 
 def size(subject: Subject, files: Files) -> list[Proposal]:
     """For a size that varied: marks on it, and on what varied with it, at the call; else ``dynamic=True``."""
-    guard = _guard(subject)
+    guard = subject.guard
     if "Guard failed on a parameter" in guard.expression:
         return [Refusal(f"{guard.source} is a parameter, and changes its own shape: keep it the same")]
     if guard.source is None or guard.dimension is None:
@@ -77,10 +78,10 @@ def _marked(subject: Subject, files: Files, source: str, dimension: int) -> Prop
         f"in every call {' and '.join(marked)} must be {'tensors' if len(marked) > 1 else 'a tensor'} of as "
         "many dimensions; the mark is an attribute of it, which its copies have too"
     )
-    return Candidate(
+    return subject.patch(
         rule,
         f"call {' and '.join(texts)} before the call",
-        tuple(dict.fromkeys(edits)),
+        edits,
         caveat=_UNBACKED if unbacked else None,
         limits=(limit,),
     )
@@ -123,11 +124,11 @@ def dynamic(subject: Subject, files: Files) -> list[Proposal]:
     for name in names:
         if any(target.name == name and target.by == "breakscope" for target in targets):
             return [
-                Candidate(
+                subject.patch(
                     "dynamic-true",
                     f"compile with dynamic=True: torch.compile(…, dynamic=True) for {name}",
                     (),
-                    {"dynamic": "true"},
+                    options={"dynamic": "true"},
                     caveat="every size and number becomes symbolic, which can make kernels slower",
                 )
             ]
@@ -144,10 +145,10 @@ def dynamic(subject: Subject, files: Files) -> list[Proposal]:
     if not edits:
         return []
     return [
-        Candidate(
+        subject.patch(
             "dynamic-true",
             f"compile {', '.join(names)} with dynamic=True",
-            tuple(edits),
+            edits,
             caveat="every size and number becomes symbolic, which can make kernels slower",
         )
     ]
@@ -155,7 +156,7 @@ def dynamic(subject: Subject, files: Files) -> list[Proposal]:
 
 def stride(subject: Subject, files: Files) -> list[Proposal]:
     """``.contiguous()`` on the argument, or ``.clone()`` where only its place in memory differs."""
-    method = "clone" if _guard(subject).dimension is None else "contiguous"
+    method = "clone" if subject.guard.dimension is None else "contiguous"
     caveat = "copies what is laid out otherwise"
     return [_wrap(subject, files, f".{method}()", f"{method}-argument", caveat, WRITES)]
 
@@ -169,7 +170,7 @@ def requires_grad(subject: Subject, files: Files) -> list[Proposal]:
 def _wrap(subject: Subject, files: Files, suffix: str, rule: str, caveat: str, forbids: str) -> Proposal:
     """A method called on the argument at every call that caused a compile."""
     edits: list[Edit] = []
-    source = _guard(subject).source or ""
+    source = subject.guard.source or ""
     text = source
     for site in sites(subject.signatures, files):
         path = next((p for one in site.signatures if (p := origin(one, source))), None)
@@ -181,7 +182,7 @@ def _wrap(subject: Subject, files: Files, suffix: str, rule: str, caveat: str, f
     if not edits:
         return Refusal("no call in your own files is known to have caused these compiles")
     summary = f"pass {text} instead of {text.removesuffix(suffix)}"
-    return Candidate(rule, summary, tuple(edits), caveat=caveat, forbids=forbids)
+    return subject.patch(rule, summary, edits, caveat=caveat, forbids=forbids)
 
 
 def _called(site: Site, node: ast.expr, suffix: str) -> str:
@@ -192,7 +193,7 @@ def _called(site: Site, node: ast.expr, suffix: str) -> str:
 
 def rank(subject: Subject, files: Files) -> list[Proposal]:  # noqa: ARG001 -- as every proposer
     """For another number of dimensions: never dynamic."""
-    guard = _guard(subject)
+    guard = subject.guard
     fewest = min((rank for rank in (guard.expected, guard.actual) if rank), key=int, default="fewer")
     return [
         Refusal(
@@ -200,8 +201,3 @@ def rank(subject: Subject, files: Files) -> list[Proposal]:  # noqa: ARG001 -- a
             "ones before the call (.unsqueeze(0)) and take them off the result"
         )
     ]
-
-
-def _guard(subject: Subject) -> Guard:
-    assert subject.finding.guard is not None
-    return subject.finding.guard

@@ -6,12 +6,11 @@ Changes are splices of the text at places that the tree gives: whatever is not n
 from __future__ import annotations
 
 import ast
-import tokenize
+import os
 from collections.abc import Iterator
-from io import BytesIO
-from pathlib import Path
 
-from breakscope.fix.remedies.candidate import Edit
+from breakscope.fix.patch import Edit
+from breakscope.fix.source_file import Source, parents_of, read
 from breakscope.report.model import Location
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -19,25 +18,15 @@ _CONDITIONAL = (*_SCOPES, ast.BoolOp, ast.IfExp)
 
 
 class File:
-    """A Python file that can be read and parsed.
+    """A Python file with its tree. Raises SyntaxError where it has none."""
 
-    Raises:
-        OSError, SyntaxError, UnicodeError: it cannot.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.data = Path(path).read_bytes()
-        encoding, _ = tokenize.detect_encoding(BytesIO(self.data).readline)
-        # As Python's own decoder does, "\r\n" becomes one character: positions count it so.
-        self.text = self.data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
-        self.tree = ast.parse(self.data)
+    def __init__(self, path: str, source: Source) -> None:
+        self.path, self.text = path, source.text
+        self.tree = ast.parse(source.data)
         self._starts = [0]
         for line in self.text.split("\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)
-        self._parents = {
-            child: parent for parent in ast.walk(self.tree) for child in ast.iter_child_nodes(parent)
-        }
+        self._parents = parents_of(self.tree)
 
     # -- places ----------------------------------------------------------------------------------
 
@@ -139,27 +128,27 @@ class File:
         """Lines in front of a statement, indented as it is."""
         start, _ = self.span(statement)
         indent = self.text[self._starts[statement.lineno - 1] : start]
-        return Edit(self.path, start, start, "".join(f"{line}\n{indent}" for line in lines))
+        return Edit(start, start, "".join(f"{line}\n{indent}" for line in lines), self.path)
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edit:
         """Another text in the place of a node."""
-        return Edit(self.path, *self.span(node), text)
+        return Edit(*self.span(node), text, self.path)
 
     def after(self, node: ast.expr | ast.stmt, text: str) -> Edit:
         """A text right behind a node."""
         _, end = self.span(node)
-        return Edit(self.path, end, end, text)
+        return Edit(end, end, text, self.path)
 
     def keyword(self, call: ast.Call, text: str) -> Edit:
         """One more keyword argument, the last."""
         _, end = self.span(call)
         parts = [*call.args, *(keyword.value for keyword in call.keywords)]
         if not parts:
-            return Edit(self.path, end - 1, end - 1, text)
+            return Edit(end - 1, end - 1, text, self.path)
         last = max(self.span(part)[1] for part in parts)
         # Behind the last argument, so that a trailing comma stays; behind its own brackets, if it has any.
         at = end - 1 if ")" in self.text[last : end - 1] else last
-        return Edit(self.path, at, at, f", {text}")
+        return Edit(at, at, f", {text}", self.path)
 
     def torch_import(self) -> tuple[Edit, ...]:
         """What makes the name ``torch`` known in the file; nothing where it is."""
@@ -181,13 +170,13 @@ class File:
         if last is None:
             # Not at the very top: a first line may be for the shell, and say how the file is encoded.
             start = self._starts[min(map(_first_line, self.tree.body[:1]), default=1) - 1]
-            return Edit(self.path, start, start, f"{line}\n")
+            return Edit(start, start, f"{line}\n", self.path)
         gap = "\n" if isinstance(last, ast.Import | ast.ImportFrom) and line.startswith("import") else "\n\n"
         _, end = self.span(last)
         behind, _, _ = self.text[end:].partition("\n")
         if not behind.strip() or behind.lstrip().startswith("#"):  # a comment stays with what it is about
             end += len(behind)
-        return Edit(self.path, end, end, gap + line)
+        return Edit(end, end, gap + line, self.path)
 
 
 def _binds(target: ast.expr, name: str) -> bool:
@@ -220,18 +209,22 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 class Files:
-    """The files of one session, each read once."""
+    """The files of one session by real path, each parsed once; new ones are read into ``sources``."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: dict[str, Source] | None = None) -> None:
+        self.sources = {} if sources is None else sources
         self._files: dict[str, File | None] = {}
 
     def open(self, path: str | None) -> File | None:
         """A file, or None where it is not Python source that can be read."""
         if path is None:
             return None
+        path = os.path.realpath(path)
         if path not in self._files:
             try:
-                self._files[path] = File(path)
-            except (OSError, SyntaxError, UnicodeError, ValueError):
+                if path not in self.sources:
+                    self.sources[path] = read(path)
+                self._files[path] = File(path, self.sources[path])
+            except (OSError, SyntaxError, ValueError):
                 self._files[path] = None
         return self._files[path]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
+from breakscope.fix.patch import Edit, Refusal
 from breakscope.fix.remedies.calls import Site, sites
-from breakscope.fix.remedies.candidate import GRADIENTS, WRITES, Candidate, Edit, Proposal, Refusal, Subject
 from breakscope.fix.remedies.source import File, Files
+from breakscope.fix.remedies.subject import GRADIENTS, WRITES, Proposal, Subject
 
 _SETTERS = {
     "num_threads": "set_num_threads",
@@ -19,8 +21,7 @@ _SETTERS = {
 
 def global_state(subject: Subject, files: Files) -> list[Proposal]:
     """For settings of torch that were others at another call."""
-    guard = subject.finding.guard
-    source = (guard.source if guard else None) or "the global state"
+    source = subject.guard.source or "the global state"
     if "grad_mode" in source:
         return [_without_gradients(subject, files)]
     if "autocast" in source:
@@ -66,10 +67,10 @@ def _without_gradients(subject: Subject, files: Files) -> Proposal:
         edits += [*changed, *site.file.torch_import()]
     if not edits:
         return Refusal("no call in your own files is known to have run with gradients on")
-    return Candidate(
+    return subject.patch(
         "same-grad-mode",
         "call it always under torch.no_grad()",
-        tuple(dict.fromkeys(edits)),
+        edits,
         caveat="right only where nobody asks for gradients of these calls",
         forbids=GRADIENTS,
     )
@@ -84,13 +85,12 @@ def _under(site: Site, header: str) -> list[Edit] | None:
     if "\n" in typed or ";" in site.file.text[site.file.span(statement)[1] :].partition("\n")[0]:
         return None
     front = site.file.before(statement, [header])
-    return [Edit(front.file, front.start, front.end, f"{front.text}    ")]
+    return [replace(front, text=f"{front.text}    ")]
 
 
 def dispatch_keys(subject: Subject, files: Files) -> list[Proposal]:
     """``inference_mode`` -> ``no_grad``: its tensors have the dispatch keys of all others."""
-    guard = subject.finding.guard
-    keys = f"{guard.expected} {guard.actual}" if guard else ""
+    keys = f"{subject.guard.expected} {subject.guard.actual}"
     if "Autograd" not in keys and "ADInplaceOrView" not in keys:
         return [Refusal("the tensors come in other layouts, wrappers or transforms: pass one kind of them")]
     edits: list[Edit] = []
@@ -106,7 +106,7 @@ def dispatch_keys(subject: Subject, files: Files) -> list[Proposal]:
         "to and used in a backward, and enable_grad() inside records gradients"
     )
     summary = "use torch.no_grad() instead of torch.inference_mode()"
-    return [Candidate("no-grad", summary, tuple(edits), caveat=caveat)]
+    return [subject.patch("no-grad", summary, edits, caveat=caveat)]
 
 
 def _replaced(file: File) -> list[Edit]:
@@ -141,10 +141,10 @@ def aliasing(subject: Subject, files: Files) -> list[Proposal]:
         return [Refusal("the call does not show which of its arguments are one tensor: clone one of them")]
     caveat = "a write to one of the two no longer shows in the other"
     return [
-        Candidate(
+        subject.patch(
             "clone-argument",
             f"pass {text} for the second of the two",
-            tuple(edits),
+            edits,
             caveat=caveat,
             forbids=WRITES,
         )
@@ -153,9 +153,8 @@ def aliasing(subject: Subject, files: Files) -> list[Proposal]:
 
 def kinds(subject: Subject, files: Files) -> list[Proposal]:  # noqa: ARG001 -- as every proposer
     """For another type or object: nothing that keeps the program can change it."""
-    guard = subject.finding.guard
-    source = (guard.source if guard else None) or "it"
-    expected, actual = (guard.expected, guard.actual) if guard else (None, None)
+    guard = subject.guard
+    source, expected, actual = guard.source or "it", guard.expected, guard.actual
     if "None" in (expected, actual):
         return [
             Refusal(

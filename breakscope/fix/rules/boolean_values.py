@@ -9,7 +9,8 @@ from breakscope.fix import truths
 from breakscope.fix.conditions import Condition, as_tensor, combine, is_python, is_scalar_read, split
 from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.examples import boolean_values as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement, loads, reads_frame, rebound_elsewhere
 from breakscope.fix.sharing import changed_in_place
 from breakscope.fix.skips import stores

@@ -7,7 +7,8 @@ import ast
 from breakscope.fix.branch import outermost_first
 from breakscope.fix.cond import rewrite_with_cond
 from breakscope.fix.examples import branch_to_cond as examples
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 

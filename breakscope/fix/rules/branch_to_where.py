@@ -7,7 +7,8 @@ import ast
 from breakscope.fix.branch import outermost_first, rewrite_if
 from breakscope.fix.examples import branch_to_where as examples
 from breakscope.fix.examples import truths
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.examples import builtin_pow as examples
-from breakscope.fix.rule import Edit, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import builtin
 
 _ALONE = (

@@ -7,7 +7,8 @@ import ast
 from breakscope.fix.conditions import is_scalar_read
 from breakscope.fix.examples import capture_flags as examples
 from breakscope.fix.messages import message_kind
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement, loads
 
 _SCALARS = "capture_scalar_outputs"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from breakscope.fix.examples import custom_ops as examples
 from breakscope.fix.ops import FLOATING
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import dotted, new_name, own_nodes, parameters, torch_name
 from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen

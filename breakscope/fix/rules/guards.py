@@ -9,7 +9,8 @@ from breakscope.fix.conditions import Condition, split
 from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.examples import guards as examples
 from breakscope.fix.layout import Layout, indented
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import builtin, enclosing_statement, torch_name
 from breakscope.fix.values import Unsafe
 

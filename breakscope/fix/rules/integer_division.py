@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.examples import integer_division as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import dotted, enclosing_statement, loads, names_in, rebound_elsewhere
 from breakscope.fix.skips import stores
 from breakscope.fix.values import Unsafe

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.examples import known_sizes as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import block_of, builtin, dotted, enclosing_statement, loads, rebound_elsewhere
 from breakscope.fix.skips import stores
 from breakscope.inside.record.evidence import Seen

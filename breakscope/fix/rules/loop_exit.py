@@ -6,7 +6,8 @@ import ast
 
 from breakscope.fix.examples import loop_exit as examples
 from breakscope.fix.exits import is_exit, read_in, rewrite_loop
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 

@@ -8,7 +8,8 @@ import copy
 from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.examples import masked_shapes as examples
 from breakscope.fix.ops import FLOATING, OPS, STEADY
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site, apply
+from breakscope.fix.patch import Edit, Refusal, Rewrite, apply
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import dotted, enclosing_statement, torch_name
 from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.examples import numpy_number as examples
-from breakscope.fix.rule import Edit, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import dotted, enclosing_statement, imports, names_in
 from breakscope.fix.skips import stores
 

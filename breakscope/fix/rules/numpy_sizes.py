@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.examples import numpy_sizes as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.rules.integer_division import only_sizes
 from breakscope.fix.rules.numpy_number import math_module
 from breakscope.fix.scope import builtin, dotted, enclosing_statement

@@ -8,7 +8,8 @@ from breakscope.fix.catching import handles_warnings
 from breakscope.fix.examples import quiet_messages as examples
 from breakscope.fix.layout import Layout
 from breakscope.fix.messages import message_effect, message_kind
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement, torch_name
 from breakscope.fix.values import Unsafe
 

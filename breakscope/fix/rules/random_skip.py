@@ -10,7 +10,8 @@ from breakscope.fix.conditions import split
 from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.examples import random_skip as examples
 from breakscope.fix.layout import Layout, indented
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import (
     bound_before,
     enclosing_statement,

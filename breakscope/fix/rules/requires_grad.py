@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.examples import requires_grad as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement, own_nodes, parameters
 from breakscope.inside.record.evidence import Seen
 

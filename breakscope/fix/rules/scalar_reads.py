@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from breakscope.fix.conditions import is_scalar_read
 from breakscope.fix.examples import scalar_reads as examples
 from breakscope.fix.ops import FLOATING, INTEGRAL
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement, loads, parameters, rebound_elsewhere
 from breakscope.fix.skips import stores
 from breakscope.fix.values import Unsafe

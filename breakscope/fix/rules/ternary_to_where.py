@@ -6,7 +6,8 @@ import ast
 
 from breakscope.fix.conditions import split
 from breakscope.fix.examples import ternary_to_where as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 from breakscope.fix.where import Branches

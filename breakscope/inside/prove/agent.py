@@ -63,7 +63,7 @@ class ProofRun:
         """The module with each changed function in both forms."""
         source = importlib.util.decode_source(data)
         old = ast.parse(source, filename=path)
-        edits = sorted((start, end, text) for start, end, text in self.settings["edits"])
+        edits = sorted(map(tuple, self.settings["edits"]), key=lambda edit: edit[:2])
         try:
             pairs = pair.pair(old, ast.parse(overlay.edited(source, edits), filename=path))
         except pair.NotPairedError as error:

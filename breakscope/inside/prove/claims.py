@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What rewrites say of themselves (:class:`breakscope.fix.rule.Rewrite`), taken together.
+    """What rewrites say of themselves (:class:`breakscope.fix.patch.Rewrite`), taken together.
 
     Attributes:
         exact: equal bit for bit; else up to the order of sums.

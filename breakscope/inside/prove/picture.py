@@ -18,6 +18,7 @@ import torch
 from breakscope.inside.prove import reach
 from breakscope.inside.prove.compat import hooks_of, memory_of
 from breakscope.inside.prove.copies import PLAIN
+from breakscope.inside.prove.paths import join
 from breakscope.inside.tensors import gaps, same_bits
 
 
@@ -142,21 +143,21 @@ def _inside(
         return [], id(value)
     if isinstance(value, reach.Holder):
         content = value.read()
-        return [(_join(path, label, value), item) for label, item in content], [
+        return [(join(path, label, value), item) for label, item in content], [
             _label(at) for at, _ in content
         ]
-    below = [(_join(path, label, value), item) for label, item in reach.related(value)]
+    below = [(join(path, label, value), item) for label, item in reach.related(value)]
     labels: list[Any] = []
     try:
         for holder in reach.holders(value):
             content = []
             for label, item in holder.read():
                 if label in early and isinstance(item, torch.Tensor):
-                    found[_join(path, label, value)] = item
+                    found[join(path, label, value)] = item
                 else:
                     content.append((label, item))
             labels.append([_label(label) for label, _ in content])
-            below += [(_join(path, label, value), item) for label, item in content]
+            below += [(join(path, label, value), item) for label, item in content]
     except reach.Opaque:
         labels.append("opaque")
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
@@ -165,14 +166,6 @@ def _inside(
     if isinstance(value, types.FunctionType):
         return below, (value.__module__, value.__qualname__, labels)
     return below, (type(value), labels)
-
-
-def _join(path: str, label: Any, owner: Any) -> str:
-    if label == "" or label in ("__class__", "__func__"):
-        return path
-    if isinstance(owner, dict | list | tuple | set) or not isinstance(label, str):
-        return f"{path}[{label!r}]"
-    return f"{path}.{label}"
 
 
 def _label(label: Any) -> Any:

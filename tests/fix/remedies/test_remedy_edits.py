@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from report_samples import SAMPLES
 
-from breakscope.fix.remedies.candidate import Candidate, Proposal, Refusal, subject
+from breakscope.fix.patch import Patch, Refusal, apply
 from breakscope.fix.remedies.propose import propose
-from breakscope.fix.remedies.prove import diff, ordered
 from breakscope.fix.remedies.source import Files
-from breakscope.inside import overlay
+from breakscope.fix.remedies.subject import Proposal, subject
+from breakscope.fix.source_file import shown_diff
 from breakscope.report.model import Compiled, Counts, Finding, Guard, Location, Report, Signature
 
 SIZE = Guard("", "x", "4", "6", "size", 0, ("4", "6"))
@@ -100,16 +100,16 @@ def proposals(
 
 def changed(candidate: Proposal, files: Files, path: Path) -> str:
     """The script with a candidate applied, without its first two lines."""
-    assert isinstance(candidate, Candidate), candidate
+    assert isinstance(candidate, Patch), candidate
     file = files.open(str(path))
     assert file is not None
-    text = overlay.edited(file.text, [(one.start, one.end, one.text) for one in ordered(candidate.edits)])
+    text = apply(file.text, candidate.edits)
     ast.parse(text)
     return text.removeprefix("import torch\n\n")
 
 
 def rules(found: list[Proposal]) -> list[str]:
-    return [one.rule if isinstance(one, Candidate) else "refused" for one in found]
+    return [one.rule if isinstance(one, Patch) else "refused" for one in found]
 
 
 CALLS = {
@@ -156,8 +156,8 @@ def test_an_argument_that_may_be_none_is_marked_where_it_is_not(source: str, tmp
     guarded = f"    if x is not None:\n        {mark}    f(x)\n"
     assert (guarded in changed(found[0], files, path)) == MAY_BE_NONE[source]
     assert mark in changed(found[0], files, path)
-    assert isinstance(found[0], Candidate)
-    assert found[0].limits == (
+    assert isinstance(found[0], Patch)
+    assert found[0].rewrite.limits == (
         "in every call x must be a tensor of as many dimensions; the mark is an attribute of it, which its copies have too",
     )
 
@@ -192,9 +192,9 @@ def test_a_number_that_more_than_arithmetic_sees_becomes_a_tensor_with_consent_o
     )
     assert rules(found) == ["scalar-to-tensor", "dynamic-true"]
     assert "f(x, torch.tensor(rate, dtype=torch.float64))" in changed(found[0], files, path)
-    assert isinstance(found[0], Candidate)
-    assert (found[0].caveat is None) == BODIES[body]
-    assert bool(found[0].limits) == BODIES[body]
+    assert isinstance(found[0], Patch)
+    assert found[0].rewrite.consent != BODIES[body]
+    assert bool(found[0].rewrite.limits) == BODIES[body]
 
 
 INIT = "class Net(nn.Module):\n    def __init__(self):\n        self.rate = 1.0\n    def forward(self, x):\n        return x * self.rate\n"
@@ -218,14 +218,14 @@ def test_an_attribute_that_is_given_plain_numbers_cannot_be_a_buffer(more: str, 
     if not SET[more]:
         [refusal] = found
         assert isinstance(refusal, Refusal)
-        assert refusal.why.startswith("self.rate is given a plain number in line")
+        assert refusal.reason.startswith("self.rate is given a plain number in line")
         return
     assert (
         'self.register_buffer("rate", torch.tensor(1.0, dtype=torch.float64), persistent=False)'
         in changed(found[0], files, path)
     )
-    assert isinstance(found[0], Candidate)
-    assert "state_dict() has the same keys as before" in (found[0].caveat or "")
+    assert isinstance(found[0], Patch)
+    assert "state_dict() has the same keys as before" in found[0].rewrite.notes[0]
 
 
 MODES = {
@@ -245,20 +245,20 @@ def test_an_inference_mode_that_takes_a_flag_stays(source: str, tmp_path: Path) 
         assert isinstance(found, Refusal)
         return
     assert changed(found, files, path) == MODES[source]
-    assert isinstance(found, Candidate)
-    assert "is_inference() is False" in (found.caveat or "")
+    assert isinstance(found, Patch)
+    assert "is_inference() is False" in found.rewrite.notes[0]
 
 
 def test_an_option_that_the_script_sets_itself_is_not_set_again(tmp_path: Path) -> None:
     guard = Guard("", "self.index", "0", "1", "module_attribute", None, ("0", "1"))
     option = "torch._dynamo.config.allow_unspec_int_on_nn_module"
     found, _, _ = proposals(tmp_path, "f(x)\n", "f(x)", guard=guard)
-    assert isinstance(found[0], Candidate)
-    assert found[0].caveat is not None
-    assert found[0].caveat.startswith("the option holds for everything that the process compiles")
+    assert isinstance(found[0], Patch)
+    assert found[0].rewrite.consent
+    assert found[0].rewrite.notes[0].startswith("the option holds for everything that the process compiles")
     found, _, _ = proposals(tmp_path, f"{option} = False\nf(x)\n", "f(x)", guard=guard)
     assert isinstance(found[0], Refusal)
-    assert found[0].why == f"the script sets {option} itself, in line 3"
+    assert found[0].reason == f"the script sets {option} itself, in line 3"
 
 
 UNPLACED = {
@@ -303,7 +303,7 @@ def test_dynamic_is_put_where_the_function_is_compiled(how: str, tmp_path: Path)
     last = found[-1]
     if COMPILED[how] is None:
         assert isinstance(last, Refusal)
-        assert "sets dynamic=" in last.why
+        assert "sets dynamic=" in last.reason
     else:
         assert changed(last, files, path) == f"{COMPILED[how]}\nf(x)\n"
 
@@ -353,7 +353,7 @@ def test_a_file_without_the_name_torch_gets_it(tmp_path: Path) -> None:
     file = Files().open(str(path))
     assert file is not None
     [edit] = file.torch_import()
-    text = overlay.edited(file.text, [(edit.start, edit.end, edit.text)])
+    text = apply(file.text, [edit])
     assert text.startswith('"""What it is."""\n\nfrom torch import compile as c\nimport torch\n\nf = c(g)')
 
 
@@ -372,7 +372,7 @@ def test_an_import_stands_behind_what_must_come_first(before: str, after: str | 
     path.write_text(before)
     file = Files().open(str(path))
     assert file is not None
-    edited = overlay.edited(file.text, [(one.start, one.end, one.text) for one in file.torch_import()])
+    edited = apply(file.text, file.torch_import())
     assert edited == (after or before.replace("f()", "import torch\nf()"))
     ast.parse(edited)
 
@@ -392,14 +392,14 @@ def test_calls_with_gradients_go_under_no_grad_as_the_others(tmp_path: Path) -> 
     source = "f = torch.compile(g)\nif a:\n    y = f(x)\n"
     found, files, path = proposals(tmp_path, source, "f(x)", guard=guard)
     assert "if a:\n    with torch.no_grad():\n        y = f(x)\n" in changed(found[0], files, path)
-    assert isinstance(found[0], Candidate)
-    assert found[0].forbids == "gradients"
+    assert isinstance(found[0], Patch)
+    assert found[0].rewrite.forbids == "gradients"
 
 
 def test_a_diff_names_files_as_the_project_does(tmp_path: Path) -> None:
     found, files, _ = proposals(tmp_path, "f = torch.compile(g)\nf(x)", "f(x)")
-    assert isinstance(found[0], Candidate)
-    text = diff(found[0].edits, files, str(tmp_path))
+    assert isinstance(found[0], Patch)
+    text = shown_diff(found[0], files.sources, tmp_path)
     assert text.startswith("--- a/script.py\n+++ b/script.py\n")
     assert "+torch._dynamo.maybe_mark_dynamic(x, 0)\n" in text
     assert "\\ No newline at end of file" in text
@@ -418,7 +418,7 @@ def test_windows_line_ends_and_wide_characters_do_not_move_an_edit(tmp_path: Pat
     statement = file.statement(call)
     assert statement is not None
     edit = file.before(statement, ["mark(x)"])
-    assert 'mark(x)\ny = "ü" + f(x)\n' in overlay.edited(file.text, [(edit.start, edit.end, edit.text)])
+    assert 'mark(x)\ny = "ü" + f(x)\n' in apply(file.text, [edit])
 
 
 @pytest.mark.parametrize(

@@ -1,102 +1,80 @@
-"""From findings to rewrites that somebody has to prove."""
+"""The proposer of rules: from findings to patches that somebody has to prove."""
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from breakscope import catalog
 from breakscope.fix import rule as rules
 from breakscope.fix import runs
+from breakscope.fix.evidence import Verdict
 from breakscope.fix.observers import tells
-from breakscope.fix.rule import Refusal, Rewrite, Site
+from breakscope.fix.outcomes import NoPatch
+from breakscope.fix.patch import Edit, Patch, Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
 from breakscope.fix.runs import Script
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.sharing import certainly_before
-from breakscope.fix.text import Edits, NotTextError, Source
+from breakscope.fix.source_file import NotTextError, Source, read
 from breakscope.inside.record.evidence import Evidence
 from breakscope.report.model import Finding
-
-FIXABLE = ("graph_break", "skip")
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One rewrite.
-
-    Attributes:
-        findings: those that it answers; two conditions of one ``if`` are two findings.
-        function: dotted path of the function that it changes.
-        others: other rewrites of the place, for when this one is measured to make the script slower.
-    """
-
-    findings: tuple[Finding, ...]
-    file: str
-    function: str
-    rule: str
-    rewrite: Rewrite
-    others: tuple[Candidate, ...] = ()
-
-    @property
-    def edits(self) -> Edits:
-        """As the overlay and :mod:`breakscope.fix.text` take them."""
-        return tuple(sorted((edit.start, edit.end, edit.text) for edit in self.rewrite.edits))
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """No rewrite, and why."""
-
-    finding: Finding
-    rule: str
-    why: str
 
 
 def propose(
     findings: Sequence[Finding], sources: Mapping[str, Source], script: Script
-) -> tuple[list[Candidate], list[Refused]]:
+) -> tuple[list[Patch], list[NoPatch]]:
     """Ask the rules about findings, after a recording run of the functions that hold them."""
-    refused: list[Refused] = []
+    refused: list[NoPatch] = []
     sites: list[tuple[Finding, Site]] = []
+    wanted: dict[str, list[str]] = {}
     for finding in findings:
         site = _site(finding, sources, Evidence())
         if isinstance(site, str):
-            refused.append(Refused(finding, "", site))
-        else:
-            sites.append((finding, site))
-    wanted: dict[str, list[str]] = {}
-    for finding, site in sites:
+            refused.append(_refused(finding, site))
+            continue
+        sites.append((finding, site))
         functions = wanted.setdefault(os.path.realpath(finding.location.file), [])
         if site.qualname not in functions:
             functions.append(site.qualname)
     seen = runs.record(script, wanted) if wanted else {}
-    candidates: list[Candidate] = []
+    patches: list[Patch] = []
     for finding, bare in sites:
         file = os.path.realpath(finding.location.file)
         evidence = seen.get(file, {}).get(bare.qualname)
         if evidence is None or not evidence.calls:
-            refused.append(Refused(finding, "", f"{bare.qualname} was not called in a run without compiling"))
+            refused.append(_refused(finding, f"{bare.qualname} was not called in a run without compiling"))
             continue
-        site = _site(finding, sources, evidence)
-        assert isinstance(site, Site)
-        rule, answer = rules.propose(site)
-        if isinstance(answer, Refusal):
-            why = answer.reason if rule else f"{answer.reason}{_advice(finding)}"
-            refused.append(Refused(finding, rule.name if rule else "", why))
+        answer = _asked(finding, file, replace(bare, evidence=evidence))
+        if isinstance(answer, Patch):
+            patches.append(answer)
         else:
-            assert rule is not None
-            answer = _with_uses(site, answer)
-            others = tuple(
-                Candidate((finding,), file, bare.qualname, one.name, _with_uses(site, other))
-                for one, other in rules.others(site)
-                if not answer.scaffold
-            )
-            candidates.append(Candidate((finding,), file, bare.qualname, rule.name, answer, others))
-    return _merged(candidates), refused
+            refused.append(answer)
+    return _merged(patches), refused
+
+
+def _refused(finding: Finding, why: str, rule: str = "") -> NoPatch:
+    return NoPatch(finding, Verdict("refused", why), rule)
+
+
+def _asked(finding: Finding, file: str, site: Site) -> Patch | NoPatch:
+    """What the rules answer."""
+    rule, answer = rules.propose(site)
+    if isinstance(answer, Refusal):
+        why = answer.reason if rule else f"{answer.reason}{_advice(finding)}"
+        return _refused(finding, why, rule.name if rule else "")
+    assert rule is not None
+    others = () if answer.scaffold else rules.others(site)
+    patch = _patch(finding, file, site, rule, answer)
+    return replace(patch, others=tuple(_patch(finding, file, site, *other) for other in others))
+
+
+def _patch(finding: Finding, file: str, site: Site, rule: Rule, rewrite: Rewrite) -> Patch:
+    rewrite = _with_uses(site, rewrite)
+    edits = tuple(Edit(one.start, one.end, one.text, file) for one in rewrite.edits)
+    return Patch((finding,), rule.name, replace(rewrite, edits=edits), file, site.qualname)
 
 
 def _with_uses(site: Site, rewrite: Rewrite) -> Rewrite:
@@ -138,15 +116,15 @@ def _caller(finding: Finding) -> str:
     return f", called at {os.path.basename(outside[-1].file)}:{outside[-1].line}" if outside else ""
 
 
-def _merged(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates that make the same change are one."""
-    merged: dict[object, Candidate] = {}
-    for one in candidates:
-        key = (one.file, one.function, one.edits, tuple(sorted(one.rewrite.config.items())))
+def _merged(patches: Sequence[Patch]) -> list[Patch]:
+    """Patches that make the same change are one."""
+    merged: dict[object, Patch] = {}
+    for one in patches:
+        key = (one.file, one.function, frozenset(one.edits), tuple(sorted(one.rewrite.config.items())))
         before = merged.get(key)
         findings = (*before.findings, *one.findings) if before else one.findings
         others = tuple(replace(other, findings=findings) for other in one.others)
-        merged[key] = Candidate(findings, one.file, one.function, one.rule, one.rewrite, others)
+        merged[key] = replace(one, findings=findings, others=others)
     return list(merged.values())
 
 
@@ -202,10 +180,9 @@ def read_sources(findings: Sequence[Finding], hashes: Mapping[str, str]) -> dict
         if file in found:
             continue
         try:
-            data = Path(file).read_bytes()
-            known = hashes.get(finding.location.file)
-            if known is None or known == hashlib.sha256(data).hexdigest():
-                found[file] = Source.of(data)
+            source = read(file)
         except (OSError, SyntaxError, NotTextError):
             continue
+        if hashes.get(finding.location.file) in (None, source.sha256):
+            found[file] = source
     return found

@@ -1,0 +1,178 @@
+"""What a proposer offers: a change of source files with what it claims, or the reason for none.
+
+Rules, remedies and whoever comes later answer with these records; trial, verdict, store and writer know no
+others. Edits are pieces of text, so that comments and formatting survive, and two patches of one file can be
+applied together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from breakscope.inside import overlay
+from breakscope.inside.prove.claims import Claims
+from breakscope.inside.record.evidence import Span
+from breakscope.report.model import Finding
+
+# How results may differ: in no bit; by the rounding of a number that became a tensor; by the order of sums.
+Exactness = Literal["bitwise", "rounded", "reassociated"]
+
+# An assumption that the proof knows.
+NO_GRADIENT = "no gradient flows through the branch (none did in the recorded run)"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Text to put between two character offsets of a file.
+
+    Attributes:
+        file: real path. A rule sees one module and leaves it empty; its proposer fills it in.
+    """
+
+    start: int
+    end: int
+    text: str
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What a change does, and what it says of itself.
+
+    Attributes:
+        edits: disjoint changes of source. Empty where only ``config`` or ``options`` change.
+        summary: a few words for the terminal: ``torch.where instead of the branch``.
+        notes: what is different afterwards, one sentence each: work done in vain, order of messages.
+        assumes: what holds in the recorded run and is not checked by the new code, one sentence each.
+            A rewrite with assumptions is conditional and says so.
+        exact: how far results may be from the old ones.
+        consent: behaviour changes, as ``notes`` say: only with the user's consent.
+        config: settings of ``torch._dynamo.config`` that it needs.
+        branches: spans of the conditions (in the old source) that the proof has to drive both ways.
+        unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
+            hands on an equal tensor of its own: other memory, and dense strides.
+        early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
+        scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
+            shown, and never accepted, with consent or without.
+        compiled_only: the code is another one only while it is compiled, so that the proof compares that.
+        raises: it checks in the graph, where an exception is a RuntimeError that passes every ``except``.
+        silent: messages are not written in compiled code.
+        options: options of a scan to try it with, where breakscope made the compile and there is no source.
+        forbids: what must not happen in the script for it to be right; empty: nothing.
+        limits: calls that the run did not make, and that it is not right for, one sentence each.
+    """
+
+    edits: tuple[Edit, ...]
+    summary: str
+    notes: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    exact: Exactness = "bitwise"
+    consent: bool = False
+    config: Mapping[str, bool] = field(default_factory=dict)
+    branches: tuple[Span, ...] = ()
+    unaliased: bool = False
+    early: tuple[str, ...] = ()
+    scaffold: str = ""
+    compiled_only: bool = False
+    raises: bool = False
+    silent: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    forbids: str = ""
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a proposer leaves a place alone: one plain sentence, without a full stop."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A change that a proposer offers for findings.
+
+    Attributes:
+        findings: those that it answers; two conditions of one ``if`` are two findings.
+        rule: the short name of what made it: ``branch-to-where``.
+        file: real path of the file with the function that it changes.
+        function: its dotted path. The proof compares its two forms; where it is empty, only the whole script.
+        others: other patches of the place, for when this one is measured to make the script slower.
+    """
+
+    findings: tuple[Finding, ...]
+    rule: str
+    rewrite: Rewrite
+    file: str = ""
+    function: str = ""
+    others: tuple[Patch, ...] = ()
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The changes of source."""
+        return self.rewrite.edits
+
+    @property
+    def applies(self) -> bool:
+        """Whether there is anything that an overlay could apply."""
+        return bool(self.edits or self.rewrite.config)
+
+
+class OverlappingEditsError(ValueError):
+    """Two edits change the same text."""
+
+
+def in_order(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits of one file from top to bottom; those at one place in the order in which they were made."""
+    return sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+
+def apply(source: str, edits: Iterable[Edit]) -> str:
+    """A source with edits made, in any order.
+
+    Raises:
+        OverlappingEditsError: two of them touch the same text.
+    """
+    ordered = in_order(edits)
+    if _overlapping(ordered):
+        raise OverlappingEditsError("two rewrites change the same text")
+    return overlay.edited(source, [(edit.start, edit.end, edit.text) for edit in ordered])
+
+
+def edits_by_file(patches: Iterable[Patch]) -> dict[str, list[Edit]]:
+    """The edits of several patches, in order, each once: two patches may bring the same import."""
+    files: dict[str, list[Edit]] = {}
+    for edit in dict.fromkeys(edit for patch in patches for edit in patch.edits):
+        files.setdefault(edit.file, []).append(edit)
+    return {file: in_order(edits) for file, edits in files.items()}
+
+
+def clash(patches: Iterable[Patch]) -> bool:
+    """Whether two patches replace the same text. Two of them may put something in at one place."""
+    return any(_overlapping(edits) for edits in edits_by_file(patches).values())
+
+
+def _overlapping(ordered: Sequence[Edit]) -> bool:
+    last = 0
+    for edit in ordered:
+        if edit.start < last:
+            return True
+        last = edit.end
+    return False
+
+
+def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
+    """What several rewrites of one function say of themselves, taken together, as the proof takes it."""
+    return Claims(
+        exact=all(one.exact == "bitwise" for one in rewrites),
+        unaliased=any(one.unaliased for one in rewrites),
+        early=tuple(path.rpartition(".")[2] for one in rewrites for path in one.early),
+        conditional=any(one.assumes for one in rewrites),
+        compiled_only=any(one.compiled_only for one in rewrites),
+        zeros=any(one.compiled_only and one.consent for one in rewrites),
+        no_gradients=any(one.compiled_only and NO_GRADIENT in one.assumes for one in rewrites),
+        raises=any(one.raises for one in rewrites),
+        silent=any(one.silent for one in rewrites),
+    )

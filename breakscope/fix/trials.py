@@ -1,0 +1,199 @@
+"""Runs of the whole script: as it is, and with patches; and what tells two of them apart.
+
+Nothing is believed of a patch, whoever proposed it, before the script was run with and without it under one
+seed: it must end the same, its outermost compiled calls must return the same, and it must say the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from breakscope.fix import store
+from breakscope.fix.patch import Edit, Exactness, Patch
+from breakscope.fix.runs import Script
+from breakscope.fix.silenced import silenced
+from breakscope.fix.source_file import Source
+from breakscope.inside.settings import Settings
+from breakscope.report.model import Report
+from breakscope.run.trial import Comparison, Trial, compare, trial, words
+from breakscope.run.words import Words
+
+_SHOWN = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far apart two runs may be, relative to the largest value. Zero: equal, bit for bit.
+
+    Attributes:
+        outputs: what the outermost calls return. printed: numbers in what the script says.
+    """
+
+    outputs: float
+    printed: float
+
+    def allows(self, outputs: Comparison) -> bool:
+        """Whether outputs are near enough. Where there are none, nothing differs."""
+        return outputs.bitwise or (self.outputs > 0 and outputs.within(self.outputs))
+
+
+# The whole policy: everything is equal bit for bit but where a patch says why it cannot be.
+TOLERANCES: Mapping[Exactness, Tolerance] = {
+    "bitwise": Tolerance(0.0, 0.0),
+    "rounded": Tolerance(1e-5, 0.0),
+    "reassociated": Tolerance(1e-4, 1e-4),
+}
+
+
+def tolerance(patches: Sequence[Patch]) -> Tolerance:
+    """What the least exact of some patches may differ by."""
+    asked = [TOLERANCES[patch.rewrite.exact] for patch in patches]
+    return max(asked, key=lambda one: one.outputs, default=TOLERANCES["bitwise"])
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The script with patches held against the script without.
+
+    Attributes:
+        difference: what tells them apart, as a sentence; None if nothing does.
+        outputs: of the outermost calls; None where the two ended in different ways.
+        words: of what the script says; None where that was not compared: outputs differ, or behaviour changes
+            with consent.
+    """
+
+    difference: str | None
+    outputs: Comparison | None = None
+    words: Words | None = None
+
+
+class Trials:
+    """Trials of one script. Those without patches are kept; a second one is made only to tell chance apart.
+
+    Args:
+        settings: how the script is compiled.
+        sources: of the files that patches change, by real path.
+        base: patches that are part of every run.
+        progress: told of a run before it begins.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        settings: Settings,
+        sources: dict[str, Source],
+        base: Sequence[Patch] = (),
+        progress: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self._script, self.sources, self._progress = script, sources, progress
+        self._settings = replace(settings, cost=False)  # counted, not timed
+        self.base = tuple(base)
+        self._before: Trial | None = None
+        self._again: Trial | None = None
+        self._seen: dict[object, tuple[Report, Agreement]] = {}
+
+    @property
+    def main(self) -> str:
+        """The file that runs as ``__main__``."""
+        return self._script.what.path
+
+    @property
+    def before(self) -> Trial:
+        """The script as it is."""
+        if self._before is None:
+            self._progress("running the script as it is")
+            self._before = self.run(self._settings)
+        return self._before
+
+    @property
+    def again(self) -> Trial:
+        """The script as it is, once more: what differs from :attr:`before` is no patch's doing."""
+        if self._again is None:
+            self._progress("running the script as it is, once more")
+            self._again = self.run(self._settings)
+        return self._again
+
+    def on_top(self, patches: Sequence[Patch]) -> Trials:
+        """Trials of the script that has patches already."""
+        if not patches:
+            return self
+        return Trials(self._script, self._settings, self.sources, patches, self._progress)
+
+    def run(self, settings: Settings) -> Trial:
+        """The script without further patches, compiled in another way."""
+        return self._run(self._folder(), (), settings)
+
+    @contextmanager
+    def with_patches(self, patches: Sequence[Patch], settings: Settings | None = None) -> Iterator[Trial]:
+        """The script with patches. Its outputs are gone afterwards."""
+        folder = self._folder()
+        try:
+            yield self._run(folder, patches, settings or self._settings)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def seen(self, patch: Patch) -> tuple[Report, Agreement]:
+        """What the script with one patch reports, and how it agrees; run once for equal patches."""
+        key: tuple[frozenset[Edit], frozenset[tuple[str, str]]]
+        key = frozenset(patch.edits), frozenset(patch.rewrite.options.items())
+        if key not in self._seen:
+            finding = patch.findings[0]
+            self._progress(f"{finding.code} {finding.location.function}: {patch.rewrite.summary}")
+            with self.with_patches([patch]) as after:
+                self._seen[key] = after.report, self.agreement(after, [patch])
+        return self._seen[key]
+
+    def agreement(self, after: Trial, patches: Sequence[Patch], *, consented: bool = False) -> Agreement:
+        """Compare a run with patches with the run without.
+
+        Args:
+            consented: outputs and words may differ: somebody consented to that.
+        """
+        if (ended := self.ended_otherwise(after)) is not None:
+            return Agreement(ended)
+        outputs, allowed = compare(self.before, after), tolerance(patches)
+        if consented:
+            return Agreement(None, outputs)
+        if not allowed.allows(outputs):
+            return Agreement(self._outputs_differ(outputs, allowed), outputs)
+        left_out = silenced(patches, self.sources)
+        said = words(self.before, lambda: self.again, after, left_out, allowed.printed)
+        return Agreement(said.difference, outputs, said)
+
+    def ended_otherwise(self, after: Trial) -> str | None:
+        """How a run ends where the script as it is ends in another way."""
+        before, ended = self.before.ended, after.ended
+        if (ended.status, ended.exit_code) == (before.status, before.exit_code):
+            return None
+        return f"with it the script ends with {ended.status} ({(after.last_line or 'no output')[:_SHOWN]})"
+
+    def _outputs_differ(self, outputs: Comparison, allowed: Tolerance) -> str:
+        """Why outputs differ: because of patches, or because they always do."""
+        if not allowed.allows(compare(self.before, self.again)):
+            return "the script's outputs differ from run to run, also without it, so nothing can be compared"
+        largest = f"largest difference {outputs.max_abs:.3g}, {outputs.max_rel:.1e} of the largest value"
+        return f"the outputs of the script differ: {next(iter(outputs.differences), largest)}"
+
+    def _folder(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=self._script.folder))
+
+    def _run(self, folder: Path, patches: Sequence[Patch], settings: Settings) -> Trial:
+        applied = [*self.base, *patches]
+        options = {name: value for patch in applied for name, value in patch.rewrite.options.items()}
+        settings = replace(settings, **options)  # type: ignore[arg-type]
+        if any(patch.applies for patch in applied):
+            fixes = folder / "fixes"
+            fixes.mkdir()
+            store.write_manifest(fixes, applied, self.sources, self.main)
+            settings = replace(settings, fixes=str(fixes))
+        run = folder / "run"
+        run.mkdir()
+        ran = trial(self._script.what, settings, run, self._script.timeout_s)
+        if ran.ended.status == "interrupted":
+            raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
+        return ran
