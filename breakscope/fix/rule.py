@@ -29,6 +29,8 @@ NO_GRADIENT = "no gradient flows through the branch (none did in the recorded ru
 class Example:
     """Code with what a rule makes of it. Shown in the documentation, and executed by the tests.
 
+    A rule carries two; all others are in ``tests/fix/rules``, a table for each rule.
+
     Attributes:
         before: a module in which Dynamo breaks once, in the function ``f``; ``torch``, ``nn`` and ``F``
             are there (``f`` may also be an ``nn.Module``).
@@ -248,6 +250,7 @@ class Rule(ABC):
         needs: conditions, one sentence each. hazards: what it refuses or names, one sentence each.
         consent: it always changes behaviour, so it is offered only with the user's consent.
         order: smaller is asked first.
+        rewritten, left_alone: the two examples that say most of what it does, and of what it does not.
     """
 
     name: ClassVar[str]
@@ -257,8 +260,8 @@ class Rule(ABC):
     hazards: ClassVar[tuple[str, ...]]
     consent: ClassVar[bool] = False
     order: ClassVar[int] = 50
-    rewrites: ClassVar[tuple[Example, ...]]
-    leaves: ClassVar[tuple[Example, ...]]
+    rewritten: ClassVar[Example]
+    left_alone: ClassVar[Example]
 
     @abstractmethod
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:

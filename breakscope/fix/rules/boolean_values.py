@@ -8,8 +8,7 @@ from itertools import pairwise
 from breakscope.fix import truths
 from breakscope.fix.conditions import Condition, as_tensor, combine, is_python, is_scalar_read, split
 from breakscope.fix.evaluate import Evaluator
-from breakscope.fix.examples import boolean_values as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement, loads, reads_frame, rebound_elsewhere
 from breakscope.fix.sharing import changed_in_place
 from breakscope.fix.skips import stores
@@ -34,8 +33,27 @@ class BooleanValues(Rule):
         "All operands are computed in every call: one that kept another from an error is refused.",
         "A bool that leaves the function, decides a branch or is an index stays a bool: refused.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    ok = (x > -9).all() and (x < 9).all()  # in range
+    return torch.where(ok, x, x.clamp(-9, 9))
+""",
+        """\
+def f(x):
+    ok = (x > -9).all() & (x < 9).all()  # in range
+    return torch.where(ok, x, x.clamp(-9, 9))
+""",
+        calls=("torch.randn(3, 4)", "torch.ones(3, 4)"),
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    return not (x.sum() > 0)
+""",
+        why="leaves the function as a Python bool",
+        calls=("torch.randn(3, 4)", "torch.ones(3, 4)"),
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the whole expression of truths that the site is part of."""

@@ -6,8 +6,7 @@ import ast
 
 from breakscope.fix.branch import outermost_first
 from breakscope.fix.cond import rewrite_with_cond
-from breakscope.fix.examples import branch_to_cond as examples
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 
@@ -29,8 +28,42 @@ class BranchToCond(Rule):
         "On a GPU the condition is read back in every call, as it was for the branch.",
         "A tensor that only one side uses gets a gradient of zero where it got None: with consent only.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    if (x > 0).all():
+        return torch.sqrt(x)
+    return x * 0
+""",
+        """\
+def f(x):
+    condition = (x > 0).all()
+    if torch.compiler.is_compiling():
+
+        def taken(x):
+            return torch.sqrt(x)
+
+        def otherwise(x):
+            return x * 0
+
+        return torch.cond(condition, taken, otherwise, (x,))
+    if condition:
+        return torch.sqrt(x)
+    return x * 0
+""",
+        calls=("torch.rand(3, 4).requires_grad_()", "-torch.rand(3, 4).requires_grad_()"),
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    y = x * 1
+    if x.sum() > 0:
+        y += 1
+    return y
+""",
+        why="torch.cond takes sides that only assign tensors",
+        calls=("torch.rand(3, 4)", "-torch.rand(3, 4)"),
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the outermost branch on a tensor around the site that can be rewritten."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.branch import outermost_first, rewrite_if
-from breakscope.fix.examples import branch_to_where as examples
-from breakscope.fix.examples import truths
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 
@@ -30,8 +28,28 @@ class BranchToWhere(Rule):
         "A derivative that is infinite in the branch not taken would make gradients NaN: refused.",
         "A function that handed out its own argument in one branch hands out a new tensor in both.",
     )
-    rewrites = (*examples.REWRITES, *truths.REWRITES)
-    leaves = (*examples.LEAVES, *truths.LEAVES)
+    rewritten = Example(
+        """\
+def f(x):
+    if x.sum() > 0:
+        x = x * 2
+    return x
+""",
+        """\
+def f(x):
+    x = torch.where(x.sum() > 0, x * 2, x)
+    return x
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    if x.sum() > 0:
+        x[0] = 0
+    return x
+""",
+        why="a branch stores into `x[0]`",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the outermost branch on a tensor around the site that can be rewritten."""

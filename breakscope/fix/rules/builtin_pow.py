@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import builtin_pow as examples
-from breakscope.fix.rule import Edit, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Rewrite, Rule, Site
 from breakscope.fix.scope import builtin
 
 _ALONE = (
@@ -23,8 +22,26 @@ class BuiltinPow(Rule):
     order = 15
     needs = ("It is Python's own pow, with two arguments, and one of them is a tensor.",)
     hazards = ("None: Python's pow with two arguments is the operator.",)
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    return pow(x, 2)
+""",
+        """\
+def f(x):
+    return x ** 2
+""",
+        calls=("torch.rand(3, 4) + 0.1",),
+    )
+    left_alone = Example(
+        """\
+def f(x, n):
+    return pow(2, n) * x
+""",
+        calls=("torch.rand(3, 4), 3",),
+        site="pow(2, n) * x",
+        code="BS111",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | None:
         """Rewrite the call of ``pow`` at the site."""

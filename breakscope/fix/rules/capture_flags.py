@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.conditions import is_scalar_read
-from breakscope.fix.examples import capture_flags as examples
 from breakscope.fix.messages import message_kind
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement, loads
 
 _SCALARS = "capture_scalar_outputs"
@@ -34,8 +33,24 @@ class CaptureFlags(Rule):
     hazards = (
         "The setting holds for everything that the program compiles; elsewhere it may cost a break or fail.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    return torch.nonzero(x > 0)
+""",
+        """\
+def f(x):
+    return torch.nonzero(x > 0)
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    assert (x > 0).sum().item() > -1
+    return x
+""",
+        why="`(x > 0).sum().item() > -1` depends on the value, and Python decides it",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Name the setting that the site needs."""

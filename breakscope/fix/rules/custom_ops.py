@@ -6,9 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from breakscope.fix.examples import custom_ops as examples
 from breakscope.fix.ops import FLOATING
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import dotted, new_name, own_nodes, parameters, torch_name
 from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen
@@ -37,8 +36,54 @@ class CustomOps(Rule):
         "Never written or applied: what it gives for other shapes is guessed from the recorded calls.",
         "A custom operator may not hand on its inputs or views of them, and has no gradient.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+import numpy as np
+import torch
+from torch import nn
+
+
+def f(x):
+    y = torch.from_numpy(np.interp(x.detach().numpy(), [0.0, 1.0], [0.0, 2.0]))
+    return y + 1
+""",
+        """\
+import numpy as np
+import torch
+from torch import nn
+
+
+@torch.library.custom_op("custom_ops::f_interp", mutates_args=())
+def f_interp(x: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(np.interp(x.detach().numpy(), [0.0, 1.0], [0.0, 2.0]))
+
+
+@f_interp.register_fake
+def _f_interp_fake(x: torch.Tensor) -> torch.Tensor:
+    return x.new_empty(x.shape, dtype=torch.float64)
+
+
+def f(x):
+    y = f_interp(x.detach())
+    return y + 1
+""",
+        calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
+    )
+    left_alone = Example(
+        """\
+import numpy as np
+import torch
+from torch import nn
+
+
+def f(x):
+    return torch.from_numpy(np.convolve(x.numpy(), [1.0, 2.0]))
+""",
+        why="the shape of what it gives does not follow",
+        calls=("torch.randn(3)", "torch.randn(4)"),
+        site="np.convolve(x.numpy(), [1.0, 2.0])",
+        code="BS110",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Suggest an operator for the smallest expression around the site that gives a tensor."""

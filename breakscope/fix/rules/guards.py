@@ -7,9 +7,8 @@ import ast
 from breakscope.fix.catching import caught
 from breakscope.fix.conditions import Condition, split
 from breakscope.fix.evaluate import Evaluator
-from breakscope.fix.examples import guards as examples
 from breakscope.fix.layout import Layout, indented
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import builtin, enclosing_statement, torch_name
 from breakscope.fix.values import Unsafe
 
@@ -35,8 +34,26 @@ class Guards(Rule):
         "Under torch.compile the exception is a RuntimeError: with consent only, if it was of another type.",
         "On CUDA it comes at the next synchronisation.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    assert x.max().item() <= 100
+    return x + 1
+""",
+        """\
+def f(x):
+    assert x.max() <= 100
+    return x + 1
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    assert int(x.max()) < 100
+    return x + 1
+""",
+        why="what `int(x.max())` gives is not what its tensor holds",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the assertion or the raising branch whose condition holds the site."""

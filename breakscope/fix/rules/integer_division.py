@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import integer_division as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import dotted, enclosing_statement, loads, names_in, rebound_elsewhere
 from breakscope.fix.skips import stores
 from breakscope.fix.values import Unsafe
@@ -30,8 +29,33 @@ class IntegerDivision(Rule):
         "The quotient is used as a size only, by itself or after integer arithmetic.",
     )
     hazards = ("`//` rounds down and `trunc` towards zero: they differ for negative numbers.",)
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+
+def f(x):
+    return x.view(torch.div(x.size(0), 4, rounding_mode="trunc"), 4, x.size(1))
+""",
+        """\
+
+def f(x):
+    return x.view(x.size(0) // 4, 4, x.size(1))
+""",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)", "torch.randn(20, 4)"),
+        site='x.view(torch.div(x.size(0), 4, rounding_mode="trunc"), 4, x.size(1))',
+        code="BS102",
+    )
+    left_alone = Example(
+        """\
+
+def f(x):
+    half = torch.div(x.size(0), 2, rounding_mode="trunc")
+    return x.new_full((2, 2), half)
+""",
+        why="what the tensor is filled with",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)", "torch.randn(20, 4)"),
+        site="x.new_full((2, 2), half)",
+        code="BS102",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the divisions behind the sizes at the site."""

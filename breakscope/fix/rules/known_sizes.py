@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import known_sizes as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import block_of, builtin, dotted, enclosing_statement, loads, rebound_elsewhere
 from breakscope.fix.skips import stores
 from breakscope.inside.record.evidence import Seen
@@ -33,8 +32,26 @@ class KnownSizes(Rule):
         "Where the matrix product raised because the largest class was absent, it now computes.",
         "A wrong output_size reads memory that nothing filled on CUDA: none is taken from a recorded run.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(i, w):
+    return F.one_hot(i).float() @ w
+""",
+        """\
+def f(i, w):
+    return F.one_hot(i, num_classes=w.size(-2)).float() @ w
+""",
+        calls=("torch.tensor([0, 4, 2]), torch.randn(5, 3)", "torch.tensor([4, 1]), torch.randn(5, 3)"),
+        consent=True,
+    )
+    left_alone = Example(
+        """\
+def f(i):
+    return F.one_hot(i).float() * 2
+""",
+        why="one call had 5 classes, which says nothing about the next",
+        calls=("torch.tensor([0, 4, 2])",),
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the call at the site."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import loop_exit as examples
 from breakscope.fix.exits import is_exit, read_in, rewrite_loop
-from breakscope.fix.rule import Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 
@@ -31,8 +30,36 @@ class LoopExit(Rule):
         "A derivative that is infinite in an iteration that was not taken would make gradients NaN: refused.",
         "A loop without a bound is refused, and the way out is named.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    for i in range(10):
+        x = x * 1.5
+        if x.abs().max() > 3:
+            break
+    return x
+""",
+        """\
+def f(x):
+    running = torch.ones((), dtype=torch.bool, device=x.device)
+    for i in range(10):
+        x = torch.where(running, x * 1.5, x)
+        running = running & ~(x.abs().max() > 3)
+    return x
+""",
+        calls=("torch.rand(4)", "torch.rand(4) * 5", "-torch.rand(4) * 0.1"),
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    while x.sum() < 10:
+        x = x + 1
+    return x
+""",
+        why="how often the loop runs depends on the data: if you know a bound, write `for _ in "
+        "range(bound):`",
+        calls=("torch.rand(4)", "torch.rand(4) * 5", "-torch.rand(4) * 0.1"),
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the loop that the branch at the site leaves."""

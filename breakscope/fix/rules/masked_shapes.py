@@ -6,9 +6,8 @@ import ast
 import copy
 
 from breakscope.fix.evaluate import Evaluator
-from breakscope.fix.examples import masked_shapes as examples
 from breakscope.fix.ops import FLOATING, OPS, STEADY
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site, apply
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, apply
 from breakscope.fix.scope import dotted, enclosing_statement, torch_name
 from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen
@@ -29,8 +28,23 @@ class MaskedShapes(Rule):
         "Sums are taken in another order: equal within rounding, not bitwise.",
         "What is computed is computed for the elements that the mask leaves out as well.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    return x[x > 0].sum()
+""",
+        """\
+def f(x):
+    return torch.where(x > 0, x, 0).sum()
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    return x[x > 0].max()
+""",
+        why="`max` of the selected elements has no exact form over all of them",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the reduction or the assignment that holds the masked selection."""

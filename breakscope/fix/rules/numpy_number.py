@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import numpy_number as examples
-from breakscope.fix.rule import Edit, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Rewrite, Rule, Site
 from breakscope.fix.scope import dotted, enclosing_statement, imports, names_in
 from breakscope.fix.skips import stores
 
@@ -26,8 +25,47 @@ class NumpyNumber(Rule):
         "It is computed in the function itself, or in a function of the same module that it calls.",
     )
     hazards = ("The number is an int afterwards: it never overflows, and has no methods of numpy's.",)
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+import numpy as np
+import torch
+
+
+def f(x, a=4, b=6):
+    common = np.lcm(a, b)
+    if x.shape[0] % common != 0:
+        x = x + 1
+    return x
+""",
+        """\
+import math
+import numpy as np
+import torch
+
+
+def f(x, a=4, b=6):
+    common = math.lcm(a, b)
+    if x.shape[0] % common != 0:
+        x = x + 1
+    return x
+""",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)"),
+        consent=True,
+    )
+    left_alone = Example(
+        """\
+import numpy as np
+import torch
+
+
+def f(x):
+    size = np.lcm(np.array([2, 4]), 3)
+    if x.shape[0] > size.sum():
+        x = x + 1
+    return x
+""",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)"),
+    )
 
     def rewrite(self, site: Site) -> Rewrite | None:
         """Rewrite the calls of numpy behind the numbers at the site."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import numpy_sizes as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.rules.integer_division import only_sizes
 from breakscope.fix.rules.numpy_number import math_module
 from breakscope.fix.scope import builtin, dotted, enclosing_statement
@@ -32,8 +31,40 @@ class NumpySizes(Rule):
         "It goes into int(), or into a call that takes it as a size.",
     )
     hazards = ("A number that is used for more than a size keeps its type: refused.",)
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+import numpy as np
+import torch
+
+
+def f(x):
+    return x.reshape(np.prod(x.shape))
+""",
+        """\
+import math
+import numpy as np
+import torch
+
+
+def f(x):
+    return x.reshape(math.prod(x.shape))
+""",
+        calls=("torch.randn(6, 4)", "torch.randn(2, 4)"),
+    )
+    left_alone = Example(
+        """\
+import numpy as np
+import torch
+
+
+def f(x):
+    return x * np.prod(x.shape)
+""",
+        why="is arithmetic with a tensor",
+        calls=("torch.randn(6, 4)", "torch.randn(2, 4)"),
+        site="np.prod(x.shape)",
+        code="BS102",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the call of numpy at the site, or in its statement."""

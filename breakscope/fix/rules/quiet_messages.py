@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.catching import handles_warnings
-from breakscope.fix.examples import quiet_messages as examples
 from breakscope.fix.layout import Layout
 from breakscope.fix.messages import message_effect, message_kind
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement, torch_name
 from breakscope.fix.values import Unsafe
 
@@ -29,8 +28,28 @@ class QuietMessages(Rule):
         "A message that is written each time, not once, is lost each time: with consent only.",
         "Where the script itself collects messages, or makes warnings errors: with consent only.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    print("hello", x.sum())
+    return x + 1
+""",
+        """\
+def f(x):
+    if not torch.compiler.is_compiling():
+        print("hello", x.sum())
+    return x + 1
+""",
+        consent=True,
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    print(n := x.shape[0])
+    return x + n
+""",
+        why="computing the message may have an effect: `(n := x.shape[0])`",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Put the message statement that holds the site under a condition."""

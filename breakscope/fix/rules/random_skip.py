@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from breakscope.fix import skips
 from breakscope.fix.conditions import split
 from breakscope.fix.evaluate import Evaluator
-from breakscope.fix.examples import random_skip as examples
 from breakscope.fix.layout import Layout, indented
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import (
     bound_before,
     enclosing_statement,
@@ -50,8 +49,56 @@ class RandomSkip(Rule):
         "What a skipped call does besides giving a value (hooks, counters, caches) is done all the same.",
         "Where nothing is drawn, as in eval mode, nothing changes.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.layerdrop = 0.5
+
+    def forward(self, x, attentions=False):
+        for layer in self.layers:
+            if torch.rand(()) < 0.5:
+                continue
+            y = layer(x)
+            x = x + y
+        return x""",
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.layerdrop = 0.5
+
+    def forward(self, x, attentions=False):
+        for layer in self.layers:
+            dropped = torch.rand(()) < 0.5
+            x_kept = x.clone()
+            y = layer(x)
+            x = x + y
+            x = torch.where(dropped, x_kept, x)
+        return x""",
+        calls=("torch.randn(2, 4)", "torch.randn(2, 4)", "torch.randn(2, 4)"),
+        consent=True,
+    )
+    left_alone = Example(
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.layerdrop = 0.5
+
+    def forward(self, x, attentions=False):
+        for layer in self.layers:
+            if torch.rand([]) < 0.5:
+                continue
+            self.last = layer(x)
+        return x""",
+        why="does more than give values to names: `self.last",
+        calls=("torch.randn(2, 4)", "torch.randn(2, 4)", "torch.randn(2, 4)"),
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the skip that the branch at the site decides."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import requires_grad as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement, own_nodes, parameters
 from breakscope.inside.record.evidence import Seen
 
@@ -28,8 +27,29 @@ class RequiresGrad(Rule):
         "A call that does change the flag still breaks.",
         "A flag that is changed in compiled code is refused: the change belongs in front of the call.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    target = x.detach() * 2
+    target.requires_grad = False
+    return (x - target).abs()
+""",
+        """\
+def f(x):
+    target = x.detach() * 2
+    target.requires_grad_(False)
+    return (x - target).abs()
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    y = x * 2
+    x.requires_grad = True
+    return (x * y).sum()
+""",
+        why="whoever passed `x` sees that it begins to take gradients: set it before the compiled call",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the assignment at the site, or say where the change of the flag belongs."""

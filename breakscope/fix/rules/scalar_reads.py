@@ -6,9 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from breakscope.fix.conditions import is_scalar_read
-from breakscope.fix.examples import scalar_reads as examples
 from breakscope.fix.ops import FLOATING, INTEGRAL
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement, loads, parameters, rebound_elsewhere
 from breakscope.fix.skips import stores
 from breakscope.fix.values import Unsafe
@@ -34,8 +33,23 @@ class ScalarReads(Rule):
         "A number that decides a branch in Python, a shape or an index is left alone.",
         "Arithmetic of the number alone is done in float64, as Python does it.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    return x * x.max().item()
+""",
+        """\
+def f(x):
+    return x * x.max().detach()
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    return x * int(x.max())
+""",
+        why="int() drops the fraction",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the read at the site, if all that its number meets are tensors."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.conditions import split
-from breakscope.fix.examples import ternary_to_where as examples
-from breakscope.fix.rule import Edit, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.values import Unsafe
 from breakscope.fix.where import Branches
@@ -28,8 +27,23 @@ class TernaryToWhere(Rule):
         "Both sides are computed in every call.",
         "A tensor that only one side uses gets a gradient of zero where it got None: with consent only.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    return x * 2 if x.sum() > 0 else x
+""",
+        """\
+def f(x):
+    return torch.where(x.sum() > 0, x * 2, x)
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    return x.half() if x.sum() > 0 else x
+""",
+        why="one branch gives float16 and the other float32",
+    )
 
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the conditional expression whose condition holds the site."""

@@ -23,7 +23,6 @@ def _f(old: str, new: str = "", *, why: str = "", site: str = "", head: str = _M
 
 
 REWRITES = (
-    _f("    return x.reshape(np.prod(x.shape))", "    return x.reshape(math.prod(x.shape))"),
     _f("    return x.reshape(int(np.prod(x.shape)))", "    return x.reshape(int(math.prod(x.shape)))"),
     _f(
         "    n = int(np.prod(x.shape[1:]))\n    return x.view(-1, n), n",
@@ -47,11 +46,6 @@ LEAVES = (
         "    n = np.prod(x.shape[1:])\n    return x.view(-1, n), n",
         why="the number may be used as a tensor",
         site="np.prod(x.shape[1:])",
-    ),
-    _f(
-        "    return x * np.prod(x.shape)",
-        why="is arithmetic with a tensor",
-        site="np.prod(x.shape)",
     ),
     _f("    return x.reshape(int(np.prod(np.array(x.shape))))", site="np.prod(np.array(x.shape))"),
     _f("    return x.reshape(np.prod(x.shape, dtype=np.int64))", site="np.prod(x.shape, dtype=np.int64)"),

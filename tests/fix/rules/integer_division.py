@@ -15,17 +15,6 @@ REWRITES = (
     _at(
         """
 def f(x):
-    return x.view(torch.div(x.size(0), 4, rounding_mode="trunc"), 4, x.size(1))
-""",
-        """
-def f(x):
-    return x.view(x.size(0) // 4, 4, x.size(1))
-""",
-        'x.view(torch.div(x.size(0), 4, rounding_mode="trunc"), 4, x.size(1))',
-    ),
-    _at(
-        """
-def f(x):
     chunks = torch.div(x.shape[0], 2 * 2, rounding_mode="trunc") - 1
     out = x.new_zeros((chunks + 1, 4))
     return out, x
@@ -86,15 +75,6 @@ def f(x):
 """,
         site="x.new_zeros((half, 1))",
         why="is arithmetic with a tensor",
-    ),
-    _at(
-        """
-def f(x):
-    half = torch.div(x.size(0), 2, rounding_mode="trunc")
-    return x.new_full((2, 2), half)
-""",
-        site="x.new_full((2, 2), half)",
-        why="what the tensor is filled with",
     ),
     _at(
         """

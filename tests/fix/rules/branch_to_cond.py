@@ -98,29 +98,6 @@ REWRITES = (
     ),
     _f(
         """
-    if (x > 0).all():
-        return torch.sqrt(x)
-    return x * 0
-""",
-        """
-    condition = (x > 0).all()
-    if torch.compiler.is_compiling():
-
-        def taken(x):
-            return torch.sqrt(x)
-
-        def otherwise(x):
-            return x * 0
-
-        return torch.cond(condition, taken, otherwise, (x,))
-    if condition:
-        return torch.sqrt(x)
-    return x * 0
-""",
-        calls=_GRAD,
-    ),
-    _f(
-        """
     y = x * 1
     if x.sum() > 0 and x.mean() < 9:
         noise = torch.rand_like(y)
@@ -201,15 +178,6 @@ LEAVES = (
     return y
 """,
         why="writes into a tensor",
-    ),
-    _f(
-        """
-    y = x * 1
-    if x.sum() > 0:
-        y += 1
-    return y
-""",
-        why="torch.cond takes sides that only assign tensors",
     ),
     _net(
         """

@@ -6,16 +6,6 @@ REWRITES = (
     Example(
         """\
 def f(x):
-    return x * x.max().item()
-""",
-        """\
-def f(x):
-    return x * x.max().detach()
-""",
-    ),
-    Example(
-        """\
-def f(x):
     s = x.abs().mean().item()
     y = x / s
     return y - s
@@ -311,13 +301,6 @@ def f(x):
     return x
 """,
         why="`int((x > 0).sum())` is handed to a function as a Python number",
-    ),
-    Example(
-        """\
-def f(x):
-    return x * int(x.max())
-""",
-        why="int() drops the fraction",
     ),
     Example(
         """\

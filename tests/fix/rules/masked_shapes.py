@@ -6,16 +6,6 @@ REWRITES = (
     Example(
         """\
 def f(x):
-    return x[x > 0].sum()
-""",
-        """\
-def f(x):
-    return torch.where(x > 0, x, 0).sum()
-""",
-    ),
-    Example(
-        """\
-def f(x):
     m = x > 0
     return x[m].mean() * 2
 """,
@@ -192,13 +182,6 @@ def f(x):
     return x[x > 0] + 1
 """,
         why="the selected elements are used as a tensor whose shape depends on the data",
-    ),
-    Example(
-        """\
-def f(x):
-    return x[x > 0].max()
-""",
-        why="`max` of the selected elements has no exact form over all of them",
     ),
     Example(
         """\

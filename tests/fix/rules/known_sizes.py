@@ -25,17 +25,6 @@ def _left(before: str, why: str, calls: tuple[str, ...]) -> Example:
 REWRITES = (
     _seen(
         """\
-def f(i, w):
-    return F.one_hot(i).float() @ w
-""",
-        """\
-def f(i, w):
-    return F.one_hot(i, num_classes=w.size(-2)).float() @ w
-""",
-        _INDEX,
-    ),
-    _seen(
-        """\
 class f(nn.Module):
     def __init__(self):
         super().__init__()
@@ -164,14 +153,6 @@ def f(i):
         "how many classes there are depends on the data (4, 5 in the recorded run): pass the number that "
         "there can be at most",
         _DIFFER,
-    ),
-    _left(
-        """\
-def f(i):
-    return F.one_hot(i).float() * 2
-""",
-        "one call had 5 classes, which says nothing about the next",
-        _CLASSES[:1],
     ),
     _left(
         """\

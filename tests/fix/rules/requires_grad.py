@@ -68,20 +68,6 @@ REWRITES = (
     Example(
         """\
 def f(x):
-    target = x.detach() * 2
-    target.requires_grad = False
-    return (x - target).abs()
-""",
-        """\
-def f(x):
-    target = x.detach() * 2
-    target.requires_grad_(False)
-    return (x - target).abs()
-""",
-    ),
-    Example(
-        """\
-def f(x):
     y = torch.sin(x)
     with torch.no_grad():
         z = y * 2
@@ -100,15 +86,6 @@ def f(x):
 )
 
 LEAVES = (
-    _left(
-        """\
-def f(x):
-    y = x * 2
-    x.requires_grad = True
-    return (x * y).sum()
-""",
-        "whoever passed `x` sees that it begins to take gradients: set it before the compiled call",
-    ),
     _left(
         """\
 def f(x):

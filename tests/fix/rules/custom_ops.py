@@ -22,29 +22,6 @@ def _case(
 REWRITES = (
     _case(
         """
-def f(x):
-    y = torch.from_numpy(np.interp(x.detach().numpy(), [0.0, 1.0], [0.0, 2.0]))
-    return y + 1
-""",
-        """
-@torch.library.custom_op("custom_ops::f_interp", mutates_args=())
-def f_interp(x: torch.Tensor) -> torch.Tensor:
-    return torch.from_numpy(np.interp(x.detach().numpy(), [0.0, 1.0], [0.0, 2.0]))
-
-
-@f_interp.register_fake
-def _f_interp_fake(x: torch.Tensor) -> torch.Tensor:
-    return x.new_empty(x.shape, dtype=torch.float64)
-
-
-def f(x):
-    y = f_interp(x.detach())
-    return y + 1
-""",
-        calls=("torch.randn(3, 4)", "torch.randn(2, 4)"),
-    ),
-    _case(
-        """
 class f(nn.Module):
     def __init__(self):
         super().__init__()
@@ -90,15 +67,6 @@ def f(x):
     return torch.from_numpy(np.interp(x.numpy(), [0.0, 1.0], [0.0, 2.0]))
 """,
         why="the function imports by itself",
-    ),
-    _case(
-        """
-def f(x):
-    return torch.from_numpy(np.convolve(x.numpy(), [1.0, 2.0]))
-""",
-        why="the shape of what it gives does not follow",
-        site="np.convolve(x.numpy(), [1.0, 2.0])",
-        calls=("torch.randn(3)", "torch.randn(4)"),
     ),
     _case(
         """

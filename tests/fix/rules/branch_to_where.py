@@ -1,5 +1,7 @@
 """What the rule ``branch-to-where`` rewrites, and what it leaves alone."""
 
+from rules import truths
+
 from breakscope.fix.rule import Example
 
 REWRITES = (
@@ -51,19 +53,6 @@ def f(x):
     x = torch.where(otherwise, torch.relu(x), x)
     x, y = torch.where(otherwise, y, x), torch.where(otherwise, x, y)
     return z, x
-""",
-    ),
-    Example(
-        """\
-def f(x):
-    if x.sum() > 0:
-        x = x * 2
-    return x
-""",
-        """\
-def f(x):
-    x = torch.where(x.sum() > 0, x * 2, x)
-    return x
 """,
     ),
     Example(
@@ -1461,6 +1450,7 @@ def f(x, count, most):
 """,
         calls=("torch.randn(3), torch.tensor(3), 2", "torch.randn(3), torch.tensor(3), 4"),
     ),
+    *truths.REWRITES,
 )
 
 LEAVES = (
@@ -1572,15 +1562,6 @@ def f(x):
     return x
 """,
         why="a branch has an effect: `x.add_(1)`",
-    ),
-    Example(
-        """\
-def f(x):
-    if x.sum() > 0:
-        x[0] = 0
-    return x
-""",
-        why="a branch stores into `x[0]`",
     ),
     Example(
         """\
@@ -2460,4 +2441,5 @@ def f(x, count):
         why="compares int64 with a float, which a double may round",
         calls=("torch.randn(3), torch.tensor(3)",),
     ),
+    *truths.LEAVES,
 )

@@ -165,20 +165,6 @@ def f(x):
     Example(
         """\
 def f(x):
-    print("hello", x.sum())
-    return x + 1
-""",
-        """\
-def f(x):
-    if not torch.compiler.is_compiling():
-        print("hello", x.sum())
-    return x + 1
-""",
-        consent=True,
-    ),
-    Example(
-        """\
-def f(x):
     # what comes in
     print(f"{x.shape=}")  # for the log
     return x + 1
@@ -327,14 +313,6 @@ def f(x):
     return x + 1
 """,
         why="computing the message may have an effect: `tick()`",
-    ),
-    Example(
-        """\
-def f(x):
-    print(n := x.shape[0])
-    return x + n
-""",
-        why="computing the message may have an effect: `(n := x.shape[0])`",
     ),
     Example(
         '''\

@@ -21,22 +21,6 @@ def _at(before: str, after: str = "", head: str = _HEAD, changed: str = _MATH) -
 REWRITES = (
     _at(
         """
-def f(x, a=4, b=6):
-    common = np.lcm(a, b)
-    if x.shape[0] % common != 0:
-        x = x + 1
-    return x
-""",
-        """
-def f(x, a=4, b=6):
-    common = math.lcm(a, b)
-    if x.shape[0] % common != 0:
-        x = x + 1
-    return x
-""",
-    ),
-    _at(
-        """
 def common_length(a, b):
     if a == b:
         return a
@@ -85,15 +69,6 @@ def f(x):
 )
 
 LEAVES = (
-    _at(
-        """
-def f(x):
-    size = np.lcm(np.array([2, 4]), 3)
-    if x.shape[0] > size.sum():
-        x = x + 1
-    return x
-"""
-    ),
     _at(
         """
 def f(x):

@@ -19,24 +19,6 @@ REWRITES = (
     _rewritten(
         """\
 def f(x):
-    for i in range(10):
-        x = x * 1.5
-        if x.abs().max() > 3:
-            break
-    return x
-""",
-        """\
-def f(x):
-    running = torch.ones((), dtype=torch.bool, device=x.device)
-    for i in range(10):
-        x = torch.where(running, x * 1.5, x)
-        running = running & ~(x.abs().max() > 3)
-    return x
-""",
-    ),
-    _rewritten(
-        """\
-def f(x):
     y = x * 1
     for step in range(6):  # at most
         if y.sum() > 3:  # far enough
@@ -187,15 +169,6 @@ def f(x):
 )
 
 LEAVES = (
-    _left(
-        """\
-def f(x):
-    while x.sum() < 10:
-        x = x + 1
-    return x
-""",
-        "how often the loop runs depends on the data: if you know a bound, write `for _ in range(bound):`",
-    ),
     _left(
         """\
 def f(x):

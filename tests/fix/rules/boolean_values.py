@@ -18,18 +18,6 @@ REWRITES = (
     _case(
         """
 def f(x):
-    ok = (x > -9).all() and (x < 9).all()  # in range
-    return torch.where(ok, x, x.clamp(-9, 9))
-""",
-        """
-def f(x):
-    ok = (x > -9).all() & (x < 9).all()  # in range
-    return torch.where(ok, x, x.clamp(-9, 9))
-""",
-    ),
-    _case(
-        """
-def f(x):
     return torch.isnan(x).any() or x.max() > 1
 """,
         """
@@ -223,13 +211,6 @@ class f(nn.Module):
 )
 
 LEAVES = (
-    _case(
-        """
-def f(x):
-    return not (x.sum() > 0)
-""",
-        why="leaves the function as a Python bool",
-    ),
     _case(
         """
 def f(x):

@@ -54,27 +54,6 @@ return x
     Example(
         _net("""
 for layer in self.layers:
-    if torch.rand(()) < 0.5:
-        continue
-    y = layer(x)
-    x = x + y
-return x
-"""),
-        _net("""
-for layer in self.layers:
-    dropped = torch.rand(()) < 0.5
-    x_kept = x.clone()
-    y = layer(x)
-    x = x + y
-    x = torch.where(dropped, x_kept, x)
-return x
-"""),
-        calls=_CALLS,
-        consent=True,
-    ),
-    Example(
-        _net("""
-for layer in self.layers:
     skip = False
     if self.training:
         p = torch.rand([])
@@ -348,17 +327,6 @@ else:
 return x
 """),
         why="which of two computations is done",
-        calls=_CALLS,
-    ),
-    Example(
-        _net("""
-for layer in self.layers:
-    if torch.rand([]) < 0.5:
-        continue
-    self.last = layer(x)
-return x
-"""),
-        why="does more than give values to names: `self.last",
         calls=_CALLS,
     ),
     Example(

@@ -14,16 +14,6 @@ REWRITES = (
     Example(
         """\
 def f(x):
-    return torch.nonzero(x > 0)
-""",
-        """\
-def f(x):
-    return torch.nonzero(x > 0)
-""",
-    ),
-    Example(
-        """\
-def f(x):
     n = int((x > 0).sum())
     return x.flatten()[:n]
 """,
@@ -142,13 +132,5 @@ def f(x):
     return x
 """,
         why="`torch.nonzero(x > 0)` depends on the value, and Python decides it",
-    ),
-    Example(
-        """\
-def f(x):
-    assert (x > 0).sum().item() > -1
-    return x
-""",
-        why="`(x > 0).sum().item() > -1` depends on the value, and Python decides it",
     ),
 )

@@ -6,16 +6,6 @@ REWRITES = (
     Example(
         """\
 def f(x):
-    return x * 2 if x.sum() > 0 else x
-""",
-        """\
-def f(x):
-    return torch.where(x.sum() > 0, x * 2, x)
-""",
-    ),
-    Example(
-        """\
-def f(x):
     y = x + 1 if torch.isnan(x).any() else x - 1
     return y
 """,
@@ -152,13 +142,6 @@ def f(x):
     return x[:1] if x.sum() > 0 else x
 """,
         why="`x[:1]` may raise for some inputs",
-    ),
-    Example(
-        """\
-def f(x):
-    return x.half() if x.sum() > 0 else x
-""",
-        why="one branch gives float16 and the other float32",
     ),
     Example(
         """\
