@@ -189,10 +189,10 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Candidate], folder: P
 
 def _list_rules() -> int:
     from breakscope.cli import output
-    from breakscope.fix.rule import all_rules
+    from breakscope.fix.rules import RULES
 
     blocks = []
-    for rule in all_rules():
+    for rule in RULES:
         codes = ", ".join(rule.codes)
         lines = [f"{rule.name}  ({codes})" + ("  needs consent" if rule.consent else ""), f"  {rule.title}"]
         lines += [f"  needs   {need}" for need in rule.needs]

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from breakscope import catalog
-from breakscope.fix import rule as rules
-from breakscope.fix import runs
+from breakscope.fix import rules, runs
 from breakscope.fix.observers import tells
-from breakscope.fix.rule import Refusal, Rewrite, Site
+from breakscope.fix.rule import Refusal, Rewrite, Site, locate
 from breakscope.fix.runs import Script
 from breakscope.fix.scope import enclosing_statement
 from breakscope.fix.sharing import certainly_before
@@ -175,7 +174,7 @@ def _site(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -
     ):
         return "its source has changed since the scan"
     try:
-        site = rules.locate(
+        site = locate(
             source.text,
             where.line,
             where.column,

@@ -8,12 +8,9 @@ comments and formatting survive, and two rewrites of one file can be applied tog
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import ClassVar, Literal
 
 from breakscope.inside.record.evidence import Evidence, Seen, Span
@@ -249,7 +246,7 @@ class Rule(ABC):
         title: what it does, in a few words.
         needs: conditions, one sentence each. hazards: what it refuses or names, one sentence each.
         consent: it always changes behaviour, so it is offered only with the user's consent.
-        order: smaller is asked first.
+        before, after: names of rules that are asked after this one, and before it: where both may answer.
         rewritten, left_alone: the two examples that say most of what it does, and of what it does not.
     """
 
@@ -259,53 +256,11 @@ class Rule(ABC):
     needs: ClassVar[tuple[str, ...]]
     hazards: ClassVar[tuple[str, ...]]
     consent: ClassVar[bool] = False
-    order: ClassVar[int] = 50
+    before: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
     rewritten: ClassVar[Example]
     left_alone: ClassVar[Example]
 
     @abstractmethod
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """The answer to one site. None: not a place for this rule."""
-
-
-@cache
-def all_rules() -> tuple[Rule, ...]:
-    """Every rule in ``breakscope/fix/rules``, in the order in which they are asked."""
-    package = importlib.import_module("breakscope.fix.rules")
-    found: list[Rule] = []
-    for module in pkgutil.iter_modules(package.__path__):
-        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
-        found += [
-            value()
-            for value in vars(loaded).values()
-            if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == loaded.__name__
-        ]
-    return tuple(sorted(found, key=lambda rule: (rule.order, rule.name)))
-
-
-def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
-    """The first rewrite that a rule has for a site; else the first refusal, with its rule."""
-    rewrites, refusals = _answers(site)
-    if rewrites:
-        return rewrites[0]
-    if refusals:
-        return refusals[0]
-    return None, Refusal("no rule rewrites this kind of place")
-
-
-def others(site: Site) -> list[tuple[Rule, Rewrite]]:
-    """The rewrites that rules have for a site besides the first, for when that one makes things slower."""
-    return [(rule, one) for rule, one in _answers(site)[0][1:] if one.edits and not one.scaffold]
-
-
-def _answers(site: Site) -> tuple[list[tuple[Rule, Rewrite]], list[tuple[Rule, Refusal]]]:
-    """Rewrites, best first, and refusals.
-
-    A rewrite without need of consent goes before one that needs it, and a scaffold comes last.
-    """
-    # A skipped frame has a code of its own, whatever stopped Dynamo in it.
-    asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
-    answers = [(rule, rule.rewrite(site)) for rule in asked]
-    rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
-    rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
-    return rewrites, [(rule, answer) for rule, answer in answers if isinstance(answer, Refusal)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from programs import findings, sites, source_of
 
-from breakscope.fix.rule import Example, Refusal, Rewrite, apply, propose
+from breakscope.fix.rule import Example, Refusal, Rewrite, apply
+from breakscope.fix.rules import propose
 
 pytestmark = pytest.mark.torch
 

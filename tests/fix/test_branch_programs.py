@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs import PRELUDE, differences, entry, load, record, run
 
-from breakscope.fix.rule import Rewrite, Site, apply, locate, propose
+from breakscope.fix.rule import Rewrite, Site, apply, locate
+from breakscope.fix.rules import propose
 
 pytestmark = pytest.mark.torch
 

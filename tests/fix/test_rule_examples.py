@@ -24,15 +24,16 @@ from programs import (
     variants,
 )
 
-from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, all_rules
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule
+from breakscope.fix.rules import RULES
 
 pytestmark = pytest.mark.torch
 
 Case = tuple[Rule, Example]
 # All tests of one example come one after the other, and share what a scan said of it (``programs.answers``).
 per_example = functools.partial(pytest.mark.parametrize, "case", scope="module")
-REWRITES = [(rule, example) for rule in all_rules() for example in examples_of(rule)[0]]
-LEAVES = [(rule, example) for rule in all_rules() for example in examples_of(rule)[1]]
+REWRITES = [(rule, example) for rule in RULES for example in examples_of(rule)[0]]
+LEAVES = [(rule, example) for rule in RULES for example in examples_of(rule)[1]]
 
 
 def name(case: Case) -> str:

@@ -17,7 +17,7 @@ class BranchToCond(Rule):
     name = "branch-to-cond"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.cond instead of a branch on a tensor, while compiling"
-    order = 16
+    after = ("branch-to-where", "mask-to-where")
     needs = (
         "torch.where cannot take its place, or it was measured to make the script slower.",
         "Both sides only assign names, or return, one tensor each of the same dtype and shape.",

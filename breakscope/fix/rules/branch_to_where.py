@@ -16,7 +16,7 @@ class BranchToWhere(Rule):
     name = "branch-to-where"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of a branch on a tensor"
-    order = 10
+    before = ("ternary-to-where",)
     needs = (
         "Both branches only assign or return tensors of one shape, dtype and device.",
         "What the branches compute has no effect, draws no random numbers and raises for no values.",

@@ -19,7 +19,7 @@ class BuiltinPow(Rule):
     name = "builtin-pow"
     codes = ("BS111",)
     title = "the operator ** instead of the builtin pow"
-    order = 15
+    before = ("mask-to-where",)
     needs = ("It is Python's own pow, with two arguments, and one of them is a tensor.",)
     hazards = ("None: Python's pow with two arguments is the operator.",)
     rewritten = Example(

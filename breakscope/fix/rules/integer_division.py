@@ -23,7 +23,7 @@ class IntegerDivision(Rule):
     name = "integer-division"
     codes = ("BS102",)
     title = "a division by Python where torch divides two sizes"
-    order = 13
+    before = ("numpy-size",)
     needs = (
         "Both operands of torch.div are Python integers, and it rounds.",
         "The quotient is used as a size only, by itself or after integer arithmetic.",

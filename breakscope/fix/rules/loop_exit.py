@@ -19,7 +19,7 @@ class LoopExit(Rule):
     name = "loop-exit"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of leaving a bounded loop"
-    order = 9
+    before = ("branch-to-where",)
     needs = (
         "The loop is over a range of Python integers, of 64 iterations at most, and has no `else`.",
         "What it carries from one iteration to the next are tensors of one shape and dtype, there before it.",

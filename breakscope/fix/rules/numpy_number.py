@@ -19,7 +19,7 @@ class NumpyNumber(Rule):
     codes = ("BS101", "BS102", "BS103")
     title = "Python's math instead of numpy for a whole number"
     consent = True
-    order = 14
+    before = ("builtin-pow",)
     needs = (
         "What numpy gave was always a single numpy.int64.",
         "It is computed in the function itself, or in a function of the same module that it calls.",

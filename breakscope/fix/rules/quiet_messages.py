@@ -18,7 +18,7 @@ class QuietMessages(Rule):
     name = "quiet-messages"
     codes = ("BS102", "BS103", "BS104", "BS107", "BS111", "BS128")
     title = "messages only outside compiled code"
-    order = 20
+    after = ("known-size",)
     needs = (
         "The message is a statement of its own: print, warnings.warn, or a method of a logger.",
         "Nothing is computed for it that may act: no iterator is used up, no property of the user's is read.",

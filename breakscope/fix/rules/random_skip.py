@@ -38,7 +38,7 @@ class RandomSkip(Rule):
     codes = ("BS101",)
     title = "torch.where instead of skipping code by a random draw (layer drop)"
     consent = True
-    order = 8
+    before = ("guard-in-graph", "loop-exit")
     needs = (
         "A number that torch draws in the same function decides alone, or after what Python decides.",
         "What is skipped only gives values to names.",

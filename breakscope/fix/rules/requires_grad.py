@@ -18,7 +18,7 @@ class RequiresGrad(Rule):
     name = "requires-grad"
     codes = ("BS115",)
     title = "requires_grad_() instead of an assignment that changes nothing"
-    order = 20
+    after = ("known-size",)
     needs = (
         "A constant is assigned to requires_grad of a tensor.",
         "In every recorded call the tensor's flag had that value before.",

@@ -17,7 +17,7 @@ class TernaryToWhere(Rule):
     name = "ternary-to-where"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of a conditional expression on a tensor"
-    order = 11
+    before = ("scalar-read",)
     needs = (
         "Both sides are tensors of one shape, dtype and device.",
         "Both sides have no effect, draw no random numbers and raise for no values.",

@@ -18,13 +18,13 @@ _SIZED_BY_DATA = {
 }  # fmt: skip
 
 
-class CaptureFlags(Rule):
+class CaptureFlag(Rule):
     """``x[: int(n)]`` and ``x.nonzero()`` -> a setting of ``torch._dynamo.config``."""
 
     name = "capture-flag"
     codes = ("BS102", "BS103", "BS105", "BS121")
     title = "a setting of Dynamo that keeps the value in the graph"
-    order = 60
+    after = ("requires-grad",)
     needs = (
         "The number is a size, an index or a bound, not what a branch depends on.",
         "Or it is torch.autograd.grad, and this torch's Dynamo names the setting that traces it.",

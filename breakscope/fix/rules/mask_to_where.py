@@ -13,13 +13,12 @@ from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen
 
 
-class MaskedShapes(Rule):
+class MaskToWhere(Rule):
     """``x[m].sum()`` -> ``torch.where(m, x, 0).sum()``, and ``o[m] = y[m]`` likewise."""
 
     name = "mask-to-where"
     codes = ("BS103", "BS105")
     title = "torch.where instead of indexing with a mask"
-    order = 15
     needs = (
         "The mask is a bool tensor of the shape of what it selects from.",
         "The selected elements are summed or averaged as a whole, or each is worked on by itself.",

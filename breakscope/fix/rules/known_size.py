@@ -14,13 +14,13 @@ _PRODUCTS = {"torch.matmul", "torch.mm"}
 _OUT_OF_RANGE = "compiled by Inductor, a class that is out of range may not raise"
 
 
-class KnownSizes(Rule):
+class KnownSize(Rule):
     """``F.one_hot(i).float() @ w`` -> ``F.one_hot(i, num_classes=w.size(-2)).float() @ w``."""
 
     name = "known-size"
     codes = ("BS105",)
     title = "a size that the code knows, instead of one that is read from data"
-    order = 16
+    after = ("mask-to-where",)
     needs = (
         "one_hot is taken of an arange, which fixes the classes.",
         "Or, with consent: it is the left factor of a matrix product, which raised for any other number.",

@@ -19,13 +19,13 @@ _PAIRS = ("numpy.lcm", "numpy.gcd")
 _NUMBER = ("numpy.int64",)
 
 
-class NumpySizes(Rule):
+class NumpySize(Rule):
     """``x.reshape(-1, np.prod(x.shape[1:]))`` -> ``x.reshape(-1, math.prod(x.shape[1:]))``."""
 
     name = "numpy-size"
     codes = ("BS102", "BS103", "BS107", "BS110", "BS111")
     title = "Python's math instead of numpy for a size"
-    order = 13
+    before = ("numpy-number",)
     needs = (
         "What numpy gave was always a single numpy.int64, made of Python integers or of sizes.",
         "It goes into int(), or into a call that takes it as a size.",

@@ -17,13 +17,13 @@ from breakscope.fix.values import Unsafe
 _FRESH = ("any", "all", "isnan", "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "isclose")
 
 
-class BooleanValues(Rule):
+class BooleanValue(Rule):
     """``ok = (x > 0).all() and (x < 1).all()`` -> ``ok = (x > 0).all() & (x < 1).all()``."""
 
     name = "boolean-value"
     codes = ("BS101", "BS102", "BS103")
     title = "&, | and ~ instead of and, or and not of tensors that are computed with"
-    order = 13
+    before = ("integer-division",)
     needs = (
         "Every operand is a bool tensor without dimensions, or a number read from a tensor.",
         "What was skipped if an earlier operand decided has no effect and raises for no values.",

@@ -17,13 +17,13 @@ _ARITHMETIC = ast.Add | ast.Sub | ast.Mult
 _ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq
 
 
-class ScalarReads(Rule):
+class ScalarRead(Rule):
     """``x * t.item()`` -> ``x * t.detach().clone()``."""
 
     name = "scalar-read"
     codes = ("BS102", "BS103")
     title = "a tensor instead of the number read from it"
-    order = 12
+    before = ("boolean-value",)
     needs = (
         "The number is used only in +, -, *, / and comparisons with tensors.",
         "The tensor that it is read from has one element, and the dtype of what it meets (or is an integer).",

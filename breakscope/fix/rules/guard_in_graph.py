@@ -17,13 +17,13 @@ _COMPILED = "under torch.compile a failed check raises RuntimeError, on CUDA at 
 _UNCAUGHT = "no compiled code catches the exception: a check in the graph raises past every `except` in it"
 
 
-class Guards(Rule):
+class GuardInGraph(Rule):
     """``assert t.max().item() <= n`` -> ``assert t.max() <= n``; ``if bad: raise``: an assert too."""
 
     name = "guard-in-graph"
     codes = ("BS101", "BS102", "BS103", "BS106")
     title = "a check of values that stays in the graph"
-    order = 9
+    before = ("branch-to-where",)
     needs = (
         "The condition can be said with tensors alone.",
         "A branch that raises does nothing else, and its message is text.",

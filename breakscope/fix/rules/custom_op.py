@@ -20,13 +20,13 @@ _NO_OPERATOR = (
 _TYPES = {"int": "int", "float": "float", "bool": "bool", "str": "str"}
 
 
-class CustomOps(Rule):
+class CustomOp(Rule):
     """``torch.from_numpy(np.interp(x.numpy(), a, b))`` -> an operator whose body is that expression."""
 
     name = "custom-op"
     codes = ("BS102", "BS103", "BS105", "BS107", "BS110", "BS111")
     title = "a custom operator around library code (a scaffold, never proved)"
-    order = 70
+    after = ("capture-flag",)
     needs = (
         "The expression gives one tensor, and calls a library that computes outside of torch.",
         "What it reads of the function is tensors and numbers, and no gradient flows through it.",
