@@ -14,11 +14,10 @@ from breakscope.fix import rules, runs
 from breakscope.fix.observers import tells
 from breakscope.fix.rule import Refusal, Rewrite, Site, locate
 from breakscope.fix.runs import Script
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.sharing import certainly_before
 from breakscope.fix.text import Edits, NotTextError, Source
 from breakscope.inside.record.evidence import Evidence
 from breakscope.report.model import Finding
+from breakscope.source.dominance import certainly_before, enclosing_statement
 
 FIXABLE = ("graph_break", "skip")
 

@@ -6,9 +6,9 @@ import ast
 import io
 import tokenize
 
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Site, apply
-from breakscope.fix.scope import new_name
-from breakscope.fix.values import Unsafe
+from breakscope.source.names import new_name
 
 
 class Layout:

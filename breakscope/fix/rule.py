@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from breakscope.inside.record.evidence import Evidence, Seen, Span
+from breakscope.source.module import FunctionNode, Module, Scope, parsed
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Exactness = Literal["bitwise", "reassociated"]
 
 # An assumption that the proof knows.
@@ -105,48 +105,45 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    r"""A place where Dynamo breaks, as the rules see it.
+class Site(Scope):
+    """A place where Dynamo breaks, as the rules see it: in ``function``, the innermost one around it.
 
     Attributes:
-        source: text of the whole module, with ``\n`` line ends. tree: it, parsed.
-        function: the innermost function around the place. qualname: its dotted path, ``Net.forward``.
+        qualname: the function's dotted path, ``Net.forward``.
         node: the smallest expression or statement at the place.
         code: ``BS101``. reason: Dynamo's own words.
     """
 
-    source: str
-    tree: ast.Module
-    function: FunctionNode
     qualname: str
     node: ast.expr | ast.stmt
     code: str
     reason: str
     evidence: Evidence
-    parents: Mapping[ast.AST, ast.AST]
-    lines: list[str]
-    starts: tuple[int, ...]
-
-    def span(self, node: ast.expr | ast.stmt) -> Span:
-        """Where a node stands."""
-        return Span.of(node, self.lines)
 
     def seen(self, node: ast.expr) -> Seen | None:
         """What an expression evaluated to; None if it was never evaluated."""
         return self.evidence.expressions.get(self.span(node))
 
-    def offsets(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Where a node begins and ends in ``source``, in characters."""
-        span = self.span(node)
-        return (
-            self.starts[span.line - 1] + span.column - 1,
-            self.starts[span.end_line - 1] + span.end_column - 1,
-        )
+    def seen_before(self, statement: ast.stmt) -> Mapping[str, Seen]:
+        """What names and attributes were when a statement began, by path; empty if it never ran."""
+        return self.evidence.entry.get(self.span(statement), {})
 
-    def text(self, node: ast.expr | ast.stmt) -> str:
-        """The source of a node, as written, without parentheses around it."""
-        start, end = self.offsets(node)
-        return self.source[start:end]
+    def is_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression was evaluated, and gave a tensor each time."""
+        seen = self.seen(node)
+        return seen is not None and seen.only("tensor")
+
+    def may_be_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression was seen to give a tensor."""
+        seen = self.seen(node)
+        return seen is not None and "tensor" in seen.kinds
+
+    def is_integer(self, node: ast.expr) -> bool:
+        """Whether an expression is an integer that is written there, or gave one each time."""
+        if isinstance(node, ast.Constant):
+            return type(node.value) is int
+        seen = self.seen(node)
+        return seen is not None and seen.only("int")
 
 
 def locate(
@@ -166,46 +163,32 @@ def locate(
     Raises:
         SyntaxError: ``source`` does not parse.
     """
-    tree = ast.parse(source)
-    lines = source.split("\n")
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    node = _smallest(tree, lines, line, column, end_line, end_column)
-    if node is None:
-        return None
+    module = parsed(source)
+    node = _smallest(module, line, column, end_line, end_column)
     names: list[str] = []
     function: FunctionNode | None = None
     above: ast.AST | None = node
     while above is not None:
         if isinstance(above, FunctionNode | ast.ClassDef):
             names.append(above.name)
-            if function is None and isinstance(above, FunctionNode):
-                function = above
-            elif function is None:
+            if function is None and isinstance(above, ast.ClassDef):
                 return None
-        above = parents.get(above)
-    if function is None:
+            function = function or (above if isinstance(above, FunctionNode) else None)
+        above = module.parents.get(above)
+    if node is None or function is None:
         return None
-    starts = [0]
-    for text in lines:
-        starts.append(starts[-1] + len(text) + 1)
-    qualname = ".".join(reversed(names))
-    return Site(source, tree, function, qualname, node, code, reason, evidence, parents, lines, tuple(starts))
+    return Site(module, function, ".".join(reversed(names)), node, code, reason, evidence)
 
 
 def _smallest(
-    tree: ast.Module,
-    lines: list[str],
-    line: int,
-    column: int | None,
-    end_line: int | None,
-    end_column: int | None,
+    module: Module, line: int, column: int | None, end_line: int | None, end_column: int | None
 ) -> ast.expr | ast.stmt | None:
     best: ast.expr | ast.stmt | None = None
     size: tuple[int, int] | None = None
-    for node in ast.walk(tree):
+    for node in ast.walk(module.tree):
         if not isinstance(node, ast.expr | ast.stmt):
             continue
-        span = Span.of(node, lines)
+        span = Span.of(node, module.lines)
         if column is None or end_column is None:
             fits = isinstance(node, ast.stmt) and span.line <= line <= span.end_line
         else:

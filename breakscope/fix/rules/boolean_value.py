@@ -5,14 +5,22 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from breakscope.fix import truths
-from breakscope.fix.conditions import Condition, as_tensor, combine, is_python, is_scalar_read, split
-from breakscope.fix.evaluate import Evaluator
+from breakscope.fix.alias import changed_in_place, gives_own
+from breakscope.fix.predication import questions
+from breakscope.fix.predication.condition import (
+    Condition,
+    as_tensor,
+    combine,
+    is_python,
+    is_scalar_read,
+    split,
+)
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement, loads, reads_frame, rebound_elsewhere
-from breakscope.fix.sharing import changed_in_place
-from breakscope.fix.skips import stores
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import reads_frame, reads_of, rebound_elsewhere, stores
+from breakscope.source.syntax import shown, stands_alone
 
 _FRESH = ("any", "all", "isnan", "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "isclose")
 
@@ -99,7 +107,7 @@ def _is_truth(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         return True
     converted = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "bool"
-    return (converted and is_scalar_read(site, node) is not None) or truths.asks(site, node)
+    return (converted and is_scalar_read(site, node) is not None) or questions.asks(site, node)
 
 
 def _rewrite(site: Site, node: ast.expr) -> Rewrite:
@@ -113,7 +121,7 @@ def _rewrite(site: Site, node: ast.expr) -> Rewrite:
     # Each of them is looked at: none may be a number.
     tensors = [_is_tensor(site, evaluate, one, first=index == 0) for index, one in enumerate(rest)]
     hands_on = all(tensors)
-    unaliased = hands_on and not all(_fresh(one) for one in ends)
+    unaliased = hands_on and not all(gives_own(site, one) for one in ends)
     if not hands_on:
         _meets_only_tensors(site, node, _devices(site, node))
     written = changed_in_place(site, statement) if unaliased or not hands_on else None
@@ -124,7 +132,7 @@ def _rewrite(site: Site, node: ast.expr) -> Rewrite:
     text = condition.text
     if condition.static:
         text = f"{condition.static}{joined}{text if condition.atom else f'({text})'}"
-    elif not condition.atom and isinstance(node, ast.Call) and not _stands_alone(site, node):
+    elif not condition.atom and isinstance(node, ast.Call) and not stands_alone(site, node):
         text = f"({text})"
     return Rewrite(
         edits=(Edit(*site.offsets(node), text),),
@@ -175,7 +183,7 @@ def _is_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, first: bool) 
         return all(tensors)
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         sides = [node.left, *node.comparators]
-        tensors = [_seen_tensor(site, one) for one in sides]
+        tensors = [site.is_tensor(one) for one in sides]
         return all(a or b for a, b in pairwise(tensors))
     if _is_truth(site, node):
         return False
@@ -196,21 +204,9 @@ def _is_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, first: bool) 
     return True
 
 
-def _seen_tensor(site: Site, node: ast.expr) -> bool:
-    seen = site.seen(node)
-    return seen is not None and seen.only("tensor")
-
-
 def _ends(node: ast.expr) -> list[ast.expr]:
     """The operands that ``and`` and ``or`` may hand on."""
     return [end for one in node.values for end in _ends(one)] if isinstance(node, ast.BoolOp) else [node]
-
-
-def _fresh(node: ast.expr) -> bool:
-    """Whether nobody else can hold the tensor that an operand gives."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr in _FRESH
-    return isinstance(node, ast.Compare | ast.BinOp | ast.UnaryOp)
 
 
 def _certainly(evaluate: Evaluator, node: ast.expr) -> bool:
@@ -243,7 +239,7 @@ def _meets_only_tensors(site: Site, node: ast.expr, devices: frozenset[str]) -> 
         if len(stores(site, target.id)) != 1 or rebound_elsewhere(site.function, target.id):
             raise Unsafe(f"`{target.id}` is given other values too")
         uses = [one for one in ast.walk(site.function) if isinstance(one, ast.Name) and one.id == target.id]
-        reads = loads([site.function], target.id)
+        reads = reads_of(site, target.id)
         if len(uses) != len(reads) + 1:
             raise Unsafe(f"`{target.id}` is given other values too")
         for read in reads:
@@ -254,7 +250,7 @@ def _meets_only_tensors(site: Site, node: ast.expr, devices: frozenset[str]) -> 
 
 def _meets(site: Site, node: ast.expr, devices: frozenset[str]) -> None:
     parent = site.parents[node]
-    text = " ".join(site.text(node).split())[:60]
+    text = shown(site, node)
     if isinstance(parent, ast.BinOp) and isinstance(
         parent.op, ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor
     ):
@@ -271,10 +267,3 @@ def _meets(site: Site, node: ast.expr, devices: frozenset[str]) -> None:
     if isinstance(parent, ast.Call | ast.keyword):
         raise Unsafe(f"`{text}` is handed to a function as a Python bool, and would be a tensor")
     raise Unsafe(f"`{text}` is used as a Python bool")
-
-
-def _stands_alone(site: Site, node: ast.expr) -> bool:
-    """Whether an operator of a lower rank may stand there as it is."""
-    return isinstance(
-        site.parents[node], ast.Assign | ast.Return | ast.Call | ast.keyword | ast.Tuple | ast.List
-    )

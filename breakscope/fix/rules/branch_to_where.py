@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.branch import outermost_first, rewrite_if
+from breakscope.fix.predication.branch import outermost_first, rewrite_if
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import enclosing_statement
 
 
 class BranchToWhere(Rule):

@@ -5,12 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.rule import Edit, Example, Rewrite, Rule, Site
-from breakscope.fix.scope import builtin
-
-_ALONE = (
-    ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Call | ast.keyword | ast.Tuple | ast.List
-)
-_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+from breakscope.source.names import builtin
+from breakscope.source.syntax import operand, stands_alone
 
 
 class BuiltinPow(Rule):
@@ -54,8 +50,8 @@ def f(x, n):
                 return None
             node = calls[0]
         assert isinstance(node, ast.Call)
-        text = " ** ".join(_operand(site, one) for one in node.args)
-        if not isinstance(site.parents[node], _ALONE):
+        text = " ** ".join(operand(site, one) for one in node.args)
+        if not stands_alone(site, node):
             text = f"({text})"
         return Rewrite(
             edits=(Edit(*site.offsets(node), text),), summary="the operator instead of the builtin function"
@@ -67,12 +63,4 @@ def _is_pow(site: Site, node: ast.AST) -> bool:
         return False
     if len(node.args) != 2 or node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
         return False
-    seen = [site.seen(one) for one in node.args]
-    return any(one is not None and one.only("tensor") for one in seen)
-
-
-def _operand(site: Site, node: ast.expr) -> str:
-    text = site.text(node)
-    text = ast.unparse(node) if "\n" in text else text
-    number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-    return text if number or isinstance(node, _ATOMS) else f"({text})"
+    return any(map(site.is_tensor, node.args))

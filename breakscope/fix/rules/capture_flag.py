@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.conditions import is_scalar_read
 from breakscope.fix.messages import message_kind
+from breakscope.fix.predication.condition import is_scalar_read
 from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement, loads
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import reads_of
+from breakscope.source.syntax import shown
 
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"
@@ -103,14 +105,14 @@ def _decides(site: Site) -> str | None:
     statement = enclosing_statement(site, site.node)
     reads: list[ast.AST] = [site.node]
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        reads += loads([site.function], statement.targets[0].id)
+        reads += reads_of(site, statement.targets[0].id)
     for read in reads:
         node = read
         while not isinstance(node, ast.stmt):
             parent = site.parents[node]
             if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.Assert) and node is parent.test:
-                return " ".join(site.text(parent.test).split())[:60]
+                return shown(site, parent.test)
             if isinstance(parent, ast.For) and node is parent.iter:
-                return " ".join(site.text(parent.iter).split())[:60]
+                return shown(site, parent.iter)
             node = parent
     return None

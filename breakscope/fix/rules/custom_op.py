@@ -6,11 +6,11 @@ import ast
 import re
 from dataclasses import dataclass
 
-from breakscope.fix.ops import FLOATING
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import dotted, new_name, own_nodes, parameters, torch_name
-from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.names import dotted, new_name, own_nodes, parameters, torch_name
+from breakscope.source.torch_facts import FLOATING
 
 _LIBRARIES = ("numpy", "scipy", "cv2", "PIL", "skimage", "sklearn", "pandas", "numba")
 _NO_OPERATOR = (

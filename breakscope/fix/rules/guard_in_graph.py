@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.catching import caught
-from breakscope.fix.conditions import Condition, split
-from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.layout import Layout, indented
+from breakscope.fix.predication.condition import Condition, split
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import builtin, enclosing_statement, torch_name
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import builtin, torch_name
 
 _COMPILED = "under torch.compile a failed check raises RuntimeError, on CUDA at the next synchronisation"
 

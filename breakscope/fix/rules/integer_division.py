@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import dotted, enclosing_statement, loads, names_in, rebound_elsewhere
-from breakscope.fix.skips import stores
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import dotted, names_in, reads_of, rebound_elsewhere, stores
+from breakscope.source.syntax import on_one_line, operand
 
 _METHODS = {
     "view", "reshape", "expand", "repeat", "new_zeros", "new_ones", "new_empty", "new_full", "unflatten",
@@ -78,7 +79,7 @@ def _rewrite(site: Site, statement: ast.stmt) -> Rewrite | None:
         rounds = next(one.value for one in call.keywords)
         assert isinstance(rounds, ast.Constant)
         only_sizes(site, call, set())
-        left, right = (_operand(site, one) for one in call.args)
+        left, right = (_not_negative(site, one) for one in call.args)
         if rounds.value == "trunc":
             negative = [text for node, text in zip(call.args, (left, right), strict=True) if not _count(node)]
             assumes += [f"`{text}` is never negative, as in the recorded run" for text in negative]
@@ -118,25 +119,14 @@ def _is_division(site: Site, node: ast.AST) -> bool:
         return False
     if not isinstance(rounds[0], ast.Constant) or rounds[0].value not in ("trunc", "floor"):
         return False
-    return all(_is_integer(site, one) for one in node.args)
+    return all(site.is_integer(one) for one in node.args)
 
 
-def _is_integer(site: Site, node: ast.expr) -> bool:
-    if isinstance(node, ast.Constant):
-        return type(node.value) is int
-    seen = site.seen(node)
-    return seen is not None and seen.only("int")
-
-
-def _operand(site: Site, node: ast.expr) -> str:
-    text = site.text(node)
-    if "\n" in text:
-        text = ast.unparse(node)
+def _not_negative(site: Site, node: ast.expr) -> str:
     seen = site.seen(node)
     if seen is not None and any(isinstance(value, int) and value < 0 for value in seen.values):
-        raise Unsafe(f"`{text}` is negative")
-    atoms = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant
-    return text if isinstance(node, atoms) else f"({text})"
+        raise Unsafe(f"`{on_one_line(site, node)}` is negative")
+    return operand(site, node)
 
 
 def _count(node: ast.expr) -> bool:
@@ -162,7 +152,7 @@ def only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
     parent = site.parents[node]
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, _COUNTS):
         other = parent.right if parent.left is node else parent.left
-        if not _is_integer(site, other):
+        if not site.is_integer(other):
             raise Unsafe(f"`{site.text(parent)}` is arithmetic with a tensor")
         return only_sizes(site, parent, followed)
     if isinstance(parent, ast.Tuple | ast.List):
@@ -181,7 +171,7 @@ def only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
             return None
         if len(stores(site, name)) != 1 or rebound_elsewhere(site.function, name):
             raise Unsafe(f"`{name}` is given other values too")
-        for read in loads([site.function], name):
+        for read in reads_of(site, name):
             only_sizes(site, read, followed | {name})
         return None
     raise Unsafe(f"the number may be used as a tensor: `{' '.join(ast.unparse(parent).split())[:60]}`")

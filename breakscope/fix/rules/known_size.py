@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import block_of, builtin, dotted, enclosing_statement, loads, rebound_elsewhere
-from breakscope.fix.skips import stores
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import block_of, enclosing_statement
+from breakscope.source.names import builtin, dotted, reads_of, rebound_elsewhere, stores
 
 _CASTS = {"float", "double", "half", "bfloat16", "long", "int", "to", "type", "type_as"}
 _PRODUCTS = {"torch.matmul", "torch.mm"}
@@ -171,7 +171,7 @@ def _stored(site: Site, node: ast.expr) -> Seen | None:
         base = base.value
     if not isinstance(base, ast.Name):
         return None
-    entry = site.evidence.entry.get(site.span(enclosing_statement(site, node)), {})
+    entry = site.seen_before(enclosing_statement(site, node))
     return entry.get(ast.unparse(node))
 
 
@@ -218,7 +218,7 @@ def _factor(site: Site, call: ast.Call) -> ast.expr | None:
 
 def _only_read(site: Site, statement: ast.Assign, name: str) -> ast.Name | None:
     """The only read of a name, in a statement of the same block further down."""
-    reads = loads([site.function], name)
+    reads = reads_of(site, name)
     if len(reads) != 1 or len(stores(site, name)) != 1 or rebound_elsewhere(site.function, name):
         return None
     block, index = block_of(site, statement)

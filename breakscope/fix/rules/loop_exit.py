@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.exits import is_exit, read_in, rewrite_loop
+from breakscope.fix.predication.exits import is_exit, read_in, rewrite_loop
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import enclosing_statement
 
 _BOUND = "`for _ in range(bound):` that leaves with `if …: break`, which fix may rewrite"
 _OUTSIDE = "or keep the loop outside and compile its body"

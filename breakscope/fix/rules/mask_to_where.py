@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import copy
 
-from breakscope.fix.evaluate import Evaluator
-from breakscope.fix.ops import FLOATING, OPS, STEADY
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, apply
-from breakscope.fix.scope import dotted, enclosing_statement, torch_name
-from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import dotted, torch_name
+from breakscope.source.syntax import grouped
+from breakscope.source.torch_facts import FLOATING, OPS, STEADY
 
 
 class MaskToWhere(Rule):
@@ -74,7 +76,7 @@ def _selection(site: Site) -> tuple[ast.expr, ast.expr, ast.expr] | None:
                 continue
             if dotted(site, node.func) == "torch.masked_select" and len(node.args) == 2:
                 return node, node.args[0], node.args[1]
-            if len(node.args) == 1 and _tensor(site.seen(node.func.value)):
+            if len(node.args) == 1 and site.is_tensor(node.func.value):
                 return node, node.func.value, node.args[0]
     return None
 
@@ -82,10 +84,6 @@ def _selection(site: Site) -> tuple[ast.expr, ast.expr, ast.expr] | None:
 def _is_mask(site: Site, node: ast.expr) -> bool:
     seen = site.seen(node)
     return seen is not None and seen.only("tensor") and seen.dtypes == {"bool"}
-
-
-def _tensor(seen: Seen | None) -> bool:
-    return seen is not None and seen.only("tensor")
 
 
 def _fits(site: Site, value: ast.expr, mask: ast.expr) -> Seen:
@@ -116,7 +114,7 @@ def _reduction(site: Site, selected: ast.expr, value: ast.expr, mask: ast.expr, 
     elif attribute.attr == "mean" and dtype in FLOATING:
         if dtype not in ("float32", "float64"):
             raise Unsafe(f"the mean of {dtype} is rounded otherwise when it is taken of a sum")
-        count = m if isinstance(mask, ast.Name | ast.Call | ast.Attribute) else f"({m})"
+        count = grouped(mask, m)
         text = f"({torch}.where({m}, {x}, 0).sum() / {count}.sum())"
     elif attribute.attr == "any" and dtype == "bool":
         text = f"{torch}.where({m}, {x}, False).any()"

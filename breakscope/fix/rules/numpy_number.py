@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.rule import Edit, Example, Rewrite, Rule, Site
-from breakscope.fix.scope import dotted, enclosing_statement, imports, names_in
-from breakscope.fix.skips import stores
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import dotted, names_in, stores
 
 _SAME = {"numpy.lcm": ("lcm", 2), "numpy.gcd": ("gcd", 2), "numpy.prod": ("prod", 1)}
 _NUMBER = ("numpy.int64",)
@@ -87,7 +87,7 @@ def f(x):
 
 def math_module(site: Site) -> tuple[str, tuple[Edit, ...]] | None:
     """The name under which the module has ``math``, and what imports it; None if it has other uses for it."""
-    module = next((name for name, target in imports(site).items() if target == "math"), "")
+    module = next((name for name, target in site.module.imports.items() if target == "math"), "")
     at_top = {
         alias.asname or alias.name
         for one in site.tree.body
@@ -97,19 +97,10 @@ def math_module(site: Site) -> tuple[str, tuple[Edit, ...]] | None:
     if module:
         return (module, ()) if module in at_top else None
     numpy = next((one for one in site.tree.body if _imports_numpy(one)), None)
-    if numpy is None or _takes(site.tree, "math"):
+    if numpy is None or "math" in site.module.names | site.module.imported:
         return None
     start, _ = site.offsets(numpy)
     return "math", (Edit(start, start, "import math\n"),)
-
-
-def _takes(tree: ast.Module, name: str) -> bool:
-    """Whether a module uses a name for anything."""
-    return any(
-        name in (getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "name", None))
-        or (isinstance(node, ast.alias) and name in (node.asname, node.name))
-        for node in ast.walk(tree)
-    )
 
 
 def _imports_numpy(node: ast.stmt) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.fix.rules.integer_division import only_sizes
 from breakscope.fix.rules.numpy_number import math_module
-from breakscope.fix.scope import builtin, dotted, enclosing_statement
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import builtin, dotted
 
 # Of integers, each gives the same whole number.
 _OF_MATH = {"numpy.prod": "prod", "numpy.lcm": "lcm", "numpy.gcd": "gcd"}
@@ -90,21 +91,14 @@ def _computes_number(site: Site, node: ast.AST) -> bool:
     if seen is None or not seen.only("other") or seen.types != _NUMBER:
         return False
     if name in _PAIRS:
-        return len(node.args) == 2 and all(_is_integer(site, one) for one in node.args)
+        return len(node.args) == 2 and all(site.is_integer(one) for one in node.args)
     return len(node.args) == 1 and _holds_integers(site, node.args[0])
-
-
-def _is_integer(site: Site, node: ast.expr) -> bool:
-    if isinstance(node, ast.Constant):
-        return type(node.value) is int
-    seen = site.seen(node)
-    return seen is not None and seen.only("int")
 
 
 def _holds_integers(site: Site, node: ast.expr) -> bool:
     """Whether it is a size, or a list of integers that is written there."""
     if isinstance(node, ast.List | ast.Tuple):
-        return bool(node.elts) and all(_is_integer(site, one) for one in node.elts)
+        return bool(node.elts) and all(site.is_integer(one) for one in node.elts)
     seen = site.seen(node)
     return seen is not None and seen.only("other") and seen.types == ("torch.Size",)
 

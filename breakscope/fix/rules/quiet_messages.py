@@ -7,9 +7,10 @@ import ast
 from breakscope.fix.catching import handles_warnings
 from breakscope.fix.layout import Layout
 from breakscope.fix.messages import message_effect, message_kind
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement, torch_name
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import torch_name
 
 
 class QuietMessages(Rule):

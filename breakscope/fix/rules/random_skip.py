@@ -5,23 +5,25 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from breakscope.fix import skips
-from breakscope.fix.conditions import split
-from breakscope.fix.evaluate import Evaluator
 from breakscope.fix.layout import Layout, indented
+from breakscope.fix.predication import skips
+from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.skips import Skip
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import (
-    bound_before,
-    enclosing_statement,
+from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import bound_before, enclosing_statement
+from breakscope.source.names import (
     loads,
     names_in,
     reads_frame,
+    reads_of,
+    reads_outside,
     rebound_elsewhere,
     torch_name,
 )
-from breakscope.fix.skips import Skip
-from breakscope.fix.values import Unsafe
-from breakscope.inside.record.evidence import Seen
+from breakscope.source.syntax import grouped
 
 _NOTES = (
     "what is skipped runs all the same and draws its random numbers: those drawn after it differ",
@@ -150,7 +152,7 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     after = [f"{name} = {torch}.where({flag}, {old}, {name})" for name, old in olds.items()]
     setting, always = _setting(site, skip, layout, flag)
     if not always:
-        unless = f" and not {_grouped(site, skip.unless)}" if skip.unless is not None else ""
+        unless = f" and not {grouped(skip.unless, site.text(skip.unless))}" if skip.unless is not None else ""
         after = [f"if {flag} is not False{unless}:", *(" " * layout.unit + line for line in after)]
     edits = _edits(site, skip, layout, flag, setting, before, after)
     never = tuple(
@@ -170,15 +172,10 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     )
 
 
-def _grouped(site: Site, node: ast.expr) -> str:
-    text = site.text(node)
-    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call) else f"({text})"
-
-
 def _setting(site: Site, skip: Skip, layout: Layout, flag: str) -> tuple[list[str], bool]:
     """The line that says whether the code is skipped; and whether that is a tensor in every call."""
     if skip.test is None:
-        seen = [site.seen(one) for one in loads([site.function], flag)]
+        seen = [site.seen(one) for one in reads_of(site, flag)]
         if any(one is not None and not _tensor_or_false(one) for one in seen):
             raise Unsafe(f"`{flag}` is not a tensor, or False")
         return [], False
@@ -289,10 +286,8 @@ def _first_line(site: Site, statement: ast.stmt) -> str:
 
 def _temporary(site: Site, skip: Skip, name: str) -> bool:
     """Whether a value is read in the skipped code only, after it was given there."""
-    inside = {id(node) for one in skip.block for node in ast.walk(one)}
-    for read in loads([site.function], name):
-        if id(read) not in inside and not _never_read(site, read, name, skip):
-            return False
+    if any(not _never_read(site, read, name, skip) for read in reads_outside(site, skip.block, name)):
+        return False
     return _flow(site, skip.block, name) != "read"
 
 
@@ -302,12 +297,9 @@ def _constants_unread(site: Site, skip: Skip) -> list[str]:
     Raises:
         Unsafe: the skipped code would give the name another value.
     """
-    inside = {id(node) for one in skip.block for node in ast.walk(one)}
     found: dict[str, None] = {}
     for name in sorted(skip.reset):
-        for read in loads([site.function], name):
-            if id(read) in inside:
-                continue
+        for read in reads_outside(site, skip.block, name):
             if not _never_read(site, read, name, skip):
                 raise Unsafe(f"`{name}` is a constant where code is skipped, and is read afterwards")
             found[name] = None
@@ -368,8 +360,7 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
     top = skip.around[0] if skip.around else skip.statement
     if not bound_before(site, top, name):
         raise Unsafe(f"`{name}` may have no value where nothing is skipped before it")
-    inside = {id(node) for one in skip.block for node in ast.walk(one)}
-    reads = [read for read in loads([site.function], name) if id(read) in inside]
+    reads = loads(skip.block, name)
     seen = [one for one in map(site.seen, reads) if one is not None]
     for statement in skip.block:
         for node in ast.walk(statement):
@@ -377,7 +368,7 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
                 isinstance(target, ast.Name) and target.id == name for target in node.targets
             ):
                 seen += [one for one in [site.seen(node.value)] if one is not None]
-    entered = site.evidence.entry.get(site.span(skip.block[0]), {}).get(name)
+    entered = site.seen_before(skip.block[0]).get(name)
     olds = [entered] if entered is not None else _seen_before(site, skip, name, reads)
     grows = [
         node

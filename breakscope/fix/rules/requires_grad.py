@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement, own_nodes, parameters
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import own_nodes, parameters
+from breakscope.source.syntax import shown
 
 
 class RequiresGrad(Rule):
@@ -129,7 +131,7 @@ def _created(site: Site) -> Refusal | None:
             for one in node.keywords
         ):
             return Refusal(
-                f"`{_short(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "
+                f"`{shown(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "
                 "it in `__init__`, as a parameter, or hand it in"
             )
     return None
@@ -137,7 +139,7 @@ def _created(site: Site) -> Refusal | None:
 
 def _elsewhere(site: Site, tensor: ast.expr, seen: Seen | None, *, value: bool, assigns: bool) -> str:
     """Why a change of the flag stays, and where it belongs."""
-    text = _short(site, tensor)
+    text = shown(site, tensor)
     if seen is None or not (seen.only("tensor") and seen.tensors):
         return f"what `{text}` is was not seen in the recorded run"
     state = "begins to take" if value else "stops to take"
@@ -172,7 +174,3 @@ def _rebound(site: Site, name: str) -> bool:
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
         for node in own_nodes(site.function)
     )
-
-
-def _short(site: Site, node: ast.expr) -> str:
-    return " ".join(site.text(node).split())[:60]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from breakscope.fix.conditions import is_scalar_read
-from breakscope.fix.ops import FLOATING, INTEGRAL
+from breakscope.fix.alias import gives_own
+from breakscope.fix.predication.condition import is_scalar_read
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement, loads, parameters, rebound_elsewhere
-from breakscope.fix.skips import stores
-from breakscope.fix.values import Unsafe
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import parameters, reads_of, rebound_elsewhere, stores
+from breakscope.source.syntax import grouped
+from breakscope.source.torch_facts import FLOATING, INTEGRAL
 
 _ARITHMETIC = ast.Add | ast.Sub | ast.Mult
 _ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq
@@ -106,9 +108,7 @@ def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
     uses = [
         _use(site, node, dtype, floats=floats, python=converted) for node in _number(site, call, statement)
     ]
-    text = site.text(inner)
-    if not isinstance(inner, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-        text = f"({text})"
+    text = grouped(inner, site.text(inner))
     if dtype in FLOATING:
         text += ".detach()"
     if seen.shapes - {()}:
@@ -138,25 +138,17 @@ def _kept(site: Site, call: ast.Call) -> bool:
     return isinstance(site.parents[call], ast.Assign)
 
 
-def _reduces(node: ast.expr) -> bool:
-    """Whether an expression certainly gives a tensor of its own."""
-    reductions = ("sum", "mean", "max", "min", "amax", "amin", "norm", "std", "var", "prod", "numel")
-    if isinstance(node, ast.BinOp):
-        return True
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in reductions
-    )
-
-
 def _own(site: Site, node: ast.expr) -> bool:
     """Whether nobody can change the tensor in place: a new one, maybe under a name that only computes."""
-    if _reduces(node):
+    if gives_own(site, node):
         return True
     if not isinstance(node, ast.Name) or node.id in parameters(site.function):
         return False
     made, name = stores(site, node.id), node.id
     names = [one for one in ast.walk(site.function) if isinstance(one, ast.Name) and one.id == name]
-    if sum(not isinstance(one.ctx, ast.Load) for one in names) != len(made) or not all(map(_reduces, made)):
+    if sum(not isinstance(one.ctx, ast.Load) for one in names) != len(made) or not all(
+        gives_own(site, one) for one in made
+    ):
         return False
     return bool(made) and all(_only_read(site, one) for one in names if isinstance(one.ctx, ast.Load))
 
@@ -184,7 +176,7 @@ def _number(site: Site, call: ast.Call, statement: ast.stmt) -> list[ast.expr]:
     ]
     if len(stores) != 1 or rebound_elsewhere(site.function, name):
         raise Unsafe(f"`{name}` is given other values too")
-    found = list[ast.expr](loads([site.function], name))
+    found = list[ast.expr](reads_of(site, name))
     if not found:
         raise Unsafe("the number is not used")
     return found
@@ -205,7 +197,7 @@ def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool, python: bool) 
             left = parent.left is node
             other = site.seen(parent.right if left else parent.left)
             constant = parent.right if left else parent.left
-            if _is_tensor(other):
+            if other is not None and other.only("tensor"):
                 _meets(
                     site, parent, parent.op, other, dtype, floats=floats or python, python=python, left=left
                 )
@@ -219,14 +211,10 @@ def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool, python: bool) 
             continue
         if isinstance(parent, ast.Compare) and len(parent.ops) == 1 and isinstance(parent.ops[0], _ORDER):
             other = site.seen(parent.comparators[0] if parent.left is node else parent.left)
-            if _is_tensor(other):
+            if other is not None and other.only("tensor"):
                 _meets(site, parent, parent.ops[0], other, dtype, floats=floats, python=python, left=False)
                 return _Use(python, divides=False)
         raise Unsafe(_reason(node, parent))
-
-
-def _is_tensor(seen: Seen | None) -> bool:
-    return seen is not None and seen.only("tensor")
 
 
 def _meets(

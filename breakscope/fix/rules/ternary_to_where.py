@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.conditions import split
+from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.values import Unsafe
+from breakscope.fix.predication.where import Branches
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.values import Unsafe
-from breakscope.fix.where import Branches
+from breakscope.source.dominance import enclosing_statement
 
 
 class TernaryToWhere(Rule):

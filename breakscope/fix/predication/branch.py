@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from breakscope.fix.conditions import Condition, split
 from breakscope.fix.layout import Layout, indented
-from breakscope.fix.returns import Returns
+from breakscope.fix.predication.condition import Condition, split
+from breakscope.fix.predication.returns import Returns
+from breakscope.fix.predication.state import render_stores
+from breakscope.fix.predication.values import Unsafe, Value
+from breakscope.fix.predication.where import Branches, finish, scalar_choice
 from breakscope.fix.rule import Rewrite, Site
-from breakscope.fix.state import render_stores
-from breakscope.fix.values import Unsafe, Value
-from breakscope.fix.where import Branches, finish, scalar_choice
 
 
 def outermost_first(site: Site) -> list[ast.If]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from breakscope.fix.stores import arms, render_arms
-from breakscope.fix.values import Unsafe, Value
-from breakscope.fix.where import Branches
+from breakscope.fix.predication.stores import arms, render_arms
+from breakscope.fix.predication.values import Unsafe, Value
+from breakscope.fix.predication.where import Branches
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def render_stores(branches: Branches, top: ast.If, mask: str, indent: int) -> li
 
 def _writable(branches: Branches, path: str) -> None:
     """Whether storing a tensor of one's own is as good as storing the one that others hold."""
-    seen = branches.site.evidence.entry.get(branches.site.span(branches.top), {})
+    seen = branches.site.seen_before(branches.top)
     owner, attribute = path.split(".")
     if path not in seen or not seen[path].only("tensor"):
         raise Unsafe(f"`{path}` was not seen as a plain tensor when the branch began")
@@ -203,7 +203,7 @@ def _is_move(branches: Branches, moved: Store) -> bool:
     ):
         return False
     argument = value.args[0]
-    seen = branches.site.evidence.entry.get(branches.site.span(branches.top), {}).get(ast.unparse(argument))
+    seen = branches.site.seen_before(branches.top).get(ast.unparse(argument))
     if seen is not None:
         return seen.types == ("torch.device",)
     return isinstance(argument, ast.Attribute) and argument.attr == "device"

@@ -10,16 +10,25 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
-from breakscope.fix.conditions import split
-from breakscope.fix.evaluate import Evaluator
+from breakscope.fix.alias import changed_in_place, lexically_off, unshared
 from breakscope.fix.layout import Layout
-from breakscope.fix.operations import binary
-from breakscope.fix.ops import DOMAIN, FLOATING, STEADY
 from breakscope.fix.precision import exact_in
+from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.transfer import binary
+from breakscope.fix.predication.values import Unsafe, Value, assumed, merged, same_type
 from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site
-from breakscope.fix.scope import bound_before, loads, names_in, reads_frame, rebound_elsewhere, torch_name
-from breakscope.fix.sharing import changed_in_place, lexically_off, unshared
-from breakscope.fix.values import Unsafe, Value, assumed, merged, same_type
+from breakscope.source.dominance import bound_before
+from breakscope.source.names import (
+    loads,
+    names_in,
+    reads_frame,
+    reads_of,
+    reads_outside,
+    rebound_elsewhere,
+    torch_name,
+)
+from breakscope.source.torch_facts import DOMAIN, FLOATING, STEADY
 
 
 @dataclass(slots=True)
@@ -246,8 +255,7 @@ class Branches:
         """
         if not isinstance(self.innermost, ast.If) or loads([self.innermost.test], name):
             return False
-        inside = {id(one) for one in loads([self.innermost], name)}
-        if any(id(one) not in inside for one in loads([self.site.function], name)):
+        if reads_outside(self.site, [self.innermost], name):
             return False
         return all(_assigned_first(block, name) for block in _branches(self.innermost))
 
@@ -267,7 +275,7 @@ def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) 
     if new.dtype != "float" or old.dtype != "float" or not written:
         raise Unsafe(f"a branch changes the Python number `{name}`")
     inside = {id(node) for node in ast.walk(top)}
-    for read in loads([site.function], name):
+    for read in reads_of(site, name):
         parent = site.parents[read]
         if id(read) in inside or not isinstance(parent, ast.BinOp):
             raise Unsafe(f"`{name}` is a Python number that more than arithmetic with tensors reads")

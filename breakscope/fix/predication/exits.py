@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from breakscope.fix.conditions import split
 from breakscope.fix.layout import indented
+from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.values import Unsafe, Value, merged, same_type
+from breakscope.fix.predication.where import Branches, finish
 from breakscope.fix.rule import Rewrite, Site
-from breakscope.fix.scope import builtin, loads, names_in
-from breakscope.fix.values import Unsafe, Value, merged, same_type
-from breakscope.fix.where import Branches, finish
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.names import builtin, loads, names_in, reads_outside
 
 # Iterations that are worth computing in every call, each a copy of the body in the graph.
 MOST = 64
@@ -79,8 +79,7 @@ class _Exits(Branches):
         self.carried: dict[str, None] = {}
 
     def rewrite(self) -> Rewrite:
-        inside = {id(one) for one in ast.walk(self.loop)}
-        if any(id(read) not in inside for read in loads([self.site.function], self.target)):
+        if reads_outside(self.site, [self.loop], self.target):
             raise Unsafe(f"`{self.target}` is read after the loop")
         stored = [one for statement in self.loop.body for one in ast.walk(statement)]
         if any(isinstance(one, ast.Name) and one.id == self.target and not isinstance(one.ctx, ast.Load)
@@ -174,8 +173,7 @@ class _Exits(Branches):
         return super().temporary(name) if self.innermost is not self.loop else self._of_one_iteration(name)
 
     def _of_one_iteration(self, name: str) -> bool:
-        inside = {id(one) for one in loads([self.loop], name)}
-        if any(id(one) not in inside for one in loads([self.site.function], name)):
+        if reads_outside(self.site, [self.loop], name):
             return False
         for statement in self.loop.body:
             if isinstance(statement, ast.Assign) and name in names_in(statement.targets):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.rule import Site
-from breakscope.fix.scope import dotted, enclosing_statement, loads, names_in, own_nodes
+from breakscope.source.dominance import certainly_before, enclosing_statement
+from breakscope.source.names import dotted, loads, names_in, own_nodes
+from breakscope.source.torch_facts import OPS
 
 # What can stand on the right of ``+=`` only where the left is no tensor.
 _NO_OPERAND = (ast.Tuple, ast.List, ast.ListComp, ast.JoinedStr)
@@ -39,7 +41,7 @@ def unshared(site: Site, name: str) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if not any(name in names_in([target]) for target in targets):
             continue
-        if len(targets) > 1 or not isinstance(targets[0], ast.Name) or not _makes_new(site, node.value):
+        if len(targets) > 1 or not isinstance(targets[0], ast.Name) or not gives_own(site, node.value):
             return False
     return all(_only_computes(site, one) for one in loads([function], name))
 
@@ -71,46 +73,31 @@ def changed_in_place(site: Site, outside: ast.AST) -> str | None:
     return None
 
 
-def certainly_before(site: Site, node: ast.AST, statement: ast.AST) -> bool:
-    """Whether a node stands above a statement, and neither a loop nor a later call of it leads back to it."""
-    line = getattr(node, "end_lineno", None)
-    if line is None or line >= getattr(statement, "lineno", 0):
-        return False
-    repeats = (ast.For, ast.AsyncFor, ast.While)
-    around = [one for one in _above(site, statement) if isinstance(one, repeats)]
-    own = _above(site, node)
-    nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
-    return not any(one in own for one in around) and not any(isinstance(one, nested) for one in own)
-
-
-def _above(site: Site, node: ast.AST) -> list[ast.AST]:
-    """The nodes around a node, up to the function's body."""
-    found: list[ast.AST] = []
-    while node is not site.function:
-        found.append(node)
-        node = site.parents[node]
-    return found
-
-
 def _is_no_tensor(site: Site, node: ast.AST, written: ast.expr) -> bool:
     """Whether what is written was seen, and never was a tensor: a counter, a list."""
     seen = site.seen(written)
     if seen is None:
-        entry = site.evidence.entry.get(site.span(enclosing_statement(site, node)), {})
+        entry = site.seen_before(enclosing_statement(site, node))
         seen = entry.get(ast.unparse(written))
     return seen is not None and "tensor" not in seen.kinds
 
 
-def _makes_new(site: Site, value: ast.expr) -> bool:
-    """Whether an expression certainly gives a tensor of its own: arithmetic, or an explicit copy."""
-    if isinstance(value, ast.BinOp | ast.UnaryOp):
-        return not isinstance(getattr(value, "op", None), ast.UAdd)
-    makers = ("clone", "relu", "exp", "tanh", "sigmoid", "zeros_like", "ones_like", "abs")
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.keywords:
+def gives_own(site: Site, node: ast.expr) -> bool:
+    """Whether an expression certainly gives a tensor that nobody else holds: a result, or a copy."""
+    if isinstance(node, ast.BinOp | ast.Compare):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return not isinstance(node.op, ast.UAdd)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    receiver = site.seen(value.func.value)
-    is_method = receiver is not None and receiver.only("tensor")
-    return value.func.attr in makers and (is_method or str(dotted(site, value.func)).startswith("torch."))
+    function = str(dotted(site, node.func)).startswith("torch.")
+    if not (function or site.is_tensor(node.func.value)):
+        return False
+    # The third place of relu and its like is `inplace` too.
+    flags = [one.value for one in node.args if isinstance(one, ast.Constant)]
+    options = {one.arg for one in node.keywords} & {None, "out", "inplace"}
+    op = OPS.get(node.func.attr)
+    return op is not None and not op.view and not options and True not in flags
 
 
 def _only_computes(site: Site, node: ast.Name) -> bool:

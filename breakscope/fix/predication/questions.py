@@ -8,19 +8,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from breakscope.fix.ops import FLOATING
 from breakscope.fix.precision import exact_in
+from breakscope.fix.predication.values import Unsafe, Value
 from breakscope.fix.rule import Site
-from breakscope.fix.scope import builtin, dotted, torch_name
-from breakscope.fix.values import Unsafe, Value
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.names import builtin, dotted, torch_name
+from breakscope.source.syntax import on_one_line, operand
+from breakscope.source.torch_facts import FLOATING
 
 # Source of a 0-dim bool tensor, and whether it needs no parentheses.
 Said = tuple[str, bool]
 
 _CHECKS = ("isnan", "isinf", "isfinite")
 _ORDER = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 # What only moves an array's tensor to where numpy can see it.
 _TO_NUMPY = ("numpy", "detach", "cpu")
 
@@ -31,7 +31,7 @@ def operands(site: Site, node: ast.AST) -> tuple[str, list[ast.expr]] | None:
     if call is None or not isinstance(call.args[0], ast.List | ast.Tuple):
         return None
     parts = call.args[0].elts
-    if not any(_tensor(site.seen(one)) for one in parts) or any(isinstance(p, ast.Starred) for p in parts):
+    if not any(site.is_tensor(one) for one in parts) or any(isinstance(p, ast.Starred) for p in parts):
         return None
     is_any = isinstance(call.func, ast.Name) and call.func.id == "any"
     return "|" if is_any else "&", parts
@@ -42,12 +42,12 @@ def asks(site: Site, node: ast.AST) -> bool:
     if operands(site, node) is not None:
         return True
     if (call := _any_or_all(site, node)) is not None:
-        return _tensor(site.seen(call.args[0]))
+        return site.is_tensor(call.args[0])
     if (pair := _membership(node)) is not None:
-        return _tensor(site.seen(pair[1]))
+        return site.is_tensor(pair[1])
     if isinstance(node, ast.Call) and (checked := _checked(site, node)) is not None:
         inner = read(checked) or checked
-        return _tensor(site.seen(inner))
+        return site.is_tensor(inner)
     return _of_array(site, node)
 
 
@@ -60,9 +60,9 @@ def said(site: Site, node: ast.expr, value: Callable[[ast.expr], Value]) -> Said
     Raises:
         Unsafe: it is one, but no tensor is known to say the same.
     """
-    if (call := _any_or_all(site, node)) is not None and _tensor(site.seen(call.args[0])):
+    if (call := _any_or_all(site, node)) is not None and site.is_tensor(call.args[0]):
         return _any_of_rows(site, call, value)
-    if (pair := _membership(node)) is not None and _tensor(site.seen(pair[1])):
+    if (pair := _membership(node)) is not None and site.is_tensor(pair[1]):
         return _contains(site, node, *pair, value)
     if isinstance(node, ast.Call) and (checked := _checked(site, node)) is not None:
         inner = read(checked) or checked
@@ -96,7 +96,7 @@ def _any_of_rows(site: Site, call: ast.Call, value: Callable[[ast.expr], Value])
     assert isinstance(call.func, ast.Name)
     if known.shapes is None or any(len(shape) != 1 for shape in known.shapes):
         raise Unsafe(f"`{site.text(rows)}` is not known to be a vector")
-    text = f"{_operand(site, rows)}.{call.func.id}()"
+    text = f"{operand(site, rows)}.{call.func.id}()"
     return (f"({text} != 0)", True) if known.dtype in ("uint8", None) else (text, True)
 
 
@@ -117,7 +117,7 @@ def _contains(
         raise Unsafe(f"`{site.text(item)}` is not known to be a single number")
     if searched.kind != "tensor":
         raise Unsafe(f"`{site.text(tensor)}` is not known to be a tensor")
-    text = f"({_operand(site, tensor)} == {_operand(site, item)}).any()"
+    text = f"({operand(site, tensor)} == {operand(site, item)}).any()"
     return f"~{text}" if isinstance(node.ops[0], ast.NotIn) else text, True
 
 
@@ -135,7 +135,7 @@ def _check(site: Site, call: ast.Call, inner: ast.expr, value: Callable[[ast.exp
     if known.kind != "tensor" or known.dtype is None or known.dtype.startswith("complex"):
         raise Unsafe(f"the dtype of `{site.text(inner)}` is not known")
     name = (dotted(site, call.func) or "").rpartition(".")[2]
-    text = f"{_torch(site)}.{name}({_text(site, inner)})"
+    text = f"{_torch(site)}.{name}({on_one_line(site, inner)})"
     if not known.zero_dim:
         text = f"{text}.reshape(())"
     return text, True
@@ -192,7 +192,7 @@ def _array(site: Site, node: ast.expr) -> ast.expr | None:
         and not inner.keywords
     ):
         inner = inner.func.value
-    return inner if _tensor(site.seen(inner)) else None
+    return inner if site.is_tensor(inner) else None
 
 
 def _elementwise(site: Site, node: ast.expr, value: Callable[[ast.expr], Value]) -> str:
@@ -208,7 +208,7 @@ def _test(site: Site, node: ast.expr, value: Callable[[ast.expr], Value]) -> str
         if tensor is not None:
             name = (dotted(site, node.func) or "").rpartition(".")[2]
             _known_dtype(site, value(tensor), tensor)
-            return f"{_torch(site)}.{name}({_text(site, tensor)})"
+            return f"{_torch(site)}.{name}({on_one_line(site, tensor)})"
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return f"(~{_test(site, node.operand, value)})"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
@@ -218,8 +218,8 @@ def _test(site: Site, node: ast.expr, value: Callable[[ast.expr], Value]) -> str
         tensor, number = _array(site, node.left), node.comparators[0]
         if tensor is not None and _held(_known_dtype(site, value(tensor), tensor), number):
             symbol = _ORDER[type(node.ops[0])]
-            return f"({_operand(site, tensor)} {symbol} {_text(site, number)})"
-    raise Unsafe(f"what `{_text(site, node)[:60]}` does in numpy is not known")
+            return f"({operand(site, tensor)} {symbol} {on_one_line(site, number)})"
+    raise Unsafe(f"what `{on_one_line(site, node)[:60]}` does in numpy is not known")
 
 
 def _known_dtype(site: Site, value: Value, node: ast.expr) -> str:
@@ -243,19 +243,7 @@ def _held(dtype: str, node: ast.expr) -> bool:
 # -- text and evidence ---------------------------------------------------------------------------------------
 
 
-def _tensor(seen: Seen | None) -> bool:
-    return seen is not None and seen.only("tensor")
-
-
 def _one_element(seen: Seen | None) -> bool:
-    return seen is not None and _tensor(seen) and all(size == 1 for shape in seen.shapes for size in shape)
-
-
-def _text(site: Site, node: ast.expr) -> str:
-    text = site.text(node)
-    return text if "\n" not in text else ast.unparse(node)
-
-
-def _operand(site: Site, node: ast.expr) -> str:
-    text = _text(site, node)
-    return text if isinstance(node, _ATOMS) else f"({text})"
+    return (
+        seen is not None and seen.only("tensor") and all(size == 1 for shape in seen.shapes for size in shape)
+    )

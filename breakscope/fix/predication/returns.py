@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from breakscope.fix.conditions import Condition, split
 from breakscope.fix.layout import indented
+from breakscope.fix.predication.condition import Condition, split
+from breakscope.fix.predication.values import Unsafe, Value
+from breakscope.fix.predication.where import Branches, finish
 from breakscope.fix.rule import Rewrite, Site
-from breakscope.fix.scope import block_of, loads, names_in
-from breakscope.fix.values import Unsafe, Value
-from breakscope.fix.where import Branches, finish
+from breakscope.source.dominance import block_of
+from breakscope.source.names import names_in, reads_outside
 
 _Renames = dict[str, str]
 
@@ -117,8 +118,7 @@ class Returns:
 
     def _read_elsewhere(self, name: str, statement: ast.stmt) -> bool:
         block, _ = block_of(self.site, statement)
-        inside = {id(one) for one in loads(block, name)}
-        return any(id(one) not in inside for one in loads([self.site.function], name))
+        return bool(reads_outside(self.site, block, name))
 
     def _return(self, statement: ast.Return, lines: list[str], renames: _Renames) -> End:
         if statement.value is None:

@@ -11,25 +11,24 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from breakscope.fix.conditions import split
-from breakscope.fix.evaluate import Evaluator
+from breakscope.fix.alias import changed_in_place, gives_own
 from breakscope.fix.layout import Layout, indented
-from breakscope.fix.ops import OPS
+from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site
-from breakscope.fix.scope import (
-    block_of,
-    bound_before,
+from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import block_of, bound_before
+from breakscope.source.names import (
     dotted,
-    loads,
     own_nodes,
     parameters,
     reads_frame,
+    reads_outside,
     rebound_elsewhere,
     torch_name,
 )
-from breakscope.fix.sharing import changed_in_place
-from breakscope.fix.values import Unsafe
-from breakscope.inside.record.evidence import Seen
+from breakscope.source.syntax import grouped
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.Pass)
 _LEAVES = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -134,11 +133,10 @@ def _assigning(site: Site, top: ast.If) -> tuple[_Side, _Side]:
     for block in (top.body, top.orelse):
         _check(site, block)
     last = [_assigned(block) for block in (top.body, top.orelse)]
-    inside = {id(node) for node in ast.walk(top)}
     names = [
         name
         for name in dict.fromkeys([*last[0], *last[1]])
-        if any(id(read) not in inside for read in loads([site.function], name)) or _in_loop(site, top)
+        if reads_outside(site, [top], name) or _in_loop(site, top)
     ]
     if not names:
         raise Unsafe("the branch gives nothing that is used")
@@ -274,7 +272,7 @@ def _flow(site: Site, top: ast.If, sides: tuple[_Side, _Side]) -> bool:
     ]
     if not site.evidence.grad:
         return False
-    entry = site.evidence.entry.get(site.span(top), {})
+    entry = site.seen_before(top)
     seen = [site.seen(node) or entry.get(ast.unparse(node)) for node in nodes]
     # Of a side that was never run only what it reads is known, and that may be a parameter.
     reads = ast.Call | ast.Name | ast.Attribute
@@ -318,31 +316,10 @@ def _body(layout: Layout, side: _Side) -> list[str]:
         lines += [] if isinstance(statement, ast.Pass) else layout.lines(statement)
     results = []
     for name, expression in side.gives.items():
-        if not name:
-            assert expression is not None
+        # Neither an operand itself nor a view of it may be handed on.
+        own = expression is not None and gives_own(layout.site, expression)
+        if not name and expression is not None:
             text = layout.value(expression, expression.col_offset)
-            results.append(
-                text
-                if _is_new(expression)
-                else f"({text}).clone()"
-                if _weak(expression)
-                else f"{text}.clone()"
-            )
-        else:
-            # Neither an operand itself nor a view of it may be handed on.
-            results.append(name if expression is not None and _is_new(expression) else f"{name}.clone()")
+            name = text if own else grouped(expression, text)
+        results.append(name if own else f"{name}.clone()")
     return [*lines, f"return {', '.join(results)}"]
-
-
-def _is_new(node: ast.expr) -> bool:
-    """Whether an expression certainly gives a tensor that nobody else has."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        op = OPS.get(node.func.attr)
-        return (
-            op is not None and not op.view and not any(one.arg in ("out", "inplace") for one in node.keywords)
-        )
-    return isinstance(node, ast.BinOp | ast.Compare)
-
-
-def _weak(node: ast.expr) -> bool:
-    return not isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from breakscope.fix import truths
-from breakscope.fix.evaluate import Evaluator
-from breakscope.fix.ops import FLOATING
 from breakscope.fix.precision import wider
+from breakscope.fix.predication import questions
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.values import Unsafe, Value
 from breakscope.fix.rule import Site
-from breakscope.fix.values import Unsafe, Value
-from breakscope.inside.record.evidence import Seen
+from breakscope.source.syntax import is_atom, on_one_line
+from breakscope.source.torch_facts import FLOATING
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +116,19 @@ def _reads_scalar(site: Site, node: ast.expr) -> bool:
         if is_scalar_read(site, one) is not None:
             return True
         operand = one.operand if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not) else None
-        if operand is not None and (seen := site.seen(operand)) is not None and "tensor" in seen.kinds:
+        if operand is not None and site.may_be_tensor(operand):
             return True
-        if isinstance(one, ast.BoolOp) and any(_seen_tensor(site.seen(value)) for value in one.values):
+        if isinstance(one, ast.BoolOp) and any(map(site.may_be_tensor, one.values)):
             return True
-        if isinstance(one, ast.Compare) and len(one.ops) > 1 and _chain_reads(site, one):
+        if (
+            isinstance(one, ast.Compare)
+            and len(one.ops) > 1
+            and any(map(site.may_be_tensor, [one.left, *one.comparators]))
+        ):
             return True
-        if truths.asks(site, one):
+        if questions.asks(site, one):
             return True
     return False
-
-
-def _chain_reads(site: Site, node: ast.Compare) -> bool:
-    return any(_seen_tensor(site.seen(one)) for one in [node.left, *node.comparators])
-
-
-def _seen_tensor(seen: Seen | None) -> bool:
-    return seen is not None and "tensor" in seen.kinds
 
 
 def is_scalar_read(site: Site, node: ast.AST) -> ast.expr | None:
@@ -140,9 +136,9 @@ def is_scalar_read(site: Site, node: ast.AST) -> ast.expr | None:
     if not isinstance(node, ast.Call) or node.keywords:
         return None
     if isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
-        return node.func.value if _seen_tensor(site.seen(node.func.value)) else None
+        return node.func.value if site.may_be_tensor(node.func.value) else None
     if isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "bool") and len(node.args) == 1:
-        return node.args[0] if _seen_tensor(site.seen(node.args[0])) else None
+        return node.args[0] if site.may_be_tensor(node.args[0]) else None
     return None
 
 
@@ -163,15 +159,15 @@ def as_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> 
         return combine(parts, operator)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         if _python_bool(evaluate, node.operand):
-            return f"(not {_text(site, node.operand)})", True  # `~` of a Python bool is a number
+            return f"(not {on_one_line(site, node.operand)})", True  # `~` of a Python bool is a number
         text, atom = as_tensor(site, evaluate, node.operand, ran=ran)
         return f"~{text}" if atom else f"~({text})", True
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         return _chain(site, evaluate, node, ran=ran)
-    every = truths.operands(site, node)
+    every = questions.operands(site, node)
     if every is not None:
         return combine([as_tensor(site, evaluate, one, ran=ran) for one in every[1]], every[0])
-    told = truths.said(site, node, lambda one: _value(site, evaluate, one, ran=ran))
+    told = questions.said(site, node, lambda one: _value(site, evaluate, one, ran=ran))
     if told is not None:
         return told
     exact = _scalar_read(site, evaluate, node, ran=ran)
@@ -181,9 +177,9 @@ def as_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> 
     if value.kind != "tensor":
         if value.kind == "scalar" and value.dtype == "bool":
             # A Python bool beside tensors: `&` and `|` take it as it is.
-            return _text(site, node), _is_atom(node)
+            return on_one_line(site, node), is_atom(node)
         raise Unsafe(f"`{site.text(node)}` is decided in Python after a tensor")
-    return _as_bool(_text(site, node), _is_atom(node), value)
+    return _as_bool(on_one_line(site, node), is_atom(node), value)
 
 
 def _python_bool(evaluate: Evaluator, node: ast.expr) -> bool:
@@ -238,7 +234,7 @@ def _chain(site: Site, evaluate: Evaluator, node: ast.Compare, *, ran: bool) -> 
             raise Unsafe(f"`{site.text(node)}` is decided in Python")
         if type(op).__name__ not in _SYMBOLS:
             raise Unsafe(f"what `{site.text(node)}` does is not known")
-        text = f"{_text(site, left)} {_SYMBOLS[type(op).__name__]} {_text(site, right)}"
+        text = f"{on_one_line(site, left)} {_SYMBOLS[type(op).__name__]} {on_one_line(site, right)}"
         parts.append(_as_bool(text, False, value))
     return combine(parts, "&")
 
@@ -253,7 +249,7 @@ def _scalar_read(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) 
         value = _value(site, evaluate, inner, ran=ran)
         if _converter(node) == "int" and value.dtype in FLOATING:
             raise Unsafe(f"`{site.text(node)}` drops the fraction, which may change what is true")
-        return _as_bool(_text(site, inner), _is_atom(inner), value)
+        return _as_bool(on_one_line(site, inner), is_atom(inner), value)
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return None
     sides = [(whole, is_scalar_read(site, whole)) for whole in (node.left, node.comparators[0])]
@@ -276,7 +272,7 @@ def _side(
     site: Site, node: ast.expr, whole: ast.expr, read: ast.expr | None, own: Value, other: Value
 ) -> str:
     """One side of a comparison: the tensor that its number was read from, or the number that it is."""
-    text, atom = _text(site, read or whole), _is_atom(read or whole)
+    text, atom = on_one_line(site, read or whole), is_atom(read or whole)
     if read is None:
         if own.kind == "tensor":
             raise Unsafe(f"`{site.text(node)}` compares a number with a tensor")
@@ -297,13 +293,3 @@ def _side(
 def _converter(node: ast.expr) -> str | None:
     """``int`` of ``int(t)``; None for ``t.item()``."""
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
-
-
-def _is_atom(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
-
-
-def _text(site: Site, node: ast.expr) -> str:
-    """Source of an operand on one line, unless it is long."""
-    text = site.text(node)
-    return text if "\n" not in text else ast.unparse(node)

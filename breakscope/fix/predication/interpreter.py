@@ -1,4 +1,4 @@
-"""Evaluates expressions of a function to :class:`~breakscope.fix.values.Value`, or says why not.
+"""Evaluates expressions of a function to :class:`~breakscope.fix.predication.values.Value`, or says why not.
 
 ``Unsafe`` means: this expression must not run where it did not run before. Everything that has an effect,
 draws random numbers, may raise for some values, or is simply not known, is unsafe.
@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from breakscope.fix.operations import DTYPES, apply, binary, cast, convert
-from breakscope.fix.ops import CASTS, FLOATING, OPS, RANDOM, STEADY
+from breakscope.fix.predication.transfer import DTYPES, apply, binary, cast, convert
+from breakscope.fix.predication.values import Unsafe, Value, broadcast, from_seen, scalar
 from breakscope.fix.rule import Site
-from breakscope.fix.scope import builtin, dotted, parameters
-from breakscope.fix.values import Unsafe, Value, broadcast, from_seen, scalar
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.names import builtin, dotted, parameters
+from breakscope.source.torch_facts import CASTS, FLOATING, OPS, RANDOM, STEADY
 
 _NUMBER_FUNCTIONS = {"float", "int", "bool", "abs", "len", "min", "max", "round"}
 
@@ -34,7 +34,7 @@ class Evaluator:
         self.site = site
         self.names: dict[str, Value] = {}
         self.not_none: set[str] = set()
-        self._entry = site.evidence.entry.get(site.span(statement), {})
+        self._entry = site.seen_before(statement)
 
     def __call__(self, node: ast.expr) -> Value:
         """The value of an expression.

@@ -6,8 +6,8 @@ import ast
 import math
 from dataclasses import replace
 
-from breakscope.fix.ops import DOMAIN, FINITE, FLOATING, STEADY, Op, category
-from breakscope.fix.values import Unsafe, Value, broadcast, promote
+from breakscope.fix.predication.values import Unsafe, Value, broadcast, promote
+from breakscope.source.torch_facts import DOMAIN, FINITE, FLOATING, STEADY, Op, category
 
 DTYPES = {
     "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",

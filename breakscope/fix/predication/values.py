@@ -1,7 +1,8 @@
 """What an expression would give if it ran, without running it: the base of "may run although not taken".
 
 An expression gets a :class:`Value`, or :class:`Unsafe` says why nothing is known of it. What the recording
-run saw of names and attributes goes in; what operations do with it is in :mod:`breakscope.fix.ops`.
+run saw of names and attributes goes in; what operations do with it is in
+:mod:`breakscope.source.torch_facts`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from breakscope.fix.ops import FLOATING, STEADY, category
 from breakscope.inside.record.evidence import Scalar, Seen
+from breakscope.source.torch_facts import FLOATING, STEADY, category
 
 ValueKind = Literal["tensor", "scalar", "static"]
 
@@ -31,7 +32,7 @@ class Value:
         dtype_of: names of the tensors that decide the dtype; empty where the code fixes it.
         sources: names of the tensors whose shapes broadcast to this one's; empty: 0-dim. None: not known.
         shapes: the shapes that it had or would have had in the recorded run. None: not known.
-        slope: see :mod:`breakscope.fix.ops`; of the worst operation behind it, if gradients flowed.
+        slope: see ``source.torch_facts``; of the worst operation behind it, if gradients flowed.
         deps: names of the floating-point tensors to which gradients would flow back from it.
         grad: gradients did flow through it in the recorded run.
         carries: the tensor itself was seen with gradients, whether they were recorded at that place or not.

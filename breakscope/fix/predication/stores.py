@@ -9,9 +9,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from breakscope.fix.conditions import enclosed, split
-from breakscope.fix.values import Unsafe
-from breakscope.fix.where import Branches
+from breakscope.fix.predication.condition import enclosed, split
+from breakscope.fix.predication.values import Unsafe
+from breakscope.fix.predication.where import Branches
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Site
-from breakscope.fix.scope import block_of, dotted, loads, own_nodes
-from breakscope.fix.values import Unsafe
+from breakscope.source.dominance import block_of
+from breakscope.source.names import dotted, reads_of, stores
 
 _DRAWS = {"torch.rand", "torch.rand_like", "torch.randn", "torch.randint", "torch.bernoulli"}
 _DRAWING_METHODS = {"uniform_", "bernoulli_", "random_", "normal_"}
@@ -85,16 +86,6 @@ def _drawn(site: Site, node: ast.expr, seen: set[str]) -> bool:
     return any(_drawn(site, value, seen) for value in stores(site, node.id))
 
 
-def stores(site: Site, name: str) -> list[ast.expr]:
-    """Every expression that a function gives to a name by a plain assignment."""
-    return [
-        node.value
-        for node in own_nodes(site.function)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-    ]
-
-
 def _is_constant(node: ast.expr, *, value: bool) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
 
@@ -149,7 +140,7 @@ def _flag(site: Site, statement: ast.If, only: ast.Assign) -> Skip:
     before = index > 0 and any(value in values for value in _assigned(block[index - 1], name))
     if len(values) != 2 or not before or not any(_is_constant(value, value=False) for value in values):
         raise Unsafe(f"`{name}` is given other values too")
-    reads = loads([site.function], name)
+    reads = reads_of(site, name)
     guard = block[index + 1] if index + 1 < len(block) else None
     if len(reads) == 1 and isinstance(guard, ast.If) and guard.test is reads[0] and guard.orelse:
         constants = _constants(guard.body)
@@ -192,7 +183,7 @@ def _unless(site: Site, statement: ast.If) -> Skip | None:
         raise Unsafe(f"`{name}` is given other values too")
     constants: list[ast.stmt] = []
     reset: set[str] = set()
-    for read in loads([site.function], name):
+    for read in reads_of(site, name):
         if read is first.operand:
             continue
         branch = site.parents[read]
