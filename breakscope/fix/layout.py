@@ -6,8 +6,7 @@ import ast
 import io
 import tokenize
 
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Site, apply
+from breakscope.fix.rule import Edit, Site, Unsafe, apply
 from breakscope.source.names import new_name
 
 

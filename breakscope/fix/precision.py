@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import struct
 
-from breakscope.fix.predication.values import Unsafe, Value
-from breakscope.fix.rule import Site
+from breakscope.fix.predication.values import Value
+from breakscope.fix.rule import Site, Unsafe
 from breakscope.source.torch_facts import FLOATING
 
 

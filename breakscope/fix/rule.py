@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 from breakscope.inside.record.evidence import Evidence, Seen, Span
 from breakscope.source.module import FunctionNode, Module, Scope, parsed
+from breakscope.source.names import reads_frame, torch_name
 
 Exactness = Literal["bitwise", "reassociated"]
 
@@ -128,6 +129,18 @@ class Site(Scope):
         """What names and attributes were when a statement began, by path; empty if it never ran."""
         return self.evidence.entry.get(self.span(statement), {})
 
+    @property
+    def torch(self) -> str:
+        """The name under which the module has ``torch``.
+
+        Raises:
+            Unsafe: it does not import it.
+        """
+        name = torch_name(self)
+        if name is None:
+            raise Unsafe("the module does not import torch")
+        return name
+
     def is_tensor(self, node: ast.expr) -> bool:
         """Whether an expression was evaluated, and gave a tensor each time."""
         seen = self.seen(node)
@@ -137,6 +150,15 @@ class Site(Scope):
         """Whether an expression was seen to give a tensor."""
         seen = self.seen(node)
         return seen is not None and "tensor" in seen.kinds
+
+    def refuse_frame_readers(self) -> None:
+        """Refuse a function that sees its own names.
+
+        Raises:
+            Unsafe: new names in it, or names that are gone, would be seen.
+        """
+        if reads_frame(self.function):
+            raise Unsafe("the function looks at its own local variables")
 
     def is_integer(self, node: ast.expr) -> bool:
         """Whether an expression is an integer that is written there, or gave one each time."""
@@ -201,6 +223,10 @@ def _smallest(
     return best
 
 
+class Unsafe(Exception):  # noqa: N818 - it is an answer, not a failure
+    """Why code must stay as it is, as a sentence without a full stop: raised where a rule finds it out."""
+
+
 class OverlappingEditsError(ValueError):
     """Two edits change the same text."""
 
@@ -245,5 +271,16 @@ class Rule(ABC):
     left_alone: ClassVar[Example]
 
     @abstractmethod
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
+        """What the rule makes of one site. None: not a place for it.
+
+        Raises:
+            Unsafe: it is, and must stay as it is.
+        """
+
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """The answer to one site. None: not a place for this rule."""
+        try:
+            return self.propose(site)
+        except Unsafe as error:
+            return Refusal(str(error))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from breakscope.fix.layout import Layout, indented
 from breakscope.fix.predication.condition import Condition, split
 from breakscope.fix.predication.returns import Returns
 from breakscope.fix.predication.state import render_stores
-from breakscope.fix.predication.values import Unsafe, Value
+from breakscope.fix.predication.values import Value
 from breakscope.fix.predication.where import Branches, finish, scalar_choice
-from breakscope.fix.rule import Rewrite, Site
+from breakscope.fix.rule import Refusal, Rewrite, Site, Unsafe
 
 
 def outermost_first(site: Site) -> list[ast.If]:
@@ -31,6 +32,17 @@ def outermost_first(site: Site) -> list[ast.If]:
                 found.append(parent)
         node = parent
     return list(reversed(found))
+
+
+def rewrite_outermost(site: Site, rewrite: Callable[[Site, ast.If], Rewrite]) -> Rewrite | Refusal | None:
+    """The rewrite of the outermost branch on a tensor around the site that can be rewritten."""
+    refusal: Refusal | None = None
+    for branch in outermost_first(site):
+        try:
+            return rewrite(site, branch)
+        except Unsafe as error:
+            refusal = Refusal(str(error))
+    return refusal
 
 
 def rewrite_if(site: Site, top: ast.If) -> Rewrite:

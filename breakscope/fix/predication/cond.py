@@ -15,18 +15,15 @@ from breakscope.fix.alias import changed_in_place, gives_own
 from breakscope.fix.layout import Layout, indented
 from breakscope.fix.predication.condition import split
 from breakscope.fix.predication.interpreter import Evaluator
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site
+from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import block_of, bound_before
 from breakscope.source.names import (
     dotted,
     own_nodes,
     parameters,
-    reads_frame,
     reads_outside,
     rebound_elsewhere,
-    torch_name,
 )
 from breakscope.source.syntax import grouped
 
@@ -53,11 +50,8 @@ def rewrite_with_cond(site: Site, top: ast.If) -> Rewrite:
     Raises:
         Unsafe: it must stay a branch.
     """
-    torch = torch_name(site)
-    if torch is None:
-        raise Unsafe("the module does not import torch")
-    if reads_frame(site.function):
-        raise Unsafe("the function looks at its own local variables")
+    torch = site.torch
+    site.refuse_frame_readers()
     if site.text(top).startswith("elif"):
         raise Unsafe("torch.cond takes the place of a whole branch, not of an `elif`")
     evaluate, layout = Evaluator(site, top), Layout(site)

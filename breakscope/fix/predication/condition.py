@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from breakscope.fix.precision import wider
 from breakscope.fix.predication import questions
 from breakscope.fix.predication.interpreter import Evaluator
-from breakscope.fix.predication.values import Unsafe, Value
-from breakscope.fix.rule import Site
+from breakscope.fix.predication.values import Value
+from breakscope.fix.rule import Site, Unsafe
 from breakscope.source.syntax import is_atom, on_one_line
 from breakscope.source.torch_facts import FLOATING
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from breakscope.fix.layout import indented
 from breakscope.fix.predication.condition import split
-from breakscope.fix.predication.values import Unsafe, Value, merged, same_type
+from breakscope.fix.predication.values import Value, merged, same_type
 from breakscope.fix.predication.where import Branches, finish
-from breakscope.fix.rule import Rewrite, Site
+from breakscope.fix.rule import Rewrite, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.names import builtin, loads, names_in, reads_outside
 

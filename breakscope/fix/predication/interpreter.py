@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from breakscope.fix.predication.transfer import DTYPES, apply, binary, cast, convert
-from breakscope.fix.predication.values import Unsafe, Value, broadcast, from_seen, scalar
-from breakscope.fix.rule import Site
+from breakscope.fix.predication.values import Value, broadcast, from_seen, scalar
+from breakscope.fix.rule import Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.names import builtin, dotted, parameters
 from breakscope.source.torch_facts import CASTS, FLOATING, OPS, RANDOM, STEADY

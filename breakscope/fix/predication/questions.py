@@ -9,10 +9,10 @@ import ast
 from collections.abc import Callable
 
 from breakscope.fix.precision import exact_in
-from breakscope.fix.predication.values import Unsafe, Value
-from breakscope.fix.rule import Site
+from breakscope.fix.predication.values import Value
+from breakscope.fix.rule import Site, Unsafe
 from breakscope.inside.record.evidence import Seen
-from breakscope.source.names import builtin, dotted, torch_name
+from breakscope.source.names import builtin, dotted
 from breakscope.source.syntax import on_one_line, operand
 from breakscope.source.torch_facts import FLOATING
 
@@ -135,17 +135,10 @@ def _check(site: Site, call: ast.Call, inner: ast.expr, value: Callable[[ast.exp
     if known.kind != "tensor" or known.dtype is None or known.dtype.startswith("complex"):
         raise Unsafe(f"the dtype of `{site.text(inner)}` is not known")
     name = (dotted(site, call.func) or "").rpartition(".")[2]
-    text = f"{_torch(site)}.{name}({on_one_line(site, inner)})"
+    text = f"{site.torch}.{name}({on_one_line(site, inner)})"
     if not known.zero_dim:
         text = f"{text}.reshape(())"
     return text, True
-
-
-def _torch(site: Site) -> str:
-    name = torch_name(site)
-    if name is None:
-        raise Unsafe("the module does not import torch")
-    return name
 
 
 # -- questions to arrays -------------------------------------------------------------------------------------
@@ -208,7 +201,7 @@ def _test(site: Site, node: ast.expr, value: Callable[[ast.expr], Value]) -> str
         if tensor is not None:
             name = (dotted(site, node.func) or "").rpartition(".")[2]
             _known_dtype(site, value(tensor), tensor)
-            return f"{_torch(site)}.{name}({on_one_line(site, tensor)})"
+            return f"{site.torch}.{name}({on_one_line(site, tensor)})"
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return f"(~{_test(site, node.operand, value)})"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from breakscope.fix.layout import indented
 from breakscope.fix.predication.condition import Condition, split
-from breakscope.fix.predication.values import Unsafe, Value
+from breakscope.fix.predication.values import Value
 from breakscope.fix.predication.where import Branches, finish
-from breakscope.fix.rule import Rewrite, Site
+from breakscope.fix.rule import Rewrite, Site, Unsafe
 from breakscope.source.dominance import block_of
 from breakscope.source.names import names_in, reads_outside
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Site
+from breakscope.fix.rule import Site, Unsafe
 from breakscope.source.dominance import block_of
 from breakscope.source.names import dotted, reads_of, stores
 

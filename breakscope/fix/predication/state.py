@@ -11,8 +11,9 @@ import ast
 from dataclasses import dataclass, replace
 
 from breakscope.fix.predication.stores import arms, render_arms
-from breakscope.fix.predication.values import Unsafe, Value
+from breakscope.fix.predication.values import Value
 from breakscope.fix.predication.where import Branches
+from breakscope.fix.rule import Unsafe
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from breakscope.fix.predication.condition import enclosed, split
-from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.predication.where import Branches
+from breakscope.fix.rule import Unsafe
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import ast
 import math
 from dataclasses import replace
 
-from breakscope.fix.predication.values import Unsafe, Value, broadcast, promote
+from breakscope.fix.predication.values import Value, broadcast, promote
+from breakscope.fix.rule import Unsafe
 from breakscope.source.torch_facts import DOMAIN, FINITE, FLOATING, STEADY, Op, category
 
 DTYPES = {

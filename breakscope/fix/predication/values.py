@@ -17,10 +17,6 @@ from breakscope.source.torch_facts import FLOATING, STEADY, category
 ValueKind = Literal["tensor", "scalar", "static"]
 
 
-class Unsafe(Exception):  # noqa: N818 - it is an answer, not a failure
-    """Why an expression must not run where it did not, or why nothing is known of it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Value:
     """What is known of an expression's value.

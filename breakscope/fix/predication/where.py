@@ -16,17 +16,15 @@ from breakscope.fix.precision import exact_in
 from breakscope.fix.predication.condition import split
 from breakscope.fix.predication.interpreter import Evaluator
 from breakscope.fix.predication.transfer import binary
-from breakscope.fix.predication.values import Unsafe, Value, assumed, merged, same_type
-from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site
+from breakscope.fix.predication.values import Value, assumed, merged, same_type
+from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site, Unsafe
 from breakscope.source.dominance import bound_before
 from breakscope.source.names import (
     loads,
     names_in,
-    reads_frame,
     reads_of,
     reads_outside,
     rebound_elsewhere,
-    torch_name,
 )
 from breakscope.source.torch_facts import DOMAIN, FLOATING, STEADY
 
@@ -52,11 +50,8 @@ class Branches:
     """
 
     def __init__(self, site: Site, top: ast.stmt) -> None:
-        torch = torch_name(site)
-        if torch is None:
-            raise Unsafe("the module does not import torch")
-        if reads_frame(site.function):
-            raise Unsafe("the function looks at its own local variables")
+        torch = site.torch
+        site.refuse_frame_readers()
         self.torch, self.site, self.top = torch, site, top
         self.innermost = top
         self.evaluate = Evaluator(site, top)

@@ -16,10 +16,9 @@ from breakscope.fix.predication.condition import (
     split,
 )
 from breakscope.fix.predication.interpreter import Evaluator
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import reads_frame, reads_of, rebound_elsewhere, stores
+from breakscope.source.names import reads_of, rebound_elsewhere, stores
 from breakscope.source.syntax import shown, stands_alone
 
 _FRESH = ("any", "all", "isnan", "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "isclose")
@@ -63,15 +62,12 @@ def f(x):
         calls=("torch.randn(3, 4)", "torch.ones(3, 4)"),
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the whole expression of truths that the site is part of."""
         node = _whole(site)
         if node is None:
             return None
-        try:
-            return _rewrite(site, node)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return _rewrite(site, node)
 
 
 def _whole(site: Site) -> ast.expr | None:
@@ -111,8 +107,7 @@ def _is_truth(site: Site, node: ast.expr) -> bool:
 
 
 def _rewrite(site: Site, node: ast.expr) -> Rewrite:
-    if reads_frame(site.function):
-        raise Unsafe("the function looks at its own local variables")
+    site.refuse_frame_readers()
     statement = enclosing_statement(site, node)
     evaluate = Evaluator(site, statement)
     condition = _taken_apart(site, evaluate, node)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.predication.branch import outermost_first
+from breakscope.fix.predication.branch import rewrite_outermost
 from breakscope.fix.predication.cond import rewrite_with_cond
-from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
 from breakscope.source.dominance import enclosing_statement
 
@@ -65,14 +64,8 @@ def f(x):
         calls=("torch.rand(3, 4)", "-torch.rand(3, 4)"),
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the outermost branch on a tensor around the site that can be rewritten."""
-        refusal: Refusal | None = None
         if isinstance(enclosing_statement(site, site.node), ast.While):
             return None
-        for branch in outermost_first(site):
-            try:
-                return rewrite_with_cond(site, branch)
-            except Unsafe as error:
-                refusal = Refusal(str(error))
-        return refusal
+        return rewrite_outermost(site, rewrite_with_cond)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.predication.branch import outermost_first, rewrite_if
-from breakscope.fix.predication.values import Unsafe
+from breakscope.fix.predication.branch import rewrite_if, rewrite_outermost
 from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
 from breakscope.source.dominance import enclosing_statement
 
@@ -51,15 +50,9 @@ def f(x):
         why="a branch stores into `x[0]`",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the outermost branch on a tensor around the site that can be rewritten."""
-        refusal: Refusal | None = None
         statement = enclosing_statement(site, site.node)
         if isinstance(statement, ast.While):
             return Refusal("how often the loop runs depends on the data")
-        for branch in outermost_first(site):
-            try:
-                return rewrite_if(site, branch)
-            except Unsafe as error:
-                refusal = Refusal(str(error))
-        return refusal
+        return rewrite_outermost(site, rewrite_if)

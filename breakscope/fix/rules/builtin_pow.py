@@ -39,7 +39,7 @@ def f(x, n):
         code="BS111",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | None:
+    def propose(self, site: Site) -> Rewrite | None:
         """Rewrite the call of ``pow`` at the site."""
         node: ast.AST = site.node
         while not isinstance(node, ast.stmt) and not _is_pow(site, node):

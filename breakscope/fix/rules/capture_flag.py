@@ -54,7 +54,7 @@ def f(x):
         why="`(x > 0).sum().item() > -1` depends on the value, and Python decides it",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Name the setting that the site needs."""
         flag = _flag(site)
         statement = enclosing_statement(site, site.node)

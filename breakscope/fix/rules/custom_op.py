@@ -6,10 +6,9 @@ import ast
 import re
 from dataclasses import dataclass
 
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
-from breakscope.source.names import dotted, new_name, own_nodes, parameters, torch_name
+from breakscope.source.names import dotted, new_name, own_nodes, parameters
 from breakscope.source.torch_facts import FLOATING
 
 _LIBRARIES = ("numpy", "scipy", "cv2", "PIL", "skimage", "sklearn", "pandas", "numba")
@@ -85,15 +84,12 @@ def f(x):
         code="BS110",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Suggest an operator for the smallest expression around the site that gives a tensor."""
         node = _expression(site)
         if node is None:
             return None
-        try:
-            return _scaffold(site, node)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return _scaffold(site, node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +119,7 @@ def _calls_library(site: Site, node: ast.expr) -> bool:
 
 
 def _scaffold(site: Site, node: ast.expr) -> Rewrite:
-    torch = torch_name(site)
-    if torch is None:
-        raise Unsafe("the module does not import torch")
+    torch = site.torch
     if any(isinstance(one, _NO_OPERATOR) for one in ast.walk(node)):
         raise Unsafe("the expression has names of its own, so it cannot be moved as it is")
     given = site.seen(node)

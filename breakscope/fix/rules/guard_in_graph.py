@@ -8,10 +8,9 @@ from breakscope.fix.catching import caught
 from breakscope.fix.layout import Layout, indented
 from breakscope.fix.predication.condition import Condition, split
 from breakscope.fix.predication.interpreter import Evaluator
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import builtin, torch_name
+from breakscope.source.names import builtin
 
 _COMPILED = "under torch.compile a failed check raises RuntimeError, on CUDA at the next synchronisation"
 
@@ -56,19 +55,16 @@ def f(x):
         why="what `int(x.max())` gives is not what its tensor holds",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the assertion or the raising branch whose condition holds the site."""
         statement = enclosing_statement(site, site.node)
         raising = isinstance(statement, ast.If) and len(statement.body) == 1 and not statement.orelse
-        try:
-            if isinstance(statement, ast.Assert):
-                _escapes(site, statement)
-                return _assertion(site, statement)
-            if isinstance(statement, ast.If) and raising and isinstance(statement.body[0], ast.Raise):
-                _escapes(site, statement)
-                return _raising(site, statement, statement.body[0])
-        except Unsafe as error:
-            return Refusal(str(error))
+        if isinstance(statement, ast.Assert):
+            _escapes(site, statement)
+            return _assertion(site, statement)
+        if isinstance(statement, ast.If) and raising and isinstance(statement.body[0], ast.Raise):
+            _escapes(site, statement)
+            return _raising(site, statement, statement.body[0])
         return None
 
 
@@ -107,9 +103,7 @@ def _assertion(site: Site, node: ast.Assert) -> Rewrite:
 
 
 def _raising(site: Site, node: ast.If, raised: ast.Raise) -> Rewrite:
-    torch = torch_name(site)
-    if torch is None:
-        raise Unsafe("the module does not import torch")
+    torch = site.torch
     if site.text(node).startswith("elif"):
         raise Unsafe("the check is one of several branches")
     kind, message = _exception(site, raised)

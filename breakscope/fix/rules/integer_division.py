@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import dotted, names_in, reads_of, rebound_elsewhere, stores
 from breakscope.source.syntax import on_one_line, operand
@@ -58,15 +57,12 @@ def f(x):
         code="BS102",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the divisions behind the sizes at the site."""
         statement = enclosing_statement(site, site.node)
         if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.AugAssign):
             return None
-        try:
-            return _rewrite(site, statement)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return _rewrite(site, statement)
 
 
 def _rewrite(site: Site, statement: ast.stmt) -> Rewrite | None:

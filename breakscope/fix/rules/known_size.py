@@ -53,7 +53,7 @@ def f(i):
         calls=("torch.tensor([0, 4, 2])",),
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the call at the site."""
         call = _call_at(site)
         if call is None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.predication.exits import is_exit, read_in, rewrite_loop
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
 
 _BOUND = "`for _ in range(bound):` that leaves with `if …: break`, which fix may rewrite"
@@ -61,7 +60,7 @@ def f(x):
         calls=("torch.rand(4)", "torch.rand(4) * 5", "-torch.rand(4) * 0.1"),
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the loop that the branch at the site leaves."""
         statement = enclosing_statement(site, site.node)
         if isinstance(statement, ast.While):
@@ -82,10 +81,7 @@ def f(x):
             return _around(site, statement)
         if isinstance(loop, ast.While):
             return Refusal(f"a tensor ends the loop: if you know a bound, write {_BOUND}, {_OUTSIDE}")
-        try:
-            return rewrite_loop(site, loop)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return rewrite_loop(site, loop)
 
 
 def _around(site: Site, statement: ast.stmt) -> Rewrite | None:

@@ -6,11 +6,10 @@ import ast
 import copy
 
 from breakscope.fix.predication.interpreter import Evaluator
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, apply
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe, apply
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import dotted, torch_name
+from breakscope.source.names import dotted
 from breakscope.source.syntax import grouped
 from breakscope.source.torch_facts import FLOATING, OPS, STEADY
 
@@ -47,21 +46,16 @@ def f(x):
         why="`max` of the selected elements has no exact form over all of them",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the reduction or the assignment that holds the masked selection."""
         selection = _selection(site)
         if selection is None:
             return None
-        torch = torch_name(site)
-        if torch is None:
-            return Refusal("the module does not import torch")
-        try:
-            statement = enclosing_statement(site, selection[0])
-            if isinstance(statement, ast.Assign) and _is_store(statement):
-                return _assignment(site, statement, torch)
-            return _reduction(site, *selection, torch)
-        except Unsafe as error:
-            return Refusal(str(error))
+        torch = site.torch
+        statement = enclosing_statement(site, selection[0])
+        if isinstance(statement, ast.Assign) and _is_store(statement):
+            return _assignment(site, statement, torch)
+        return _reduction(site, *selection, torch)
 
 
 def _selection(site: Site) -> tuple[ast.expr, ast.expr, ast.expr] | None:

@@ -67,7 +67,7 @@ def f(x):
         calls=("torch.randn(8, 4)", "torch.randn(12, 4)"),
     )
 
-    def rewrite(self, site: Site) -> Rewrite | None:
+    def propose(self, site: Site) -> Rewrite | None:
         """Rewrite the calls of numpy behind the numbers at the site."""
         calls = _calls(site)
         if not calls:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.fix.rules.integer_division import only_sizes
 from breakscope.fix.rules.numpy_number import math_module
 from breakscope.source.dominance import enclosing_statement
@@ -67,17 +66,14 @@ def f(x):
         code="BS102",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the call of numpy at the site, or in its statement."""
         calls = [one for one in ast.walk(enclosing_statement(site, site.node)) if _computes_number(site, one)]
         inner = {id(below) for call in calls for below in ast.walk(call) if below is not call}
         outermost = [one for one in calls if isinstance(one, ast.Call) and id(one) not in inner]
         if not outermost:
             return None
-        try:
-            return _rewrite(site, outermost)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return _rewrite(site, outermost)
 
 
 def _computes_number(site: Site, node: ast.AST) -> bool:

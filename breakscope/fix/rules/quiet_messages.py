@@ -7,10 +7,8 @@ import ast
 from breakscope.fix.catching import handles_warnings
 from breakscope.fix.layout import Layout
 from breakscope.fix.messages import message_effect, message_kind
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import torch_name
 
 
 class QuietMessages(Rule):
@@ -52,7 +50,7 @@ def f(x):
         why="computing the message may have an effect: `(n := x.shape[0])`",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Put the message statement that holds the site under a condition."""
         statement = enclosing_statement(site, site.node)
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
@@ -61,9 +59,7 @@ def f(x):
         kind = message_kind(site, call)
         if kind is None:
             return None
-        torch = torch_name(site)
-        if torch is None:
-            return Refusal("the module does not import torch")
+        torch = site.torch
         if kind == "warning" and handles_warnings(site, statement):
             return Refusal("an `except` around the message may wait for the warning")
         effect = message_effect(site, call)

@@ -10,18 +10,15 @@ from breakscope.fix.predication import skips
 from breakscope.fix.predication.condition import split
 from breakscope.fix.predication.interpreter import Evaluator
 from breakscope.fix.predication.skips import Skip
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import bound_before, enclosing_statement
 from breakscope.source.names import (
     loads,
     names_in,
-    reads_frame,
     reads_of,
     reads_outside,
     rebound_elsewhere,
-    torch_name,
 )
 from breakscope.source.syntax import grouped
 
@@ -102,16 +99,13 @@ class f(nn.Module):
         calls=("torch.randn(2, 4)", "torch.randn(2, 4)", "torch.randn(2, 4)"),
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the skip that the branch at the site decides."""
         statement = enclosing_statement(site, site.node)
         if not isinstance(statement, ast.If):
             return None
-        try:
-            skip = skips.find(site, statement)
-            return None if skip is None else _rewrite(site, skip)
-        except Unsafe as error:
-            return Refusal(str(error))
+        skip = skips.find(site, statement)
+        return None if skip is None else _rewrite(site, skip)
 
 
 @dataclass(slots=True)
@@ -131,11 +125,8 @@ class _Skipped:
 
 
 def _rewrite(site: Site, skip: Skip) -> Rewrite:
-    torch = torch_name(site)
-    if torch is None:
-        raise Unsafe("the module does not import torch")
-    if reads_frame(site.function):
-        raise Unsafe("the function looks at its own local variables")
+    torch = site.torch
+    site.refuse_frame_readers()
     skipped = _Skipped()
     _walk(site, skip.block, skipped)
     kept = [name for name in skipped.stored if not _temporary(site, skip, name)]

@@ -53,7 +53,7 @@ def f(x):
         why="whoever passed `x` sees that it begins to take gradients: set it before the compiled call",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the assignment at the site, or say where the change of the flag belongs."""
         statement = enclosing_statement(site, site.node)
         assigned = _assigned(statement)

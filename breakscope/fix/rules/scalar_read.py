@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from breakscope.fix.alias import gives_own
 from breakscope.fix.predication.condition import is_scalar_read
-from breakscope.fix.predication.values import Unsafe
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
+from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import parameters, reads_of, rebound_elsewhere, stores
@@ -53,15 +52,12 @@ def f(x):
         why="int() drops the fraction",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the read at the site, if all that its number meets are tensors."""
         read = _read_at(site)
         if read is None:
             return None
-        try:
-            return _rewrite(site, *read)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return _rewrite(site, *read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.predication.condition import split
-from breakscope.fix.predication.values import Unsafe
 from breakscope.fix.predication.where import Branches
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.source.dominance import enclosing_statement
@@ -45,7 +44,7 @@ def f(x):
         why="one branch gives float16 and the other float32",
     )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the conditional expression whose condition holds the site."""
         node: ast.AST = site.node
         if isinstance(node, ast.IfExp):  # Dynamo names the whole expression where the test begins with `not`
@@ -53,10 +52,7 @@ def f(x):
         while not isinstance(node, ast.stmt):
             parent = site.parents[node]
             if isinstance(parent, ast.IfExp) and node is parent.test:
-                try:
-                    return _rewrite(site, parent)
-                except Unsafe as error:
-                    return Refusal(str(error))
+                return _rewrite(site, parent)
             node = parent
         return None
 
