@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.source.module import FunctionNode, Scope
-from breakscope.source.names import names_in, parameters
+from breakscope.source.names import names_in, parameters, stored_in
 
 
 def block_of(scope: Scope, statement: ast.stmt) -> tuple[list[ast.stmt], int]:
@@ -44,7 +44,7 @@ def bound_before(scope: Scope, statement: ast.stmt, name: str) -> bool:
 
 def _certainly_binds(statement: ast.stmt, name: str) -> bool:
     if isinstance(statement, ast.Assign):
-        return any(name in _stored(target) for target in statement.targets)
+        return any(name in stored_in(target) for target in statement.targets)
     if isinstance(statement, ast.AugAssign | ast.AnnAssign):
         has_value = statement.value is not None
         return has_value and isinstance(statement.target, ast.Name) and statement.target.id == name
@@ -55,12 +55,6 @@ def _certainly_binds(statement: ast.stmt, name: str) -> bool:
     if isinstance(statement, ast.With):
         return any(_certainly_binds(one, name) for one in statement.body)
     return False
-
-
-def _stored(target: ast.expr) -> set[str]:
-    return {
-        node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
 
 
 def _deleted(function: FunctionNode, name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from breakscope.source.module import FunctionNode, Scope
 
@@ -82,6 +83,35 @@ def stores(scope: Scope, name: str) -> list[ast.expr]:
         if isinstance(node, ast.Assign)
         and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
     ]
+
+
+def first_use(block: Iterable[ast.stmt], name: str) -> Literal["read", "given", "other", ""]:
+    """What a block does first with a name: read it, give it a value in any case, something else, or nothing."""
+    otherwise: Literal["other", ""] = ""
+    for statement in block:
+        if isinstance(statement, ast.If) and not loads([statement.test], name):
+            ways = {first_use(statement.body, name), first_use(statement.orelse, name)}
+            if "read" in ways:
+                return "read"
+            if ways == {"given"}:
+                return otherwise or "given"
+            otherwise = "other" if ways != {""} else otherwise
+        elif loads([statement], name):
+            return "read"
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(name in stored_in(target) for target in targets):
+                return otherwise or "given"
+        elif name in names_in([statement]):
+            return "read"
+    return otherwise
+
+
+def stored_in(target: ast.expr) -> set[str]:
+    """Names that an assignment to a target gives values to."""
+    return {
+        node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
 
 
 def names_in(nodes: Iterable[ast.AST]) -> set[str]:

@@ -15,7 +15,7 @@ from breakscope.fix.predication.values import Value, merged, same_type
 from breakscope.fix.predication.where import Branches, finish
 from breakscope.fix.rule import Rewrite, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
-from breakscope.source.names import builtin, loads, names_in, reads_outside
+from breakscope.source.names import builtin, first_use, reads_outside
 
 # Iterations that are worth computing in every call, each a copy of the body in the graph.
 MOST = 64
@@ -175,12 +175,7 @@ class _Exits(Branches):
     def _of_one_iteration(self, name: str) -> bool:
         if reads_outside(self.site, [self.loop], name):
             return False
-        for statement in self.loop.body:
-            if isinstance(statement, ast.Assign) and name in names_in(statement.targets):
-                return not loads([statement.value], name)
-            if name in names_in([statement]):
-                return False
-        return False
+        return first_use(self.loop.body, name) == "given"
 
 
 def read_in(site: Site, node: ast.expr) -> Seen | None:

@@ -20,6 +20,7 @@ from breakscope.fix.predication.values import Value, assumed, merged, same_type
 from breakscope.fix.rule import NO_GRADIENT, Edit, Rewrite, Site, Unsafe
 from breakscope.source.dominance import bound_before
 from breakscope.source.names import (
+    first_use,
     loads,
     names_in,
     reads_of,
@@ -252,7 +253,7 @@ class Branches:
             return False
         if reads_outside(self.site, [self.innermost], name):
             return False
-        return all(_assigned_first(block, name) for block in _branches(self.innermost))
+        return all(first_use(block, name) in ("given", "") for block in _branches(self.innermost))
 
 
 def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) -> Value:
@@ -283,18 +284,6 @@ def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) 
             if not all(exact_in(dtype, float(value.literal or 0.0)) for dtype in (*other.dtypes, "float32")):
                 raise Unsafe(f"`{name}` is a Python number that {'/'.join(sorted(other.dtypes))} cannot hold")
     return Value("tensor", "float32", frozenset(), frozenset({()}))
-
-
-def _assigned_first(block: list[ast.stmt], name: str) -> bool:
-    for statement in block:
-        assigns = isinstance(statement, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in statement.targets
-        )
-        if assigns or (isinstance(statement, ast.AnnAssign) and name in names_in([statement.target])):
-            return statement.value is not None and not loads([statement.value], name)  # type: ignore[attr-defined]
-        if name in names_in([statement]):
-            return False
-    return True
 
 
 def _branches(top: ast.If) -> list[list[ast.stmt]]:

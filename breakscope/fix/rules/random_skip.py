@@ -14,6 +14,7 @@ from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Uns
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import bound_before, enclosing_statement
 from breakscope.source.names import (
+    first_use,
     loads,
     names_in,
     reads_of,
@@ -279,7 +280,7 @@ def _temporary(site: Site, skip: Skip, name: str) -> bool:
     """Whether a value is read in the skipped code only, after it was given there."""
     if any(not _never_read(site, read, name, skip) for read in reads_outside(site, skip.block, name)):
         return False
-    return _flow(site, skip.block, name) != "read"
+    return first_use(skip.block, name) != "read"
 
 
 def _constants_unread(site: Site, skip: Skip) -> list[str]:
@@ -301,27 +302,6 @@ def _never_read(site: Site, read: ast.Name, name: str, skip: Skip) -> bool:
     """Whether a read outside of the skipped code cannot matter: it never ran, or is of a constant's name."""
     statement = enclosing_statement(site, read)
     return name in skip.reset and not _ran(site, statement) and site.seen(read) is None
-
-
-def _flow(site: Site, block: list[ast.stmt], name: str) -> str:
-    """Say "read" if a block may read a name before giving it a value, "given" if it gives one, else ""."""
-    for statement in block:
-        if isinstance(statement, ast.If):
-            if loads([statement.test], name):
-                return "read"
-            ways = [_flow(site, one, name) for one in (statement.body, statement.orelse)]
-            if "read" in ways:
-                return "read"
-            if ways == ["given", "given"]:
-                return "given"
-        elif isinstance(statement, ast.Assign):
-            if loads([statement.value], name):
-                return "read"
-            if any(name in names_in([target]) for target in statement.targets):
-                return "given"
-        elif loads([statement], name) or name in names_in([statement]):
-            return "read"
-    return ""
 
 
 def _seen_before(site: Site, skip: Skip, name: str, reads: list[ast.Name]) -> list[Seen]:
