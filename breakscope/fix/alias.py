@@ -7,7 +7,7 @@ import ast
 from breakscope.fix.rule import Site
 from breakscope.source.dominance import certainly_before, enclosing_statement
 from breakscope.source.names import dotted, loads, names_in, own_nodes
-from breakscope.source.torch_facts import OPS
+from breakscope.source.torch_facts import OPS, is_in_place
 
 # What can stand on the right of ``+=`` only where the left is no tensor.
 _NO_OPERAND = (ast.Tuple, ast.List, ast.ListComp, ast.JoinedStr)
@@ -46,6 +46,17 @@ def unshared(site: Site, name: str) -> bool:
     return all(_only_computes(site, one) for one in loads([function], name))
 
 
+def written_by(node: ast.AST) -> ast.expr | None:
+    """What a node writes into, if that is a tensor: ``x`` of ``x += 1``, ``x[0] = 1`` and ``x.add_(1)``."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_in_place(node.func.attr):
+        return node.func.value
+    return None
+
+
 def changed_in_place(site: Site, outside: ast.AST) -> str | None:
     """The name of a tensor that a function writes into after one statement, and that others may hold.
 
@@ -55,16 +66,9 @@ def changed_in_place(site: Site, outside: ast.AST) -> str | None:
     for node in ast.walk(site.function):
         if id(node) in inside or certainly_before(site, node, outside):
             continue
-        written: ast.expr | None = None
-        if isinstance(node, ast.AugAssign):
-            # ``outputs += (weights,)``: a tensor would raise.
-            written = None if isinstance(node.value, _NO_OPERAND) else node.target
-        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            written = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            attribute = node.func.attr
-            writes = attribute.endswith("_") and not attribute.endswith("__")
-            written = node.func.value if writes else None
+        written = written_by(node)
+        if isinstance(node, ast.AugAssign) and isinstance(node.value, _NO_OPERAND):
+            continue  # ``outputs += (weights,)``: a tensor would raise
         if written is None or _is_no_tensor(site, node, written):
             continue
         root = next((one.id for one in ast.walk(written) if isinstance(one, ast.Name)), None)

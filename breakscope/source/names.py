@@ -86,7 +86,7 @@ def stores(scope: Scope, name: str) -> list[ast.expr]:
 
 
 def first_use(block: Iterable[ast.stmt], name: str) -> Literal["read", "given", "other", ""]:
-    """What a block does first with a name: read it, give it a value in any case, something else, or nothing."""
+    """What a block does first with a name: read it, give it a value in any case, something else, nothing."""
     otherwise: Literal["other", ""] = ""
     for statement in block:
         if isinstance(statement, ast.If) and not loads([statement.test], name):

@@ -146,3 +146,8 @@ def category(dtype: str) -> int:
     if dtype in INTEGRAL:
         return 1
     return 2 if dtype in FLOATING or dtype.startswith("float8") else 3
+
+
+def is_in_place(method: str) -> bool:
+    """Whether a tensor's method writes into the tensor, going by its name: ``add_``."""
+    return method.endswith("_") and not method.endswith("__")

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable
 
 from breakscope.fix.layout import Layout, indented
+from breakscope.fix.predication.arms import arms_of, render_name
 from breakscope.fix.predication.condition import Condition, split
 from breakscope.fix.predication.returns import Returns
 from breakscope.fix.predication.state import render_stores
-from breakscope.fix.predication.values import Value
-from breakscope.fix.predication.where import Branches, finish, scalar_choice
+from breakscope.fix.predication.where import Branches, finish
 from breakscope.fix.rule import Refusal, Rewrite, Site, Unsafe
 
 
@@ -55,10 +55,10 @@ def rewrite_if(site: Site, top: ast.If) -> Rewrite:
         return Returns(site, top).rewrite()
     is_elif = site.text(top).startswith("elif")
     column = top.col_offset + (Layout(site).unit if is_elif else 0)
-    named = _Attempt(site, top, column, name=True)
+    named = _Attempt(site, top, column, named=True)
     lines, branches, condition = named.lines, named.branches, named.condition
     if named.uses == 1:
-        inline = _Attempt(site, top, column, name=False)
+        inline = _Attempt(site, top, column, named=False)
         lines, branches, condition = inline.lines, inline.branches, inline.condition
     if not branches.findings.wheres:
         raise Unsafe("the branch gives nothing that is used")
@@ -69,102 +69,37 @@ def rewrite_if(site: Site, top: ast.If) -> Rewrite:
 class _Attempt:
     """One rendering, with the condition under a name of its own or inside the only ``torch.where``."""
 
-    def __init__(self, site: Site, top: ast.If, column: int, *, name: bool) -> None:
+    def __init__(self, site: Site, top: ast.If, column: int, *, named: bool) -> None:
         self.top = top
         self.branches = Branches(site, top)
         self.condition = split(site, self.branches.evaluate, top.test)
         if self.condition.static:
             column = top.body[0].col_offset
-        chained = self._chain(top, self.condition, column)
-        if chained is not None:
+        arms = arms_of(top) if top.orelse and not self.condition.static else None
+        name = next(iter(arms[0].values)) if arms is not None else ""
+        if arms is not None and name.isidentifier() and not self.branches.temporary(name):
             self.uses = 0
-            self.lines = chained
+            self.lines = render_name(self.branches, arms, self.condition, column)
             return
-        mask = self.branches.layout.unique("condition") if name else self.condition.text
-        self.lines = [f"{mask} = {self.condition.text}"] if name else []
+        mask = self.branches.layout.unique("condition") if named else self.condition.text
+        self.lines = [f"{mask} = {self.condition.text}"] if named else []
         stores = render_stores(self.branches, top, mask, column) if not self.condition.static else None
         if stores is not None:
             self.lines += stores
-            self.uses = self._count(mask) if name else 0
+            self.uses = self._count(mask) if named else 0
             return
         self.lines += self.branches.render(top.body, mask, column)
         if top.orelse and not self.condition.static:
-            other = f"~{mask}" if name or self.condition.atom else f"~({mask})"
+            other = f"~{mask}" if named or self.condition.atom else f"~({mask})"
             self.lines += else_comments(self.branches, top)
             self.lines += self.branches.render(top.orelse, other, column)
         elif top.orelse:
             raise Unsafe("Python decides a part of the condition, and there is an `else`")
-        self.uses = self._count(mask) if name else 0
+        self.uses = self._count(mask) if named else 0
 
     def _count(self, mask: str) -> int:
         """How often the condition is used, by its name."""
         return len(re.findall(rf"\b{mask}\b", "\n".join(self.lines[1:])))
-
-    def _chain(self, top: ast.If, condition: Condition, column: int) -> list[str] | None:
-        """``if``/``elif``/``else`` that each assign one name, as one expression."""
-        target = _only_target(top)
-        if target is None or not top.orelse or condition.static:
-            return None
-        if target.id in self.branches.evaluate.names or self.branches.temporary(target.id):
-            return None
-        text, value, comments = self._value(top, condition, target.id, column + len(target.id) + 3)
-        self.branches.evaluate.names[target.id] = value
-        return [*comments, f"{target.id} = {text}"]
-
-    def _value(
-        self, node: ast.If, condition: Condition, name: str, indent: int
-    ) -> tuple[str, Value, list[str]]:
-        branches = self.branches
-        then, comments = _single(branches, node.body)
-        then_value = branches.evaluate(then)
-        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
-            below = node.orelse[0]
-            inner = split(branches.site, branches.evaluate, below.test, ran=False)
-            text, other, more = self._value(below, inner, name, indent + branches.layout.unit)
-            more = [*branches.layout.comments(node.orelse, 0), *more]
-        elif node.orelse:
-            one, more = _single(branches, node.orelse)
-            other = branches.evaluate(one)
-            text = branches.layout.value(one, node.orelse[0].col_offset)
-        else:
-            current = branches.current(name)
-            if current is None:
-                raise Unsafe(f"`{name}` may have no value here")
-            text, other, more = name, current, []
-        if then_value.kind == other.kind == "scalar":
-            value = scalar_choice(branches.site, self.top, name, then_value, other)
-        else:
-            value = branches.choose(then_value, other)
-        written = branches.layout.value(then, node.body[0].col_offset)
-        where = branches.where(condition.text, written, text, indent)
-        header = branches.layout.header_comments(node) if node is not self.top else []
-        return where, value, [*header, *comments, *more]
-
-
-def _only_target(top: ast.If) -> ast.Name | None:
-    blocks = [top.body]
-    rest = top.orelse
-    while len(rest) == 1 and isinstance(rest[0], ast.If):
-        blocks.append(rest[0].body)
-        rest = rest[0].orelse
-    if rest:
-        blocks.append(rest)
-    names: list[ast.Name] = []
-    for block in blocks:
-        statement = block[0]
-        if len(block) != 1 or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return None
-        if not isinstance(statement.targets[0], ast.Name):
-            return None
-        names.append(statement.targets[0])
-    return names[0] if len({name.id for name in names}) == 1 else None
-
-
-def _single(branches: Branches, block: list[ast.stmt]) -> tuple[ast.expr, list[str]]:
-    statement = block[0]
-    assert isinstance(statement, ast.Assign)
-    trailing = branches.layout.trailing(statement).strip()
-    return statement.value, [*branches.layout.comments(block, 0), *([trailing] if trailing else [])]
 
 
 def else_comments(branches: Branches, top: ast.If) -> list[str]:

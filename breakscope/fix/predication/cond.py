@@ -26,6 +26,7 @@ from breakscope.source.names import (
     rebound_elsewhere,
 )
 from breakscope.source.syntax import grouped
+from breakscope.source.torch_facts import is_in_place
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.Pass)
 _LEAVES = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -187,7 +188,7 @@ def _check(site: Site, block: list[ast.stmt]) -> None:
             method = (
                 node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
             )
-            if method.endswith("_") and not method.endswith("__"):
+            if is_in_place(method):
                 raise Unsafe(
                     f"torch.cond takes no side that writes into a tensor: `{site.text(statement)[:60]}`"
                 )

@@ -16,7 +16,7 @@ from breakscope.fix.predication.values import Value, broadcast, from_seen, scala
 from breakscope.fix.rule import Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.names import builtin, dotted, parameters
-from breakscope.source.torch_facts import CASTS, FLOATING, OPS, RANDOM, STEADY
+from breakscope.source.torch_facts import CASTS, FLOATING, OPS, RANDOM, STEADY, is_in_place
 
 _NUMBER_FUNCTIONS = {"float", "int", "bool", "abs", "len", "min", "max", "round"}
 
@@ -251,7 +251,7 @@ class Evaluator:
     def _operation(self, name: str, node: ast.Call, values: list[Value]) -> Value:
         keywords = {str(one.arg): self(one.value) for one in node.keywords}
         text = self._short(node)
-        if name.endswith("_") and not name.endswith("__"):
+        if is_in_place(name):
             raise Unsafe(f"`{text}` writes into a tensor")
         if name in ("size", "dim", "numel", "ndimension", "is_floating_point"):
             return Value("scalar", "int", frozenset(), frozenset({()})) if values[1:] or name != "size" else (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from breakscope.fix.predication.stores import arms, render_arms
+from breakscope.fix.predication.arms import Choice, arms_of, render_attributes, select
 from breakscope.fix.predication.values import Value
 from breakscope.fix.predication.where import Branches
 from breakscope.fix.rule import Unsafe
@@ -56,10 +56,11 @@ def render_stores(branches: Branches, top: ast.If, mask: str, indent: int) -> li
     Raises:
         Unsafe: it has that form, and must stay a branch.
     """
-    found = arms(top)
+    arms = arms_of(top)
     chained = len(top.orelse) == 1 and isinstance(top.orelse[0], ast.If)
-    if found is not None and (chained or len(found[0].values) > 1):
-        return render_arms(branches, top, found, mask, indent, _writable)
+    places = list(arms[0].values) if arms is not None else []
+    if arms is not None and "." in places[0] and (chained or len(places) > 1):
+        return render_attributes(branches, arms, mask, indent)
     store = store_of(top.body[-1])
     if store is None:
         return None
@@ -68,7 +69,7 @@ def render_stores(branches: Branches, top: ast.If, mask: str, indent: int) -> li
         raise Unsafe(f"only one branch stores into `{store.path}`, or each in its own way")
     if top.orelse and not store.shell and isinstance(top.orelse[0], ast.If):
         raise Unsafe(f"more than two branches store into `{store.path}`")
-    _writable(branches, store.path)
+    branches.refuse_unwritable(store.path)
     lines: list[str] = []
     for block in (top.body, top.orelse):
         for index, statement in enumerate(block[:-1]):
@@ -80,42 +81,17 @@ def render_stores(branches: Branches, top: ast.If, mask: str, indent: int) -> li
     old = branches.evaluate(ast.parse(store.path, mode="eval").body)
     new = _stored(branches, store.value, old)
     rest = _stored(branches, other.value, old) if other is not None else old
-    value = branches.choose(new, rest)
     written = branches.layout.value(store.value, top.body[-1].col_offset)
     otherwise = store.path if other is None else branches.layout.value(other.value, top.orelse[-1].col_offset)
-    chosen = branches.where(mask, written, otherwise, indent + len(store.path) + 3)
-    branches.evaluate.names[store.path] = value
-    branches.findings.notes[f"`{store.path}` is stored in every call, as a tensor of its own"] = None
+    choice = Choice(mask, written, new)
+    chosen, value = select(branches, store.path, [choice], (otherwise, rest), indent + len(store.path) + 3)
+    line = branches.store(store.path, chosen, value)
     if not store.shell:
-        return [*lines, f"{store.path} = {chosen}"]
+        return [*lines, line]
     head, _, tail = store.shell.partition(f"{store.path.rpartition('.')[2]!r}")
     name = f'"{store.path.rpartition(".")[2]}"'
     arguments = [name, chosen, *([tail.lstrip(", ")[:-1]] if tail.startswith(",") else [])]
     return [*lines, branches.layout.call(head.removesuffix("("), arguments, indent)]
-
-
-def _writable(branches: Branches, path: str) -> None:
-    """Whether storing a tensor of one's own is as good as storing the one that others hold."""
-    seen = branches.site.seen_before(branches.top)
-    owner, attribute = path.split(".")
-    if path not in seen or not seen[path].only("tensor"):
-        raise Unsafe(f"`{path}` was not seen as a plain tensor when the branch began")
-    if seen[path].requires_grad:
-        raise Unsafe(f"gradients flow to `{path}`, which may be a parameter")
-    if owner not in seen or not seen[owner].only("module"):
-        raise Unsafe(f"`{owner}` is not a module, so what a store into it does is not known")
-    for node in ast.walk(branches.site.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            held = node.func.value
-            writes = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            held, writes = node.value, True
-        elif isinstance(node, ast.AugAssign):
-            held, writes = node.target, True
-        else:
-            continue
-        if writes and any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(held)):
-            raise Unsafe(f"`{path}` is changed in place elsewhere, so others may rely on holding it")
 
 
 def _stored(branches: Branches, value: ast.expr, like: Value) -> Value:

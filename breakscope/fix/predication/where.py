@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
-from breakscope.fix.alias import changed_in_place, lexically_off, unshared
+from breakscope.fix.alias import changed_in_place, lexically_off, unshared, written_by
 from breakscope.fix.layout import Layout
 from breakscope.fix.precision import exact_in
 from breakscope.fix.predication.condition import split
@@ -87,6 +87,36 @@ class Branches:
         self._gradients(new, old)
         return merged(new, old)
 
+    def pick(self, place: str, new: Value, old: Value) -> Value:
+        """What a place holds after :meth:`where` of two values, tensors or Python numbers."""
+        if new.kind == old.kind == "scalar":
+            return scalar_choice(self.site, self.top, place, new, old)
+        return self.choose(new, old)
+
+    def store(self, path: str, text: str, value: Value) -> str:
+        """The line that stores into an attribute what was picked."""
+        self.evaluate.names[path] = value
+        self.findings.notes[f"`{path}` is stored in every call, as a tensor of its own"] = None
+        return f"{path} = {text}"
+
+    def refuse_unwritable(self, path: str) -> None:
+        """Refuse an attribute into which a tensor of one's own is not as good as the one that others hold.
+
+        Raises:
+            Unsafe: somebody could tell.
+        """
+        seen = self.site.seen_before(self.top)
+        owner, attribute = path.split(".")
+        if path not in seen or not seen[path].only("tensor"):
+            raise Unsafe(f"`{path}` was not seen as a plain tensor when the branch began")
+        if seen[path].requires_grad:
+            raise Unsafe(f"gradients flow to `{path}`, which may be a parameter")
+        if owner not in seen or not seen[owner].only("module"):
+            raise Unsafe(f"`{owner}` is not a module, so what a store into it does is not known")
+        for held in filter(None, map(written_by, ast.walk(self.site.tree))):
+            if any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(held)):
+                raise Unsafe(f"`{path}` is changed in place elsewhere, so others may rely on holding it")
+
     def _passes_through(self, new: Value, old: Value) -> None:
         """Where gradients are not recorded, a tensor handed on as it is keeps them; a new one has none."""
         off = lexically_off(self.site, self.top)
@@ -159,10 +189,7 @@ class Branches:
         if old is None:
             self._first(name, new)
             return self.layout.lines(statement)
-        if new.kind == old.kind == "scalar":
-            self.evaluate.names[name] = scalar_choice(self.site, self.top, name, new, old)
-        else:
-            self.evaluate.names[name] = self.choose(new, old)
+        self.evaluate.names[name] = self.pick(name, new, old)
         written = self.layout.value(value, statement.col_offset)
         text = self.where(mask, written, name, indent + len(name) + 3)
         return self.layout.lines(statement, (value, text))
