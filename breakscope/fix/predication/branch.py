@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Callable
 
-from breakscope.fix.layout import Layout, indented
+from breakscope.fix.layout import Layout
 from breakscope.fix.predication.arms import arms_of, render_name
-from breakscope.fix.predication.condition import Condition, split
+from breakscope.fix.predication.condition import split
 from breakscope.fix.predication.returns import Returns
 from breakscope.fix.predication.state import render_stores
-from breakscope.fix.predication.where import Branches, finish
+from breakscope.fix.predication.where import Branches
 from breakscope.fix.rule import Refusal, Rewrite, Site, Unsafe
 
 
@@ -62,8 +62,7 @@ def rewrite_if(site: Site, top: ast.If) -> Rewrite:
         lines, branches, condition = inline.lines, inline.branches, inline.condition
     if not branches.findings.wheres:
         raise Unsafe("the branch gives nothing that is used")
-    text = _assemble(top, condition, lines, branches, is_elif=is_elif)
-    return finish(site, top, text, branches)
+    return branches.replaced(branches.assembled(top, condition, lines))
 
 
 class _Attempt:
@@ -105,19 +104,3 @@ class _Attempt:
 def else_comments(branches: Branches, top: ast.If) -> list[str]:
     """What is written on and above the ``else`` line."""
     return branches.layout.between(top.body[-1], top.orelse[0])
-
-
-def _assemble(
-    top: ast.If, condition: Condition, lines: list[str], branches: Branches, *, is_elif: bool
-) -> str:
-    """The lines under their header, as text that begins at the column of the ``if``."""
-    column, unit = top.col_offset, branches.layout.unit
-    header = branches.layout.header_comments(top)
-    if condition.static:
-        inner = top.body[0].col_offset if top.body[0].lineno > top.lineno else column + unit
-        word = "elif" if is_elif else "if"
-        body = indented([*header, *lines], inner)
-        return f"{word} {condition.static}:\n{body}"
-    if is_elif:
-        return "else:\n" + indented([*header, *lines], column + unit)
-    return indented([*header, *lines], column).lstrip(" ")

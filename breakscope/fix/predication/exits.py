@@ -12,7 +12,7 @@ from dataclasses import replace
 from breakscope.fix.layout import indented
 from breakscope.fix.predication.condition import split
 from breakscope.fix.predication.values import Value, merged, same_type
-from breakscope.fix.predication.where import Branches, finish
+from breakscope.fix.predication.where import Branches
 from breakscope.fix.rule import Rewrite, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.names import builtin, first_use, reads_outside
@@ -41,7 +41,7 @@ def rewrite_loop(site: Site, loop: ast.For) -> Rewrite:
     most = _most(site, loop)
     if most > MOST:
         raise Unsafe(f"the loop may run {most} times, and all of them would be computed in every call")
-    return _Exits(site, loop, loop.target.id, most).rewrite()
+    return _Exits(site, loop, loop.target.id, most).masked()
 
 
 def _most(site: Site, loop: ast.For) -> int:
@@ -78,7 +78,8 @@ class _Exits(Branches):
         self.certain = True
         self.carried: dict[str, None] = {}
 
-    def rewrite(self) -> Rewrite:
+    def masked(self) -> Rewrite:
+        """The loop without its exits."""
         if reads_outside(self.site, [self.loop], self.target):
             raise Unsafe(f"`{self.target}` is read after the loop")
         stored = [one for statement in self.loop.body for one in ast.walk(statement)]
@@ -104,8 +105,7 @@ class _Exits(Branches):
         )
         every = f"all iterations are computed in every call, up to {self.most} in the recorded run"
         self.findings.notes[every] = None
-        done = finish(self.site, self.loop, text, self)
-        return replace(done, summary="torch.where instead of leaving the loop")
+        return self.replaced(text, summary="torch.where instead of leaving the loop")
 
     def _header_end(self) -> int:
         """Offset behind the line with the loop's colon, its comment included."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from breakscope.fix.layout import indented
 from breakscope.fix.predication.condition import Condition, split
 from breakscope.fix.predication.values import Value
-from breakscope.fix.predication.where import Branches, finish
+from breakscope.fix.predication.where import Branches
 from breakscope.fix.rule import Rewrite, Site, Unsafe
 from breakscope.source.dominance import block_of
 from breakscope.source.names import names_in, reads_outside
@@ -49,19 +48,13 @@ class Returns:
             raise Unsafe("Python decides a part of the condition, and more than a `return` follows")
         end = self._if(self.top, condition, self.rest, column, {})
         lines = [*end.lines, f"return {', '.join(end.texts)}"]
-        lines = [*self.branches.layout.header_comments(self.top), *lines]
-        layout = self.branches.layout
-        if condition.static:
-            word = "elif" if self.is_elif else "if"
-            text = f"{word} {condition.static}:\n" + indented(lines, column)
-            return finish(self.site, self.top, text, self.branches)
-        if self.is_elif:
-            return finish(self.site, self.top, "else:\n" + indented(lines, column), self.branches)
-        text = indented(lines, column).lstrip(" ")
-        last = self.rest[-1] if self.rest and not _always_returns([self.top]) else self.top
-        if last is not self.top and isinstance(self.rest[-1], ast.Return):
-            text += layout.trailing(self.rest[-1])
-        return finish(self.site, self.top, text, self.branches, last)
+        text = self.branches.assembled(self.top, condition, lines)
+        if condition.static or self.is_elif or not self.rest or _always_returns([self.top]):
+            return self.branches.replaced(text)
+        last = self.rest[-1]
+        if isinstance(last, ast.Return):
+            text += self.branches.layout.trailing(last)
+        return self.branches.replaced(text, last)
 
     def _if(
         self, node: ast.If, condition: Condition, rest: list[ast.stmt], column: int, renames: _Renames

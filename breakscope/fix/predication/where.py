@@ -8,12 +8,13 @@ is not taken leaves every name as it was. Names that only the branch itself read
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from breakscope.fix.alias import changed_in_place, lexically_off, unshared, written_by
-from breakscope.fix.layout import Layout
+from breakscope.fix.layout import Layout, indented
 from breakscope.fix.precision import exact_in
-from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.condition import Condition, split
 from breakscope.fix.predication.interpreter import Evaluator
 from breakscope.fix.predication.transfer import binary
 from breakscope.fix.predication.values import Value, assumed, merged, same_type
@@ -28,6 +29,8 @@ from breakscope.source.names import (
     rebound_elsewhere,
 )
 from breakscope.source.torch_facts import DOMAIN, FLOATING, STEADY
+
+_SUMMARY = "torch.where instead of the branch"
 
 
 @dataclass(slots=True)
@@ -87,6 +90,18 @@ class Branches:
         self._gradients(new, old)
         return merged(new, old)
 
+    def assembled(self, top: ast.If, condition: Condition, lines: list[str]) -> str:
+        """Lines in the place of an ``if``, under what Python decides, as text that begins at its column."""
+        column, is_elif = top.col_offset, self.site.text(top).startswith("elif")
+        lines = [*self.layout.header_comments(top), *lines]
+        if condition.static:
+            apart = top.body[0].lineno > top.lineno
+            inner = top.body[0].col_offset if apart else column + self.layout.unit
+            return f"{'elif' if is_elif else 'if'} {condition.static}:\n{indented(lines, inner)}"
+        if is_elif:
+            return "else:\n" + indented(lines, column + self.layout.unit)
+        return indented(lines, column).lstrip(" ")
+
     def pick(self, place: str, new: Value, old: Value) -> Value:
         """What a place holds after :meth:`where` of two values, tensors or Python numbers."""
         if new.kind == old.kind == "scalar":
@@ -145,6 +160,26 @@ class Branches:
             self.findings.notes[
                 "a tensor that only one branch uses gets a gradient of zero where it got None"
             ] = None
+
+    def rewrite(self, edit: Edit, tests: Iterable[ast.expr], summary: str) -> Rewrite:
+        """The rewrite, with all that a reader must know about it; ``tests`` are to be driven both ways."""
+        found = self.findings
+        return Rewrite(
+            edits=(edit,),
+            summary=summary,
+            notes=tuple(found.notes),
+            assumes=tuple(found.assumes),
+            consent=found.consent,
+            branches=tuple(self.site.span(test) for test in tests),
+            unaliased=found.unaliased,
+            early=tuple(sorted(found.early)),
+        )
+
+    def replaced(self, text: str, end: ast.stmt | None = None, summary: str = _SUMMARY) -> Rewrite:
+        """The rewrite that puts text in the place of the statement, or of several up to ``end``."""
+        start, _ = self.site.offsets(self.top)
+        tests = [node.test for node in ast.walk(self.top) if isinstance(node, ast.If | ast.IfExp)]
+        return self.rewrite(Edit(start, self.layout.end(end or self.top), text), tests, summary)
 
     def render(self, block: list[ast.stmt], mask: str, indent: int) -> list[str]:
         """Lines of a block whose statements take effect where ``mask`` is true.
@@ -332,22 +367,3 @@ def _effect(statement: ast.stmt) -> str:
     if isinstance(statement, ast.Assign):
         return "a branch assigns several targets at once"
     return f"a branch holds a statement that may have an effect: `{type(statement).__name__.lower()}`"
-
-
-def finish(site: Site, top: ast.stmt, text: str, branches: Branches, end: ast.stmt | None = None) -> Rewrite:
-    """The rewrite that puts new text in the place of a statement, or of several up to ``end``."""
-    start, _ = site.offsets(top)
-    last = end or top
-    stop = branches.layout.end(last)
-    tests = [node.test for node in ast.walk(top) if isinstance(node, ast.If | ast.IfExp)]
-    found = branches.findings
-    return Rewrite(
-        edits=(Edit(start, stop, text),),
-        summary="torch.where instead of the branch",
-        notes=tuple(found.notes),
-        assumes=tuple(found.assumes),
-        consent=found.consent,
-        branches=tuple(site.span(test) for test in tests),
-        unaliased=found.unaliased,
-        early=tuple(sorted(found.early)),
-    )

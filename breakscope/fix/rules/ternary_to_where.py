@@ -72,12 +72,5 @@ def _rewrite(site: Site, node: ast.IfExp) -> Rewrite:
     else:
         start, end = layout.outer(node)
     text = text.replace("\n", "\n" + " " * column)
-    return Rewrite(
-        edits=(Edit(start, end, text),),
-        summary="torch.where instead of the conditional expression",
-        notes=tuple(branches.findings.notes),
-        assumes=tuple(branches.findings.assumes),
-        consent=branches.findings.consent,
-        branches=(site.span(node.test),),
-        unaliased=branches.findings.unaliased,
-    )
+    summary = "torch.where instead of the conditional expression"
+    return branches.rewrite(Edit(start, end, text), [node.test], summary)
