@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -124,6 +124,13 @@ class Site(Scope):
     def seen(self, node: ast.expr) -> Seen | None:
         """What an expression evaluated to; None if it was never evaluated."""
         return self.evidence.expressions.get(self.span(node))
+
+    def around(self) -> Iterator[ast.expr]:
+        """The expressions around the place, the smallest first; none where only the statement is known."""
+        node: ast.AST = self.node
+        while isinstance(node, ast.expr):
+            yield node
+            node = self.parents[node]
 
     def seen_before(self, statement: ast.stmt) -> Mapping[str, Seen]:
         """What names and attributes were when a statement began, by path; empty if it never ran."""
@@ -252,7 +259,8 @@ class Rule(ABC):
     Attributes:
         name: stable short name, shown to users: ``branch-to-where``.
         codes: the findings that it answers.
-        title: what it does, in a few words.
+        title: what it does, in a few words. does: the same as a row of the table in docs/fix.md.
+        asks: when it needs the user's consent, for that table; empty: never.
         needs: conditions, one sentence each. hazards: what it refuses or names, one sentence each.
         consent: it always changes behaviour, so it is offered only with the user's consent.
         before, after: names of rules that are asked after this one, and before it: where both may answer.
@@ -262,6 +270,8 @@ class Rule(ABC):
     name: ClassVar[str]
     codes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
+    does: ClassVar[str]
+    asks: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]]
     hazards: ClassVar[tuple[str, ...]]
     consent: ClassVar[bool] = False

@@ -23,6 +23,7 @@ from breakscope.fix.rules.quiet_messages import QuietMessages
 from breakscope.fix.rules.random_skip import RandomSkip
 from breakscope.fix.rules.requires_grad import RequiresGrad
 from breakscope.fix.rules.scalar_read import ScalarRead
+from breakscope.fix.rules.tensor_argument import TensorArgument
 from breakscope.fix.rules.ternary_to_where import TernaryToWhere
 
 
@@ -67,6 +68,7 @@ RULES = in_order(
         RandomSkip(),
         RequiresGrad(),
         ScalarRead(),
+        TensorArgument(),
         TernaryToWhere(),
     )
 )

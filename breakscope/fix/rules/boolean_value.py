@@ -30,6 +30,7 @@ class BooleanValue(Rule):
     name = "boolean-value"
     codes = ("BS101", "BS102", "BS103")
     title = "&, | and ~ instead of and, or and not of tensors that are computed with"
+    does = "`and`, `or`, `not`, `any`, `all`, `in`, `lo < x < hi` that are computed with: `&`, `|`, `~`"
     before = ("integer-division",)
     needs = (
         "Every operand is a bool tensor without dimensions, or a number read from a tensor.",

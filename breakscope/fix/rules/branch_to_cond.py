@@ -16,6 +16,11 @@ class BranchToCond(Rule):
     name = "branch-to-cond"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.cond instead of a branch on a tensor, while compiling"
+    does = (
+        "`if` on a tensor that `torch.where` cannot take: `torch.cond` while compiling, the branch "
+        "as it is elsewhere"
+    )
+    asks = "where a gradient changes from none to zero"
     after = ("branch-to-where", "mask-to-where")
     needs = (
         "torch.where cannot take its place, or it was measured to make the script slower.",

@@ -15,6 +15,11 @@ class BranchToWhere(Rule):
     name = "branch-to-where"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of a branch on a tensor"
+    does = (
+        "`if` on a tensor: both branches run, `torch.where` picks; returns, chains, attributes and "
+        "buffers included"
+    )
+    asks = "where a gradient changes from none to zero"
     before = ("ternary-to-where",)
     needs = (
         "Both branches only assign or return tensors of one shape, dtype and device.",

@@ -15,6 +15,7 @@ class BuiltinPow(Rule):
     name = "builtin-pow"
     codes = ("BS111",)
     title = "the operator ** instead of the builtin pow"
+    does = "`pow(t, n)` becomes `t ** n`"
     before = ("mask-to-where",)
     needs = ("It is Python's own pow, with two arguments, and one of them is a tensor.",)
     hazards = ("None: Python's pow with two arguments is the operator.",)

@@ -26,6 +26,7 @@ class CaptureFlag(Rule):
     name = "capture-flag"
     codes = ("BS102", "BS103", "BS105", "BS121")
     title = "a setting of Dynamo that keeps the value in the graph"
+    does = "a setting of Dynamo for sizes and numbers that come from data, and for `torch.autograd.grad`"
     after = ("requires-grad",)
     needs = (
         "The number is a size, an index or a bound, not what a branch depends on.",

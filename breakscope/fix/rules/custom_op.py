@@ -25,6 +25,7 @@ class CustomOp(Rule):
     name = "custom-op"
     codes = ("BS102", "BS103", "BS105", "BS107", "BS110", "BS111")
     title = "a custom operator around library code (a scaffold, never proved)"
+    does = "a library call as an operator of its own: a scaffold, shown as unproved and never accepted"
     after = ("capture-flag",)
     needs = (
         "The expression gives one tensor, and calls a library that computes outside of torch.",
@@ -104,13 +105,7 @@ class _Input:
 
 def _expression(site: Site) -> ast.expr | None:
     """The smallest expression around the site that gave tensors only, and that calls a library."""
-    node: ast.AST = site.node
-    while isinstance(node, ast.expr):
-        seen = site.seen(node)
-        if seen is not None and seen.only("tensor") and _calls_library(site, node):
-            return node
-        node = site.parents[node]
-    return None
+    return next((one for one in site.around() if site.is_tensor(one) and _calls_library(site, one)), None)
 
 
 def _calls_library(site: Site, node: ast.expr) -> bool:

@@ -23,6 +23,11 @@ class GuardInGraph(Rule):
     name = "guard-in-graph"
     codes = ("BS101", "BS102", "BS103", "BS106")
     title = "a check of values that stays in the graph"
+    does = (
+        "`assert` and `if bad: raise` on values, checked in the graph, unless something there "
+        "catches the exception"
+    )
+    asks = "if the exception was no RuntimeError or AssertionError, or a caller catches it"
     before = ("branch-to-where",)
     needs = (
         "The condition can be said with tensors alone.",

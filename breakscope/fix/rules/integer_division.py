@@ -23,6 +23,7 @@ class IntegerDivision(Rule):
     name = "integer-division"
     codes = ("BS102",)
     title = "a division by Python where torch divides two sizes"
+    does = "`torch.div` of two Python integers that is used as a size becomes `//`"
     before = ("numpy-size",)
     needs = (
         "Both operands of torch.div are Python integers, and it rounds.",

@@ -20,6 +20,8 @@ class KnownSize(Rule):
     name = "known-size"
     codes = ("BS105",)
     title = "a size that the code knows, instead of one that is read from data"
+    does = "`F.one_hot(i)` gets `num_classes`, `repeat_interleave` of written repeats `output_size`"
+    asks = "unless it is of an `arange`"
     after = ("mask-to-where",)
     needs = (
         "one_hot is taken of an arange, which fixes the classes.",
@@ -66,8 +68,7 @@ def f(i):
 
 def _call_at(site: Site) -> ast.Call | None:
     """The call at the site that gives something of a size that data decides."""
-    node: ast.AST = site.node
-    while isinstance(node, ast.expr):
+    for node in site.around():
         if isinstance(node, ast.Call):
             method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             name = dotted(site, node.func)
@@ -75,7 +76,6 @@ def _call_at(site: Site) -> ast.Call | None:
                 return node
             if method == "repeat_interleave" and name is None:
                 return node
-        node = site.parents[node]
     return None
 
 

@@ -18,6 +18,11 @@ class LoopExit(Rule):
     name = "loop-exit"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of leaving a bounded loop"
+    does = (
+        "`for _ in range(n)` with `if t: break`: all iterations run, `torch.where` keeps the "
+        "values of the exit"
+    )
+    asks = "where a gradient changes from none to zero"
     before = ("branch-to-where",)
     needs = (
         "The loop is over a range of Python integers, of 64 iterations at most, and has no `else`.",

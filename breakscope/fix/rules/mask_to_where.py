@@ -20,6 +20,7 @@ class MaskToWhere(Rule):
     name = "mask-to-where"
     codes = ("BS103", "BS105")
     title = "torch.where instead of indexing with a mask"
+    does = "`x[m].sum()`, `o[m] = f(x[m])` over the whole tensor"
     needs = (
         "The mask is a bool tensor of the shape of what it selects from.",
         "The selected elements are summed or averaged as a whole, or each is worked on by itself.",

@@ -18,6 +18,8 @@ class NumpyNumber(Rule):
     name = "numpy-number"
     codes = ("BS101", "BS102", "BS103")
     title = "Python's math instead of numpy for a whole number"
+    does = "`np.lcm` and the like of Python integers: `math.lcm`"
+    asks = "always: an int instead of a numpy.int64"
     consent = True
     before = ("builtin-pow",)
     needs = (

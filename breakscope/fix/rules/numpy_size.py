@@ -25,6 +25,7 @@ class NumpySize(Rule):
     name = "numpy-size"
     codes = ("BS102", "BS103", "BS107", "BS110", "BS111")
     title = "Python's math instead of numpy for a size"
+    does = "sizes that numpy computes from sizes: `math.prod`, `max`, …"
     before = ("numpy-number",)
     needs = (
         "What numpy gave was always a single numpy.int64, made of Python integers or of sizes.",

@@ -17,6 +17,8 @@ class QuietMessages(Rule):
     name = "quiet-messages"
     codes = ("BS102", "BS103", "BS104", "BS107", "BS111", "BS128")
     title = "messages only outside compiled code"
+    does = "print, warnings, logging: not while compiling"
+    asks = "unless it is written once by design, and nobody listens"
     after = ("known-size",)
     needs = (
         "The message is a statement of its own: print, warnings.warn, or a method of a logger.",

@@ -37,6 +37,8 @@ class RandomSkip(Rule):
     name = "random-skip"
     codes = ("BS101",)
     title = "torch.where instead of skipping code by a random draw (layer drop)"
+    does = "layer drop: what a draw skips runs in any case, and `torch.where` drops what it gives"
+    asks = "always: later random numbers differ"
     consent = True
     before = ("guard-in-graph", "loop-exit")
     needs = (

@@ -20,6 +20,10 @@ class RequiresGrad(Rule):
     name = "requires-grad"
     codes = ("BS115",)
     title = "requires_grad_() instead of an assignment that changes nothing"
+    does = (
+        "`p.requires_grad = False`, where it is so already, becomes `p.requires_grad_(False)`, "
+        "which does not break"
+    )
     after = ("known-size",)
     needs = (
         "A constant is assigned to requires_grad of a tensor.",

@@ -24,6 +24,7 @@ class ScalarRead(Rule):
     name = "scalar-read"
     codes = ("BS102", "BS103")
     title = "a tensor instead of the number read from it"
+    does = "`x * t.item()` keeps the tensor"
     before = ("boolean-value",)
     needs = (
         "The number is used only in +, -, *, / and comparisons with tensors.",

@@ -16,6 +16,8 @@ class TernaryToWhere(Rule):
     name = "ternary-to-where"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of a conditional expression on a tensor"
+    does = "the same for `a if t else b`"
+    asks = "where a gradient changes from none to zero"
     before = ("scalar-read",)
     needs = (
         "Both sides are tensors of one shape, dtype and device.",
