@@ -6,6 +6,7 @@ import ast
 from itertools import pairwise
 
 from breakscope.fix.alias import changed_in_place, gives_own
+from breakscope.fix.def_use import uses
 from breakscope.fix.predication import questions
 from breakscope.fix.predication.condition import (
     Condition,
@@ -18,7 +19,6 @@ from breakscope.fix.predication.condition import (
 from breakscope.fix.predication.interpreter import Evaluator
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import reads_of, rebound_elsewhere, stores
 from breakscope.source.syntax import shown, stands_alone
 
 _FRESH = ("any", "all", "isnan", "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "isclose")
@@ -119,7 +119,9 @@ def _rewrite(site: Site, node: ast.expr) -> Rewrite:
     hands_on = all(tensors)
     unaliased = hands_on and not all(gives_own(site, one) for one in ends)
     if not hands_on:
-        _meets_only_tensors(site, node, _devices(site, node))
+        devices = _devices(site, node)
+        for use in uses(site, node, "the bool"):
+            _meets(site, use, devices)
     written = changed_in_place(site, statement) if unaliased or not hands_on else None
     if written is not None:
         raise Unsafe(f"`{written}` is changed in place elsewhere, and may be what is handed on here")
@@ -221,30 +223,8 @@ def _devices(site: Site, node: ast.expr) -> frozenset[str]:
     return frozenset().union(*(one.devices for one in found if one is not None and one.only("tensor")))
 
 
-def _meets_only_tensors(site: Site, node: ast.expr, devices: frozenset[str]) -> None:
-    """Follow a bool to where it is used: there, a bool tensor without dimensions does the same.
-
-    Raises:
-        Unsafe: it is used as something else.
-    """
-    parent = site.parents[node]
-    if isinstance(parent, ast.Assign) and parent.value is node:
-        target = parent.targets[0]
-        if len(parent.targets) != 1 or not isinstance(target, ast.Name):
-            raise Unsafe("the bool is stored where others may read it")
-        if len(stores(site, target.id)) != 1 or rebound_elsewhere(site.function, target.id):
-            raise Unsafe(f"`{target.id}` is given other values too")
-        uses = [one for one in ast.walk(site.function) if isinstance(one, ast.Name) and one.id == target.id]
-        reads = reads_of(site, target.id)
-        if len(uses) != len(reads) + 1:
-            raise Unsafe(f"`{target.id}` is given other values too")
-        for read in reads:
-            _meets(site, read, devices)
-        return
-    _meets(site, node, devices)
-
-
 def _meets(site: Site, node: ast.expr, devices: frozenset[str]) -> None:
+    """Refuse a use of a bool at which a bool tensor without dimensions does not do the same."""
     parent = site.parents[node]
     text = shown(site, node)
     if isinstance(parent, ast.BinOp) and isinstance(

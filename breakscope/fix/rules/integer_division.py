@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from breakscope.fix.def_use import uses
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import dotted, names_in, reads_of, rebound_elsewhere, stores
+from breakscope.source.names import dotted, names_in, stores
 from breakscope.source.syntax import on_one_line, operand
 
 _METHODS = {
@@ -158,17 +159,9 @@ def only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
         return _sizes_of(site, site.parents[parent], parent)
     if isinstance(parent, ast.Call):
         return _sizes_of(site, parent, node)
-    if (
-        isinstance(parent, ast.Assign)
-        and len(parent.targets) == 1
-        and isinstance(parent.targets[0], ast.Name)
-    ):
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         name = parent.targets[0].id
-        if name in followed:
-            return None
-        if len(stores(site, name)) != 1 or rebound_elsewhere(site.function, name):
-            raise Unsafe(f"`{name}` is given other values too")
-        for read in reads_of(site, name):
+        for read in uses(site, node, "the number") if name not in followed else []:
             only_sizes(site, read, followed | {name})
         return None
     raise Unsafe(f"the number may be used as a tensor: `{' '.join(ast.unparse(parent).split())[:60]}`")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from breakscope.fix.def_use import is_only_value
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import block_of, enclosing_statement
-from breakscope.source.names import builtin, dotted, reads_of, rebound_elsewhere, stores
+from breakscope.source.names import builtin, dotted, reads_of
 
 _CASTS = {"float", "double", "half", "bfloat16", "long", "int", "to", "type", "type_as"}
 _PRODUCTS = {"torch.matmul", "torch.mm"}
@@ -219,7 +220,7 @@ def _factor(site: Site, call: ast.Call) -> ast.expr | None:
 def _only_read(site: Site, statement: ast.Assign, name: str) -> ast.Name | None:
     """The only read of a name, in a statement of the same block further down."""
     reads = reads_of(site, name)
-    if len(reads) != 1 or len(stores(site, name)) != 1 or rebound_elsewhere(site.function, name):
+    if len(reads) != 1 or not is_only_value(site, name):
         return None
     block, index = block_of(site, statement)
     below = enclosing_statement(site, reads[0])

@@ -6,11 +6,11 @@ import ast
 from dataclasses import dataclass
 
 from breakscope.fix.alias import gives_own
+from breakscope.fix.def_use import uses
 from breakscope.fix.predication.condition import is_scalar_read
 from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
-from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import parameters, reads_of, rebound_elsewhere, stores
+from breakscope.source.names import parameters, stores
 from breakscope.source.syntax import grouped
 from breakscope.source.torch_facts import FLOATING, INTEGRAL
 
@@ -100,24 +100,24 @@ def _rewrite(site: Site, call: ast.Call, inner: ast.expr) -> Rewrite:
     if kind == "int" and dtype in FLOATING:
         raise Unsafe("int() drops the fraction")
     floats = dtype in FLOATING or kind == "float"
-    statement = enclosing_statement(site, call)
+    numbers = uses(site, call, "the number")
+    if not numbers:
+        raise Unsafe("the number is not used")
     converted = kind == "float" and dtype in INTEGRAL
-    uses = [
-        _use(site, node, dtype, floats=floats, python=converted) for node in _number(site, call, statement)
-    ]
+    found = [_use(site, node, dtype, floats=floats, python=converted) for node in numbers]
     text = grouped(inner, site.text(inner))
     if dtype in FLOATING:
         text += ".detach()"
     if seen.shapes - {()}:
         text += ".reshape(())"
-    converts = any(use.python for use in uses) and dtype != "float64"
-    saved = site.evidence.grad and not converts and any(use.kept for use in uses)
+    converts = any(use.python for use in found) and dtype != "float64"
+    saved = site.evidence.grad and not converts and any(use.kept for use in found)
     kept = _kept(site, call) or saved
     if kept and not _own(site, inner):
         text += ".clone()"  # the tensor may be changed in place before its number, or the way back, needs it
-    if any(use.python for use in uses):
+    if any(use.python for use in found):
         text += ".double()"
-    divides = any(use.divides for use in uses)
+    divides = any(use.divides for use in found)
     notes = ("on CUDA, division by a tensor may round the last bit otherwise",) if divides else ()
     on_gpu = divides and seen.devices != {"cpu"}
     start, end = site.offsets(call)
@@ -156,27 +156,6 @@ def _only_read(site: Site, node: ast.Name) -> bool:
     if isinstance(parent, ast.Attribute):
         return parent.attr in ("item", "abs", "clone") and isinstance(site.parents[parent], ast.Call)
     return isinstance(parent, ast.BinOp | ast.Compare) or is_scalar_read(site, parent) is node
-
-
-def _number(site: Site, call: ast.Call, statement: ast.stmt) -> list[ast.expr]:
-    """Every expression that is the number: the read itself, or the reads of the name it is given to."""
-    if not (isinstance(statement, ast.Assign) and statement.value is call):
-        return [call]
-    target = statement.targets[0]
-    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
-        raise Unsafe("the number is stored where others may read it")
-    name = target.id
-    stores = [
-        node
-        for node in ast.walk(site.function)
-        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-    ]
-    if len(stores) != 1 or rebound_elsewhere(site.function, name):
-        raise Unsafe(f"`{name}` is given other values too")
-    found = list[ast.expr](reads_of(site, name))
-    if not found:
-        raise Unsafe("the number is not used")
-    return found
 
 
 def _use(site: Site, node: ast.expr, dtype: str, *, floats: bool, python: bool) -> _Use:
