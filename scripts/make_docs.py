@@ -2,6 +2,7 @@
 """Refreshes what README.md and docs/example.md show: true output of true commands.
 
     python scripts/make_docs.py              run every command again and write what it printed
+    python scripts/make_docs.py --rules      only the table of rules in docs/fix.md, which needs no command
     python scripts/make_docs.py --check      write nothing; exit with 1 and a diff if a text is stale
     python scripts/make_docs.py --pictures   take the screenshots again, too (see screenshots.py)
 
@@ -10,6 +11,7 @@ A block stands between a marker and ``<!-- end -->``. The marker says what the b
     <!-- run: COMMAND; COMMAND -->   the commands and their standard output
     <!-- file: PATH -->              a file's text
     <!-- diff: OLD NEW -->           a unified diff of two files
+    <!-- rules: WORDS -->            the table of all rewrite rules
 
 Commands run without a shell in one temporary folder that holds ``docs/example`` and ``fixtures``, 100
 columns wide, without colours. What varies between runs and machines (durations, times of day, the build
@@ -32,12 +34,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/example.md", "docs/gate.md")
+PAGES = ("README.md", "docs/example.md", "docs/fix.md", "docs/gate.md")
 FOLDERS = ("docs/example", "docs/testing", "fixtures")
 IMAGES = ROOT / "docs" / "images"
 
 BLOCK = re.compile(
-    r"(?P<marker><!-- (?P<kind>run|file|diff): (?P<words>.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL
+    r"(?P<marker><!-- (?P<kind>run|file|diff|rules): (?P<words>.+?) -->\n).*?(?=<!-- end -->)", re.DOTALL
 )
 VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:]{8}\+00:00"), "TIME"),
@@ -73,10 +75,22 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
+def rules() -> str:
+    """The table of all rewrite rules, in the order in which they are asked."""
+    sys.path.insert(0, str(ROOT))
+    from breakscope.fix.rules import RULES
+
+    rows = [(f"`{rule.name}`", rule.does.replace("|", r"\|"), rule.asks) for rule in RULES]
+    lines = [f"| {' | '.join(row)} |" for row in [("rule", "what it does", "consent"), ("---",) * 3, *rows]]
+    return "\n".join(line.replace("  |", " |") for line in lines) + "\n"
+
+
 def content(kind: str, words: str, folder: Path) -> str:
     """What belongs between a marker and its end."""
     if kind == "file":
         return f"```python\n{(ROOT / words).read_text(encoding='utf-8')}```\n"
+    if kind == "rules":
+        return rules()
     if kind == "diff":
         old, new = words.split()
         before, after = ((ROOT / name).read_text(encoding="utf-8").splitlines(True) for name in (old, new))
@@ -92,7 +106,8 @@ def refreshed(text: str, folder: Path) -> str:
 
     def replace(block: re.Match[str]) -> str:
         made = block["marker"] + content(block["kind"], block["words"], folder)
-        return block[0] if comparable(made) == comparable(block[0]) else made
+        varies = block["kind"] != "rules"  # their order is what the table says
+        return block[0] if varies and comparable(made) == comparable(block[0]) else made
 
     return BLOCK.sub(replace, text)
 
@@ -119,8 +134,13 @@ def main() -> int:
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--check", action="store_true", help="write nothing; 1 and a diff if a text is stale")
     choice.add_argument("--pictures", action="store_true", help="take the screenshots again, too")
+    choice.add_argument("--rules", action="store_true", help="only the table of rules, in docs/fix.md")
     options = parser.parse_args()
     stale = False
+    if options.rules:
+        page = ROOT / "docs" / "fix.md"
+        page.write_text(refreshed(page.read_text(encoding="utf-8"), ROOT), encoding="utf-8")
+        return 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
         for name in FOLDERS:

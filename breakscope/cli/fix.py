@@ -189,20 +189,19 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Patch], folder: Path,
 
 def _list_rules() -> int:
     from breakscope.cli import output
-    from breakscope.fix.rule import all_rules
+    from breakscope.fix.rules import RULES
 
     blocks = []
-    for rule in all_rules():
+    for rule in RULES:
         codes = ", ".join(rule.codes)
         lines = [f"{rule.name}  ({codes})" + ("  needs consent" if rule.consent else ""), f"  {rule.title}"]
         lines += [f"  needs   {need}" for need in rule.needs]
         lines += [f"  hazard  {hazard}" for hazard in rule.hazards]
-        for example in rule.rewrites[:1]:
-            lines += ["  before", *(f"    {line}" for line in example.before.strip().splitlines())]
-            lines += ["  after", *(f"    {line}" for line in example.after.strip().splitlines())]
-        if rule.leaves:
-            lines += ["  left alone", *(f"    {line}" for line in rule.leaves[0].before.strip().splitlines())]
-            lines += [f"  because {rule.leaves[0].why}"] if rule.leaves[0].why else []
+        rewritten, left_alone = rule.rewritten, rule.left_alone
+        lines += ["  before", *(f"    {line}" for line in rewritten.before.strip().splitlines())]
+        lines += ["  after", *(f"    {line}" for line in rewritten.after.strip().splitlines())]
+        lines += ["  left alone", *(f"    {line}" for line in left_alone.before.strip().splitlines())]
+        lines += [f"  because {left_alone.why}"] if left_alone.why else []
         blocks.append("\n".join(lines))
     output.write("\n\n".join(blocks) or "no rules")
     return 0

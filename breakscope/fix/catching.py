@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.rule import Site
-from breakscope.fix.scope import dotted
+from breakscope.source.names import dotted
 
 _Try = ast.Try | ast.TryStar
 

@@ -8,19 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from breakscope import catalog
-from breakscope.fix import rule as rules
-from breakscope.fix import runs
+from breakscope.fix import rules, runs
 from breakscope.fix.evidence import Verdict
 from breakscope.fix.observers import tells
 from breakscope.fix.outcomes import NoPatch
 from breakscope.fix.patch import Edit, Patch, Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
+from breakscope.fix.rule import Rule, Site, locate
 from breakscope.fix.runs import Script
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.sharing import certainly_before
 from breakscope.fix.source_file import NotTextError, Source, read
 from breakscope.inside.record.evidence import Evidence
 from breakscope.report.model import Finding
+from breakscope.source.dominance import certainly_before, enclosing_statement
 
 
 def propose(
@@ -153,7 +151,7 @@ def _site(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -
     ):
         return "its source has changed since the scan"
     try:
-        site = rules.locate(
+        site = locate(
             source.text,
             where.line,
             where.column,

@@ -7,9 +7,8 @@ import io
 import tokenize
 
 from breakscope.fix.patch import Edit, apply
-from breakscope.fix.rule import Site
-from breakscope.fix.scope import new_name
-from breakscope.fix.values import Unsafe
+from breakscope.fix.rule import Site, Unsafe
+from breakscope.source.names import new_name
 
 
 class Layout:

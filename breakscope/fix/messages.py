@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.rule import Site
-from breakscope.fix.scope import builtin, dotted, enclosing_statement
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import builtin, dotted
 
 _METHODS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
 _ONCE = {"warning_once", "info_once", "warning_advice"}
@@ -163,5 +164,5 @@ def _computed_on_access(site: Site, call: ast.Call, node: ast.Attribute) -> bool
     if dotted(site, node) is not None or (seen is not None and seen.only("tensor", "callable", "str")):
         return False
     statement = enclosing_statement(site, call)
-    entry = site.evidence.entry.get(site.span(statement), {})
+    entry = site.seen_before(statement)
     return ast.unparse(node) not in entry and not node.attr.startswith("__")

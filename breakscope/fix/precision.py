@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import struct
 
-from breakscope.fix.ops import FLOATING
-from breakscope.fix.rule import Site
-from breakscope.fix.values import Unsafe, Value
+from breakscope.fix.predication.values import Value
+from breakscope.fix.rule import Site, Unsafe
+from breakscope.source.torch_facts import FLOATING
 
 
 def wider(site: Site, node: ast.expr, own: Value, other: Value) -> str:

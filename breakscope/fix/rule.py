@@ -1,30 +1,29 @@
 """What a rewrite rule is: the one interface between the rules and the engine that proves what they propose.
 
-A rule gets a :class:`Site` and answers with a ``Rewrite`` (edits of the module's text, and their claims) or a
-``Refusal`` (a reason), both of :mod:`breakscope.fix.patch`, or with None: the place is not of its kind.
+A rule gets a :class:`Site` and answers with a :class:`Rewrite` (text edits of the module), with a
+:class:`Refusal` (a reason), or with None: the place is not of its kind. Edits are pieces of text, so that
+comments and formatting survive, and two rewrites of one file can be applied together.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
 from breakscope.fix.patch import Refusal, Rewrite
-from breakscope.fix.source_file import parents_of
 from breakscope.inside.record.evidence import Evidence, Seen, Span
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+from breakscope.source.module import FunctionNode, Module, Scope, parsed
+from breakscope.source.names import reads_frame, torch_name
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """Code with what a rule makes of it. Shown in the documentation, and executed by the tests.
+
+    A rule carries two; all others are in ``tests/fix/rules``, a table for each rule.
 
     Attributes:
         before: a module in which Dynamo breaks once, in the function ``f``; ``torch``, ``nn`` and ``F``
@@ -47,48 +46,73 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    r"""A place where Dynamo breaks, as the rules see it.
+class Site(Scope):
+    """A place where Dynamo breaks, as the rules see it: in ``function``, the innermost one around it.
 
     Attributes:
-        source: text of the whole module, with ``\n`` line ends. tree: it, parsed.
-        function: the innermost function around the place. qualname: its dotted path, ``Net.forward``.
+        qualname: the function's dotted path, ``Net.forward``.
         node: the smallest expression or statement at the place.
         code: ``BS101``. reason: Dynamo's own words.
     """
 
-    source: str
-    tree: ast.Module
-    function: FunctionNode
     qualname: str
     node: ast.expr | ast.stmt
     code: str
     reason: str
     evidence: Evidence
-    parents: Mapping[ast.AST, ast.AST]
-    lines: list[str]
-    starts: tuple[int, ...]
-
-    def span(self, node: ast.expr | ast.stmt) -> Span:
-        """Where a node stands."""
-        return Span.of(node, self.lines)
 
     def seen(self, node: ast.expr) -> Seen | None:
         """What an expression evaluated to; None if it was never evaluated."""
         return self.evidence.expressions.get(self.span(node))
 
-    def offsets(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Where a node begins and ends in ``source``, in characters."""
-        span = self.span(node)
-        return (
-            self.starts[span.line - 1] + span.column - 1,
-            self.starts[span.end_line - 1] + span.end_column - 1,
-        )
+    def around(self) -> Iterator[ast.expr]:
+        """The expressions around the place, the smallest first; none where only the statement is known."""
+        node: ast.AST = self.node
+        while isinstance(node, ast.expr):
+            yield node
+            node = self.parents[node]
 
-    def text(self, node: ast.expr | ast.stmt) -> str:
-        """The source of a node, as written, without parentheses around it."""
-        start, end = self.offsets(node)
-        return self.source[start:end]
+    def seen_before(self, statement: ast.stmt) -> Mapping[str, Seen]:
+        """What names and attributes were when a statement began, by path; empty if it never ran."""
+        return self.evidence.entry.get(self.span(statement), {})
+
+    @property
+    def torch(self) -> str:
+        """The name under which the module has ``torch``.
+
+        Raises:
+            Unsafe: it does not import it.
+        """
+        name = torch_name(self)
+        if name is None:
+            raise Unsafe("the module does not import torch")
+        return name
+
+    def is_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression was evaluated, and gave a tensor each time."""
+        seen = self.seen(node)
+        return seen is not None and seen.only("tensor")
+
+    def may_be_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression was seen to give a tensor."""
+        seen = self.seen(node)
+        return seen is not None and "tensor" in seen.kinds
+
+    def refuse_frame_readers(self) -> None:
+        """Refuse a function that sees its own names.
+
+        Raises:
+            Unsafe: new names in it, or names that are gone, would be seen.
+        """
+        if reads_frame(self.function):
+            raise Unsafe("the function looks at its own local variables")
+
+    def is_integer(self, node: ast.expr) -> bool:
+        """Whether an expression is an integer that is written there, or gave one each time."""
+        if isinstance(node, ast.Constant):
+            return type(node.value) is int
+        seen = self.seen(node)
+        return seen is not None and seen.only("int")
 
 
 def locate(
@@ -108,46 +132,32 @@ def locate(
     Raises:
         SyntaxError: ``source`` does not parse.
     """
-    tree = ast.parse(source)
-    lines = source.split("\n")
-    parents = parents_of(tree)
-    node = _smallest(tree, lines, line, column, end_line, end_column)
-    if node is None:
-        return None
+    module = parsed(source)
+    node = _smallest(module, line, column, end_line, end_column)
     names: list[str] = []
     function: FunctionNode | None = None
     above: ast.AST | None = node
     while above is not None:
         if isinstance(above, FunctionNode | ast.ClassDef):
             names.append(above.name)
-            if function is None and isinstance(above, FunctionNode):
-                function = above
-            elif function is None:
+            if function is None and isinstance(above, ast.ClassDef):
                 return None
-        above = parents.get(above)
-    if function is None:
+            function = function or (above if isinstance(above, FunctionNode) else None)
+        above = module.parents.get(above)
+    if node is None or function is None:
         return None
-    starts = [0]
-    for text in lines:
-        starts.append(starts[-1] + len(text) + 1)
-    qualname = ".".join(reversed(names))
-    return Site(source, tree, function, qualname, node, code, reason, evidence, parents, lines, tuple(starts))
+    return Site(module, function, ".".join(reversed(names)), node, code, reason, evidence)
 
 
 def _smallest(
-    tree: ast.Module,
-    lines: list[str],
-    line: int,
-    column: int | None,
-    end_line: int | None,
-    end_column: int | None,
+    module: Module, line: int, column: int | None, end_line: int | None, end_column: int | None
 ) -> ast.expr | ast.stmt | None:
     best: ast.expr | ast.stmt | None = None
     size: tuple[int, int] | None = None
-    for node in ast.walk(tree):
+    for node in ast.walk(module.tree):
         if not isinstance(node, ast.expr | ast.stmt):
             continue
-        span = Span.of(node, lines)
+        span = Span.of(node, module.lines)
         if column is None or end_column is None:
             fits = isinstance(node, ast.stmt) and span.line <= line <= span.end_line
         else:
@@ -160,71 +170,48 @@ def _smallest(
     return best
 
 
+class Unsafe(Exception):  # noqa: N818 - it is an answer, not a failure
+    """Why code must stay as it is, as a sentence without a full stop: raised where a rule finds it out."""
+
+
 class Rule(ABC):
     """A rewrite rule: one instance for each class, without state.
 
     Attributes:
         name: stable short name, shown to users: ``branch-to-where``.
         codes: the findings that it answers.
-        title: what it does, in a few words.
+        title: what it does, in a few words. does: the same as a row of the table in docs/fix.md.
+        asks: when it needs the user's consent, for that table; empty: never.
         needs: conditions, one sentence each. hazards: what it refuses or names, one sentence each.
         consent: it always changes behaviour, so it is offered only with the user's consent.
-        order: smaller is asked first.
+        before, after: names of rules that are asked after this one, and before it: where both may answer.
+        rewritten, left_alone: the two examples that say most of what it does, and of what it does not.
     """
 
     name: ClassVar[str]
     codes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
+    does: ClassVar[str]
+    asks: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]]
     hazards: ClassVar[tuple[str, ...]]
     consent: ClassVar[bool] = False
-    order: ClassVar[int] = 50
-    rewrites: ClassVar[tuple[Example, ...]]
-    leaves: ClassVar[tuple[Example, ...]]
+    before: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    rewritten: ClassVar[Example]
+    left_alone: ClassVar[Example]
 
     @abstractmethod
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
+        """What the rule makes of one site. None: not a place for it.
+
+        Raises:
+            Unsafe: it is, and must stay as it is.
+        """
+
     def rewrite(self, site: Site) -> Rewrite | Refusal | None:
         """The answer to one site. None: not a place for this rule."""
-
-
-@cache
-def all_rules() -> tuple[Rule, ...]:
-    """Every rule in ``breakscope/fix/rules``, in the order in which they are asked."""
-    package = importlib.import_module("breakscope.fix.rules")
-    found: list[Rule] = []
-    for module in pkgutil.iter_modules(package.__path__):
-        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
-        found += [
-            value()
-            for value in vars(loaded).values()
-            if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == loaded.__name__
-        ]
-    return tuple(sorted(found, key=lambda rule: (rule.order, rule.name)))
-
-
-def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
-    """The first rewrite that a rule has for a site; else the first refusal, with its rule."""
-    rewrites, refusals = _answers(site)
-    if rewrites:
-        return rewrites[0]
-    if refusals:
-        return refusals[0]
-    return None, Refusal("no rule rewrites this kind of place")
-
-
-def others(site: Site) -> list[tuple[Rule, Rewrite]]:
-    """The rewrites that rules have for a site besides the first, for when that one makes things slower."""
-    return [(rule, one) for rule, one in _answers(site)[0][1:] if one.edits and not one.scaffold]
-
-
-def _answers(site: Site) -> tuple[list[tuple[Rule, Rewrite]], list[tuple[Rule, Refusal]]]:
-    """Rewrites, best first, and refusals.
-
-    A rewrite without need of consent goes before one that needs it, and a scaffold comes last.
-    """
-    # A skipped frame has a code of its own, whatever stopped Dynamo in it.
-    asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
-    answers = [(rule, rule.rewrite(site)) for rule in asked]
-    rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
-    rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
-    return rewrites, [(rule, answer) for rule, answer in answers if isinstance(answer, Refusal)]
+        try:
+            return self.propose(site)
+        except Unsafe as error:
+            return Refusal(str(error))

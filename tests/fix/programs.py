@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import importlib
 import io
 import itertools
 import linecache
@@ -118,6 +119,12 @@ def findings(source: str, calls: tuple[str, ...]) -> list[Finding]:
                 place = finding.location
                 found.setdefault((place.line, place.column, finding.code), finding)
     return list(found.values())
+
+
+def examples_of(rule: Rule) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """What a rule rewrites and what it leaves alone: its own example of each, then those of its table."""
+    table = importlib.import_module(f"rules.{type(rule).__module__.rpartition('.')[2]}")
+    return (rule.rewritten, *table.REWRITES), (rule.left_alone, *table.LEAVES)
 
 
 @functools.cache

@@ -6,7 +6,8 @@ import pytest
 from programs import findings, sites, source_of
 
 from breakscope.fix.patch import Refusal, Rewrite, apply
-from breakscope.fix.rule import Example, propose
+from breakscope.fix.rule import Example
+from breakscope.fix.rules import propose
 
 pytestmark = pytest.mark.torch
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from programs import PRELUDE, differences, entry, load, record, run
 
 from breakscope.fix.patch import Rewrite, apply
-from breakscope.fix.rule import Site, locate, propose
+from breakscope.fix.rule import Site, locate
+from breakscope.fix.rules import propose
 
 pytestmark = pytest.mark.torch
 

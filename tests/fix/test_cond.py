@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
-from programs import arguments, differences, entry, load, rewritten, run, sites, source_of
+from programs import arguments, differences, entry, examples_of, load, rewritten, run, sites, source_of
 from proving import proof
 from test_branch_programs import INPUTS, Program, first_site, programs
 
-from breakscope.fix.examples import branch_to_cond as examples
 from breakscope.fix.judge import judge
 from breakscope.fix.patch import Rewrite, apply, claims_of
 from breakscope.fix.rule import Example
 from breakscope.fix.rules.branch_to_cond import BranchToCond
 
 pytestmark = pytest.mark.torch
+
+EXAMPLES, _ = examples_of(BranchToCond())
 
 
 def rewrite_of(example: Example) -> Rewrite:
@@ -31,7 +32,7 @@ def rewrite_of(example: Example) -> Rewrite:
     return answer
 
 
-@pytest.mark.parametrize("example", examples.REWRITES, ids=range(len(examples.REWRITES)))
+@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_the_compiled_form_is_proved_with_gradients(example: Example, tmp_path: Path) -> None:
     answer = rewrite_of(example)
     assert answer.compiled_only
@@ -91,7 +92,7 @@ def test_what_torch_cond_does_not_take_is_refused(method: str, tmp_path: Path) -
 
 def test_eager_code_never_calls_torch_cond(monkeypatch: pytest.MonkeyPatch) -> None:
     """There it would compile at every call."""
-    example = examples.REWRITES[0]
+    example = EXAMPLES[1]
     f = entry(load(source_of(rewritten(example, rewrite_of(example)))))
     monkeypatch.setattr(torch, "cond", None)
     for call in example.calls:
@@ -103,7 +104,7 @@ def test_eager_code_never_calls_torch_cond(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 def test_gradients_are_those_of_the_branch_that_was_taken_under_inductor() -> None:
     """torch.where would give NaN here: the derivative of the branch not taken is infinite."""
-    example = examples.REWRITES[2]
+    example = EXAMPLES[0]
     f = entry(load(source_of(rewritten(example, rewrite_of(example)))))
     torch.compiler.reset()
     compiled = torch.compile(f, backend="inductor")

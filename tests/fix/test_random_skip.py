@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from programs import answers, arguments, copy_of, entry, load, rewritten, source_of
+from programs import answers, arguments, copy_of, entry, examples_of, load, rewritten, source_of
 
 from breakscope.fix.patch import Rewrite
 from breakscope.fix.rule import Example
@@ -12,7 +12,7 @@ from breakscope.fix.rules.random_skip import RandomSkip
 
 pytestmark = pytest.mark.torch
 
-EXAMPLES = RandomSkip.rewrites
+EXAMPLES, _ = examples_of(RandomSkip())
 
 
 def outcome(source: str, call: str, seed: int, *, train: bool) -> tuple[list[torch.Tensor], torch.Tensor]:

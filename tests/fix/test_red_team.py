@@ -13,7 +13,8 @@ from red_team import PROGRAMS, Program
 
 from breakscope.fix.judge import judge
 from breakscope.fix.patch import Refusal, claims_of
-from breakscope.fix.rule import Example, propose
+from breakscope.fix.rule import Example
+from breakscope.fix.rules import propose
 from breakscope.inside.prove.claims import Claims
 
 pytestmark = pytest.mark.torch

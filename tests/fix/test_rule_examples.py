@@ -14,6 +14,7 @@ from programs import (
     arguments,
     differences,
     entry,
+    examples_of,
     findings,
     load,
     rewritten,
@@ -24,20 +25,21 @@ from programs import (
 )
 
 from breakscope.fix.patch import Refusal, Rewrite
-from breakscope.fix.rule import Example, Rule, all_rules
+from breakscope.fix.rule import Example, Rule
+from breakscope.fix.rules import RULES
 
 pytestmark = pytest.mark.torch
 
 Case = tuple[Rule, Example]
 # All tests of one example come one after the other, and share what a scan said of it (``programs.answers``).
 per_example = functools.partial(pytest.mark.parametrize, "case", scope="module")
-REWRITES = [(rule, example) for rule in all_rules() for example in rule.rewrites]
-LEAVES = [(rule, example) for rule in all_rules() for example in rule.leaves]
+REWRITES = [(rule, example) for rule in RULES for example in examples_of(rule)[0]]
+LEAVES = [(rule, example) for rule in RULES for example in examples_of(rule)[1]]
 
 
 def name(case: Case) -> str:
-    examples = (*case[0].rewrites, *case[0].leaves)
-    return f"{case[0].name}-{examples.index(case[1])}"
+    rewrites, leaves = examples_of(case[0])
+    return f"{case[0].name}-{(*rewrites, *leaves).index(case[1])}"
 
 
 @pytest.fixture(autouse=True)

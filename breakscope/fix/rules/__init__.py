@@ -1,1 +1,103 @@
-"""One rule a file. A file added here is a rule: :func:`breakscope.fix.rule.all_rules` finds it."""
+"""Every rule, in the order in which they are asked, and what they answer to a site. One rule a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
+
+from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.rule import Rule, Site
+from breakscope.fix.rules.boolean_value import BooleanValue
+from breakscope.fix.rules.branch_to_cond import BranchToCond
+from breakscope.fix.rules.branch_to_where import BranchToWhere
+from breakscope.fix.rules.builtin_pow import BuiltinPow
+from breakscope.fix.rules.capture_flag import CaptureFlag
+from breakscope.fix.rules.custom_op import CustomOp
+from breakscope.fix.rules.guard_in_graph import GuardInGraph
+from breakscope.fix.rules.integer_division import IntegerDivision
+from breakscope.fix.rules.known_size import KnownSize
+from breakscope.fix.rules.loop_exit import LoopExit
+from breakscope.fix.rules.mask_to_where import MaskToWhere
+from breakscope.fix.rules.numpy_number import NumpyNumber
+from breakscope.fix.rules.numpy_size import NumpySize
+from breakscope.fix.rules.quiet_messages import QuietMessages
+from breakscope.fix.rules.random_skip import RandomSkip
+from breakscope.fix.rules.requires_grad import RequiresGrad
+from breakscope.fix.rules.scalar_read import ScalarRead
+from breakscope.fix.rules.tensor_argument import TensorArgument
+from breakscope.fix.rules.ternary_to_where import TernaryToWhere
+
+
+def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Rules as they are asked: as their ``before`` and ``after`` say, and by name where those say nothing.
+
+    Raises:
+        graphlib.CycleError: they contradict each other.
+    """
+    by_name = {rule.name: rule for rule in rules}
+    sorter: TopologicalSorter[str] = TopologicalSorter({name: rule.after for name, rule in by_name.items()})
+    for name, rule in by_name.items():
+        for later in rule.before:
+            sorter.add(later, name)
+    sorter.prepare()
+    found: list[Rule] = []
+    ready: list[str] = []
+    while sorter.is_active():
+        ready = sorted([*ready, *sorter.get_ready()])
+        name = ready.pop(0)
+        found.append(by_name[name])
+        sorter.done(name)
+    return tuple(found)
+
+
+RULES = in_order(
+    (
+        BooleanValue(),
+        BranchToCond(),
+        BranchToWhere(),
+        BuiltinPow(),
+        CaptureFlag(),
+        CustomOp(),
+        GuardInGraph(),
+        IntegerDivision(),
+        KnownSize(),
+        LoopExit(),
+        MaskToWhere(),
+        NumpyNumber(),
+        NumpySize(),
+        QuietMessages(),
+        RandomSkip(),
+        RequiresGrad(),
+        ScalarRead(),
+        TensorArgument(),
+        TernaryToWhere(),
+    )
+)
+
+
+def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
+    """The first rewrite that a rule has for a site; else the first refusal, with its rule."""
+    rewrites, refusals = _answers(site)
+    if rewrites:
+        return rewrites[0]
+    if refusals:
+        return refusals[0]
+    return None, Refusal("no rule rewrites this kind of place")
+
+
+def others(site: Site) -> list[tuple[Rule, Rewrite]]:
+    """The rewrites that rules have for a site besides the first, for when that one makes things slower."""
+    return [(rule, one) for rule, one in _answers(site)[0][1:] if one.edits and not one.scaffold]
+
+
+def _answers(site: Site) -> tuple[list[tuple[Rule, Rewrite]], list[tuple[Rule, Refusal]]]:
+    """Rewrites, best first, and refusals.
+
+    A rewrite without need of consent goes before one that needs it, and a scaffold comes last.
+    """
+    # A skipped frame has a code of its own, whatever stopped Dynamo in it.
+    asked = [rule for rule in RULES if site.code in rule.codes or site.code.startswith("BS3")]
+    answers = [(rule, rule.rewrite(site)) for rule in asked]
+    rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
+    rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
+    return rewrites, [(rule, answer) for rule, answer in answers if isinstance(answer, Refusal)]

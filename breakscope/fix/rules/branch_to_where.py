@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.branch import outermost_first, rewrite_if
-from breakscope.fix.examples import branch_to_where as examples
-from breakscope.fix.examples import truths
 from breakscope.fix.patch import Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.values import Unsafe
+from breakscope.fix.predication.branch import rewrite_if, rewrite_outermost
+from breakscope.fix.rule import Example, Rule, Site
+from breakscope.source.dominance import enclosing_statement
 
 
 class BranchToWhere(Rule):
@@ -19,7 +16,12 @@ class BranchToWhere(Rule):
     name = "branch-to-where"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of a branch on a tensor"
-    order = 10
+    does = (
+        "`if` on a tensor: both branches run, `torch.where` picks; returns, chains, attributes and "
+        "buffers included"
+    )
+    asks = "where a gradient changes from none to zero"
+    before = ("ternary-to-where",)
     needs = (
         "Both branches only assign or return tensors of one shape, dtype and device.",
         "What the branches compute has no effect, draws no random numbers and raises for no values.",
@@ -31,18 +33,32 @@ class BranchToWhere(Rule):
         "A derivative that is infinite in the branch not taken would make gradients NaN: refused.",
         "A function that handed out its own argument in one branch hands out a new tensor in both.",
     )
-    rewrites = (*examples.REWRITES, *truths.REWRITES)
-    leaves = (*examples.LEAVES, *truths.LEAVES)
+    rewritten = Example(
+        """\
+def f(x):
+    if x.sum() > 0:
+        x = x * 2
+    return x
+""",
+        """\
+def f(x):
+    x = torch.where(x.sum() > 0, x * 2, x)
+    return x
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    if x.sum() > 0:
+        x[0] = 0
+    return x
+""",
+        why="a branch stores into `x[0]`",
+    )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the outermost branch on a tensor around the site that can be rewritten."""
-        refusal: Refusal | None = None
         statement = enclosing_statement(site, site.node)
         if isinstance(statement, ast.While):
             return Refusal("how often the loop runs depends on the data")
-        for branch in outermost_first(site):
-            try:
-                return rewrite_if(site, branch)
-            except Unsafe as error:
-                refusal = Refusal(str(error))
-        return refusal
+        return rewrite_outermost(site, rewrite_if)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import builtin_pow as examples
 from breakscope.fix.patch import Edit, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import builtin
-
-_ALONE = (
-    ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Call | ast.keyword | ast.Tuple | ast.List
-)
-_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+from breakscope.fix.rule import Example, Rule, Site
+from breakscope.source.names import builtin
+from breakscope.source.syntax import operand, stands_alone
 
 
 class BuiltinPow(Rule):
@@ -21,13 +16,32 @@ class BuiltinPow(Rule):
     name = "builtin-pow"
     codes = ("BS111",)
     title = "the operator ** instead of the builtin pow"
-    order = 15
+    does = "`pow(t, n)` becomes `t ** n`"
+    before = ("mask-to-where",)
     needs = ("It is Python's own pow, with two arguments, and one of them is a tensor.",)
     hazards = ("None: Python's pow with two arguments is the operator.",)
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    return pow(x, 2)
+""",
+        """\
+def f(x):
+    return x ** 2
+""",
+        calls=("torch.rand(3, 4) + 0.1",),
+    )
+    left_alone = Example(
+        """\
+def f(x, n):
+    return pow(2, n) * x
+""",
+        calls=("torch.rand(3, 4), 3",),
+        site="pow(2, n) * x",
+        code="BS111",
+    )
 
-    def rewrite(self, site: Site) -> Rewrite | None:
+    def propose(self, site: Site) -> Rewrite | None:
         """Rewrite the call of ``pow`` at the site."""
         node: ast.AST = site.node
         while not isinstance(node, ast.stmt) and not _is_pow(site, node):
@@ -38,8 +52,8 @@ class BuiltinPow(Rule):
                 return None
             node = calls[0]
         assert isinstance(node, ast.Call)
-        text = " ** ".join(_operand(site, one) for one in node.args)
-        if not isinstance(site.parents[node], _ALONE):
+        text = " ** ".join(operand(site, one) for one in node.args)
+        if not stands_alone(site, node):
             text = f"({text})"
         return Rewrite(
             edits=(Edit(*site.offsets(node), text),), summary="the operator instead of the builtin function"
@@ -51,12 +65,4 @@ def _is_pow(site: Site, node: ast.AST) -> bool:
         return False
     if len(node.args) != 2 or node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
         return False
-    seen = [site.seen(one) for one in node.args]
-    return any(one is not None and one.only("tensor") for one in seen)
-
-
-def _operand(site: Site, node: ast.expr) -> str:
-    text = site.text(node)
-    text = ast.unparse(node) if "\n" in text else text
-    number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-    return text if number or isinstance(node, _ATOMS) else f"({text})"
+    return any(map(site.is_tensor, node.args))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import integer_division as examples
+from breakscope.fix.def_use import uses
 from breakscope.fix.patch import Edit, Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import dotted, enclosing_statement, loads, names_in, rebound_elsewhere
-from breakscope.fix.skips import stores
-from breakscope.fix.values import Unsafe
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import dotted, names_in, stores
+from breakscope.source.syntax import on_one_line, operand
 
 _METHODS = {
     "view", "reshape", "expand", "repeat", "new_zeros", "new_ones", "new_empty", "new_full", "unflatten",
@@ -25,24 +25,47 @@ class IntegerDivision(Rule):
     name = "integer-division"
     codes = ("BS102",)
     title = "a division by Python where torch divides two sizes"
-    order = 13
+    does = "`torch.div` of two Python integers that is used as a size becomes `//`"
+    before = ("numpy-size",)
     needs = (
         "Both operands of torch.div are Python integers, and it rounds.",
         "The quotient is used as a size only, by itself or after integer arithmetic.",
     )
     hazards = ("`//` rounds down and `trunc` towards zero: they differ for negative numbers.",)
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+def f(x):
+    return x.view(torch.div(x.size(0), 4, rounding_mode="trunc"), 4, x.size(1))
+""",
+        """\
+
+def f(x):
+    return x.view(x.size(0) // 4, 4, x.size(1))
+""",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)", "torch.randn(20, 4)"),
+        site='x.view(torch.div(x.size(0), 4, rounding_mode="trunc"), 4, x.size(1))',
+        code="BS102",
+    )
+    left_alone = Example(
+        """\
+
+def f(x):
+    half = torch.div(x.size(0), 2, rounding_mode="trunc")
+    return x.new_full((2, 2), half)
+""",
+        why="what the tensor is filled with",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)", "torch.randn(20, 4)"),
+        site="x.new_full((2, 2), half)",
+        code="BS102",
+    )
+
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the divisions behind the sizes at the site."""
         statement = enclosing_statement(site, site.node)
         if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.AugAssign):
             return None
-        try:
-            return _rewrite(site, statement)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return _rewrite(site, statement)
 
 
 def _rewrite(site: Site, statement: ast.stmt) -> Rewrite | None:
@@ -55,7 +78,7 @@ def _rewrite(site: Site, statement: ast.stmt) -> Rewrite | None:
         rounds = next(one.value for one in call.keywords)
         assert isinstance(rounds, ast.Constant)
         only_sizes(site, call, set())
-        left, right = (_operand(site, one) for one in call.args)
+        left, right = (_not_negative(site, one) for one in call.args)
         if rounds.value == "trunc":
             negative = [text for node, text in zip(call.args, (left, right), strict=True) if not _count(node)]
             assumes += [f"`{text}` is never negative, as in the recorded run" for text in negative]
@@ -95,25 +118,14 @@ def _is_division(site: Site, node: ast.AST) -> bool:
         return False
     if not isinstance(rounds[0], ast.Constant) or rounds[0].value not in ("trunc", "floor"):
         return False
-    return all(_is_integer(site, one) for one in node.args)
+    return all(site.is_integer(one) for one in node.args)
 
 
-def _is_integer(site: Site, node: ast.expr) -> bool:
-    if isinstance(node, ast.Constant):
-        return type(node.value) is int
-    seen = site.seen(node)
-    return seen is not None and seen.only("int")
-
-
-def _operand(site: Site, node: ast.expr) -> str:
-    text = site.text(node)
-    if "\n" in text:
-        text = ast.unparse(node)
+def _not_negative(site: Site, node: ast.expr) -> str:
     seen = site.seen(node)
     if seen is not None and any(isinstance(value, int) and value < 0 for value in seen.values):
-        raise Unsafe(f"`{text}` is negative")
-    atoms = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant
-    return text if isinstance(node, atoms) else f"({text})"
+        raise Unsafe(f"`{on_one_line(site, node)}` is negative")
+    return operand(site, node)
 
 
 def _count(node: ast.expr) -> bool:
@@ -139,7 +151,7 @@ def only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
     parent = site.parents[node]
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, _COUNTS):
         other = parent.right if parent.left is node else parent.left
-        if not _is_integer(site, other):
+        if not site.is_integer(other):
             raise Unsafe(f"`{site.text(parent)}` is arithmetic with a tensor")
         return only_sizes(site, parent, followed)
     if isinstance(parent, ast.Tuple | ast.List):
@@ -148,17 +160,9 @@ def only_sizes(site: Site, node: ast.expr, followed: set[str]) -> None:
         return _sizes_of(site, site.parents[parent], parent)
     if isinstance(parent, ast.Call):
         return _sizes_of(site, parent, node)
-    if (
-        isinstance(parent, ast.Assign)
-        and len(parent.targets) == 1
-        and isinstance(parent.targets[0], ast.Name)
-    ):
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         name = parent.targets[0].id
-        if name in followed:
-            return None
-        if len(stores(site, name)) != 1 or rebound_elsewhere(site.function, name):
-            raise Unsafe(f"`{name}` is given other values too")
-        for read in loads([site.function], name):
+        for read in uses(site, node, "the number") if name not in followed else []:
             only_sizes(site, read, followed | {name})
         return None
     raise Unsafe(f"the number may be used as a tensor: `{' '.join(ast.unparse(parent).split())[:60]}`")

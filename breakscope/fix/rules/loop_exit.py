@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import loop_exit as examples
-from breakscope.fix.exits import is_exit, read_in, rewrite_loop
 from breakscope.fix.patch import Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.values import Unsafe
+from breakscope.fix.predication.exits import is_exit, read_in, rewrite_loop
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.source.dominance import enclosing_statement
 
 _BOUND = "`for _ in range(bound):` that leaves with `if …: break`, which fix may rewrite"
 _OUTSIDE = "or keep the loop outside and compile its body"
@@ -21,7 +19,12 @@ class LoopExit(Rule):
     name = "loop-exit"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of leaving a bounded loop"
-    order = 9
+    does = (
+        "`for _ in range(n)` with `if t: break`: all iterations run, `torch.where` keeps the "
+        "values of the exit"
+    )
+    asks = "where a gradient changes from none to zero"
+    before = ("branch-to-where",)
     needs = (
         "The loop is over a range of Python integers, of 64 iterations at most, and has no `else`.",
         "What it carries from one iteration to the next are tensors of one shape and dtype, there before it.",
@@ -32,10 +35,38 @@ class LoopExit(Rule):
         "A derivative that is infinite in an iteration that was not taken would make gradients NaN: refused.",
         "A loop without a bound is refused, and the way out is named.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    for i in range(10):
+        x = x * 1.5
+        if x.abs().max() > 3:
+            break
+    return x
+""",
+        """\
+def f(x):
+    running = torch.ones((), dtype=torch.bool, device=x.device)
+    for i in range(10):
+        x = torch.where(running, x * 1.5, x)
+        running = running & ~(x.abs().max() > 3)
+    return x
+""",
+        calls=("torch.rand(4)", "torch.rand(4) * 5", "-torch.rand(4) * 0.1"),
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    while x.sum() < 10:
+        x = x + 1
+    return x
+""",
+        why="how often the loop runs depends on the data: if you know a bound, write `for _ in "
+        "range(bound):`",
+        calls=("torch.rand(4)", "torch.rand(4) * 5", "-torch.rand(4) * 0.1"),
+    )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the loop that the branch at the site leaves."""
         statement = enclosing_statement(site, site.node)
         if isinstance(statement, ast.While):
@@ -56,10 +87,7 @@ class LoopExit(Rule):
             return _around(site, statement)
         if isinstance(loop, ast.While):
             return Refusal(f"a tensor ends the loop: if you know a bound, write {_BOUND}, {_OUTSIDE}")
-        try:
-            return rewrite_loop(site, loop)
-        except Unsafe as error:
-            return Refusal(str(error))
+        return rewrite_loop(site, loop)
 
 
 def _around(site: Site, statement: ast.stmt) -> Rewrite | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import numpy_number as examples
 from breakscope.fix.patch import Edit, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import dotted, enclosing_statement, imports, names_in
-from breakscope.fix.skips import stores
+from breakscope.fix.rule import Example, Rule, Site
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import dotted, names_in, stores
 
 _SAME = {"numpy.lcm": ("lcm", 2), "numpy.gcd": ("gcd", 2), "numpy.prod": ("prod", 1)}
 _NUMBER = ("numpy.int64",)
@@ -20,17 +19,58 @@ class NumpyNumber(Rule):
     name = "numpy-number"
     codes = ("BS101", "BS102", "BS103")
     title = "Python's math instead of numpy for a whole number"
+    does = "`np.lcm` and the like of Python integers: `math.lcm`"
+    asks = "always: an int instead of a numpy.int64"
     consent = True
-    order = 14
+    before = ("builtin-pow",)
     needs = (
         "What numpy gave was always a single numpy.int64.",
         "It is computed in the function itself, or in a function of the same module that it calls.",
     )
     hazards = ("The number is an int afterwards: it never overflows, and has no methods of numpy's.",)
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+import numpy as np
+import torch
 
-    def rewrite(self, site: Site) -> Rewrite | None:
+
+def f(x, a=4, b=6):
+    common = np.lcm(a, b)
+    if x.shape[0] % common != 0:
+        x = x + 1
+    return x
+""",
+        """\
+import math
+import numpy as np
+import torch
+
+
+def f(x, a=4, b=6):
+    common = math.lcm(a, b)
+    if x.shape[0] % common != 0:
+        x = x + 1
+    return x
+""",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)"),
+        consent=True,
+    )
+    left_alone = Example(
+        """\
+import numpy as np
+import torch
+
+
+def f(x):
+    size = np.lcm(np.array([2, 4]), 3)
+    if x.shape[0] > size.sum():
+        x = x + 1
+    return x
+""",
+        calls=("torch.randn(8, 4)", "torch.randn(12, 4)"),
+    )
+
+    def propose(self, site: Site) -> Rewrite | None:
         """Rewrite the calls of numpy behind the numbers at the site."""
         calls = _calls(site)
         if not calls:
@@ -50,7 +90,7 @@ class NumpyNumber(Rule):
 
 def math_module(site: Site) -> tuple[str, tuple[Edit, ...]] | None:
     """The name under which the module has ``math``, and what imports it; None if it has other uses for it."""
-    module = next((name for name, target in imports(site).items() if target == "math"), "")
+    module = next((name for name, target in site.module.imports.items() if target == "math"), "")
     at_top = {
         alias.asname or alias.name
         for one in site.tree.body
@@ -60,19 +100,10 @@ def math_module(site: Site) -> tuple[str, tuple[Edit, ...]] | None:
     if module:
         return (module, ()) if module in at_top else None
     numpy = next((one for one in site.tree.body if _imports_numpy(one)), None)
-    if numpy is None or _takes(site.tree, "math"):
+    if numpy is None or "math" in site.module.names | site.module.imported:
         return None
     start, _ = site.offsets(numpy)
     return "math", (Edit(start, start, "import math\n"),)
-
-
-def _takes(tree: ast.Module, name: str) -> bool:
-    """Whether a module uses a name for anything."""
-    return any(
-        name in (getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "name", None))
-        or (isinstance(node, ast.alias) and name in (node.asname, node.name))
-        for node in ast.walk(tree)
-    )
 
 
 def _imports_numpy(node: ast.stmt) -> bool:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 
 from breakscope.fix.catching import handles_warnings
-from breakscope.fix.examples import quiet_messages as examples
 from breakscope.fix.layout import Layout
 from breakscope.fix.messages import message_effect, message_kind
 from breakscope.fix.patch import Edit, Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import enclosing_statement, torch_name
-from breakscope.fix.values import Unsafe
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.source.dominance import enclosing_statement
 
 
 class QuietMessages(Rule):
@@ -20,7 +18,9 @@ class QuietMessages(Rule):
     name = "quiet-messages"
     codes = ("BS102", "BS103", "BS104", "BS107", "BS111", "BS128")
     title = "messages only outside compiled code"
-    order = 20
+    does = "print, warnings, logging: not while compiling"
+    asks = "unless it is written once by design, and nobody listens"
+    after = ("known-size",)
     needs = (
         "The message is a statement of its own: print, warnings.warn, or a method of a logger.",
         "Nothing is computed for it that may act: no iterator is used up, no property of the user's is read.",
@@ -30,10 +30,30 @@ class QuietMessages(Rule):
         "A message that is written each time, not once, is lost each time: with consent only.",
         "Where the script itself collects messages, or makes warnings errors: with consent only.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    print("hello", x.sum())
+    return x + 1
+""",
+        """\
+def f(x):
+    if not torch.compiler.is_compiling():
+        print("hello", x.sum())
+    return x + 1
+""",
+        consent=True,
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    print(n := x.shape[0])
+    return x + n
+""",
+        why="computing the message may have an effect: `(n := x.shape[0])`",
+    )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Put the message statement that holds the site under a condition."""
         statement = enclosing_statement(site, site.node)
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
@@ -42,9 +62,7 @@ class QuietMessages(Rule):
         kind = message_kind(site, call)
         if kind is None:
             return None
-        torch = torch_name(site)
-        if torch is None:
-            return Refusal("the module does not import torch")
+        torch = site.torch
         if kind == "warning" and handles_warnings(site, statement):
             return Refusal("an `except` around the message may wait for the warning")
         effect = message_effect(site, call)

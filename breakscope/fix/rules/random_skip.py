@@ -5,25 +5,24 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from breakscope.fix import skips
-from breakscope.fix.conditions import split
-from breakscope.fix.evaluate import Evaluator
-from breakscope.fix.examples import random_skip as examples
 from breakscope.fix.layout import Layout, indented
 from breakscope.fix.patch import Edit, Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import (
-    bound_before,
-    enclosing_statement,
+from breakscope.fix.predication import skips
+from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.interpreter import Evaluator
+from breakscope.fix.predication.skips import Skip
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import bound_before, enclosing_statement
+from breakscope.source.names import (
+    first_use,
     loads,
     names_in,
-    reads_frame,
+    reads_of,
+    reads_outside,
     rebound_elsewhere,
-    torch_name,
 )
-from breakscope.fix.skips import Skip
-from breakscope.fix.values import Unsafe
-from breakscope.inside.record.evidence import Seen
+from breakscope.source.syntax import grouped
 
 _NOTES = (
     "what is skipped runs all the same and draws its random numbers: those drawn after it differ",
@@ -39,8 +38,10 @@ class RandomSkip(Rule):
     name = "random-skip"
     codes = ("BS101",)
     title = "torch.where instead of skipping code by a random draw (layer drop)"
+    does = "layer drop: what a draw skips runs in any case, and `torch.where` drops what it gives"
+    asks = "always: later random numbers differ"
     consent = True
-    order = 8
+    before = ("guard-in-graph", "loop-exit")
     needs = (
         "A number that torch draws in the same function decides alone, or after what Python decides.",
         "What is skipped only gives values to names.",
@@ -51,19 +52,64 @@ class RandomSkip(Rule):
         "What a skipped call does besides giving a value (hooks, counters, caches) is done all the same.",
         "Where nothing is drawn, as in eval mode, nothing changes.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.layerdrop = 0.5
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def forward(self, x, attentions=False):
+        for layer in self.layers:
+            if torch.rand(()) < 0.5:
+                continue
+            y = layer(x)
+            x = x + y
+        return x""",
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.layerdrop = 0.5
+
+    def forward(self, x, attentions=False):
+        for layer in self.layers:
+            dropped = torch.rand(()) < 0.5
+            x_kept = x.clone()
+            y = layer(x)
+            x = x + y
+            x = torch.where(dropped, x_kept, x)
+        return x""",
+        calls=("torch.randn(2, 4)", "torch.randn(2, 4)", "torch.randn(2, 4)"),
+        consent=True,
+    )
+    left_alone = Example(
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.layerdrop = 0.5
+
+    def forward(self, x, attentions=False):
+        for layer in self.layers:
+            if torch.rand([]) < 0.5:
+                continue
+            self.last = layer(x)
+        return x""",
+        why="does more than give values to names: `self.last",
+        calls=("torch.randn(2, 4)", "torch.randn(2, 4)", "torch.randn(2, 4)"),
+    )
+
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the skip that the branch at the site decides."""
         statement = enclosing_statement(site, site.node)
         if not isinstance(statement, ast.If):
             return None
-        try:
-            skip = skips.find(site, statement)
-            return None if skip is None else _rewrite(site, skip)
-        except Unsafe as error:
-            return Refusal(str(error))
+        skip = skips.find(site, statement)
+        return None if skip is None else _rewrite(site, skip)
 
 
 @dataclass(slots=True)
@@ -83,11 +129,8 @@ class _Skipped:
 
 
 def _rewrite(site: Site, skip: Skip) -> Rewrite:
-    torch = torch_name(site)
-    if torch is None:
-        raise Unsafe("the module does not import torch")
-    if reads_frame(site.function):
-        raise Unsafe("the function looks at its own local variables")
+    torch = site.torch
+    site.refuse_frame_readers()
     skipped = _Skipped()
     _walk(site, skip.block, skipped)
     kept = [name for name in skipped.stored if not _temporary(site, skip, name)]
@@ -104,7 +147,7 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     after = [f"{name} = {torch}.where({flag}, {old}, {name})" for name, old in olds.items()]
     setting, always = _setting(site, skip, layout, flag)
     if not always:
-        unless = f" and not {_grouped(site, skip.unless)}" if skip.unless is not None else ""
+        unless = f" and not {grouped(skip.unless, site.text(skip.unless))}" if skip.unless is not None else ""
         after = [f"if {flag} is not False{unless}:", *(" " * layout.unit + line for line in after)]
     edits = _edits(site, skip, layout, flag, setting, before, after)
     never = tuple(
@@ -124,15 +167,10 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     )
 
 
-def _grouped(site: Site, node: ast.expr) -> str:
-    text = site.text(node)
-    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call) else f"({text})"
-
-
 def _setting(site: Site, skip: Skip, layout: Layout, flag: str) -> tuple[list[str], bool]:
     """The line that says whether the code is skipped; and whether that is a tensor in every call."""
     if skip.test is None:
-        seen = [site.seen(one) for one in loads([site.function], flag)]
+        seen = [site.seen(one) for one in reads_of(site, flag)]
         if any(one is not None and not _tensor_or_false(one) for one in seen):
             raise Unsafe(f"`{flag}` is not a tensor, or False")
         return [], False
@@ -243,11 +281,9 @@ def _first_line(site: Site, statement: ast.stmt) -> str:
 
 def _temporary(site: Site, skip: Skip, name: str) -> bool:
     """Whether a value is read in the skipped code only, after it was given there."""
-    inside = {id(node) for one in skip.block for node in ast.walk(one)}
-    for read in loads([site.function], name):
-        if id(read) not in inside and not _never_read(site, read, name, skip):
-            return False
-    return _flow(site, skip.block, name) != "read"
+    if any(not _never_read(site, read, name, skip) for read in reads_outside(site, skip.block, name)):
+        return False
+    return first_use(skip.block, name) != "read"
 
 
 def _constants_unread(site: Site, skip: Skip) -> list[str]:
@@ -256,12 +292,9 @@ def _constants_unread(site: Site, skip: Skip) -> list[str]:
     Raises:
         Unsafe: the skipped code would give the name another value.
     """
-    inside = {id(node) for one in skip.block for node in ast.walk(one)}
     found: dict[str, None] = {}
     for name in sorted(skip.reset):
-        for read in loads([site.function], name):
-            if id(read) in inside:
-                continue
+        for read in reads_outside(site, skip.block, name):
             if not _never_read(site, read, name, skip):
                 raise Unsafe(f"`{name}` is a constant where code is skipped, and is read afterwards")
             found[name] = None
@@ -272,27 +305,6 @@ def _never_read(site: Site, read: ast.Name, name: str, skip: Skip) -> bool:
     """Whether a read outside of the skipped code cannot matter: it never ran, or is of a constant's name."""
     statement = enclosing_statement(site, read)
     return name in skip.reset and not _ran(site, statement) and site.seen(read) is None
-
-
-def _flow(site: Site, block: list[ast.stmt], name: str) -> str:
-    """Say "read" if a block may read a name before giving it a value, "given" if it gives one, else ""."""
-    for statement in block:
-        if isinstance(statement, ast.If):
-            if loads([statement.test], name):
-                return "read"
-            ways = [_flow(site, one, name) for one in (statement.body, statement.orelse)]
-            if "read" in ways:
-                return "read"
-            if ways == ["given", "given"]:
-                return "given"
-        elif isinstance(statement, ast.Assign):
-            if loads([statement.value], name):
-                return "read"
-            if any(name in names_in([target]) for target in statement.targets):
-                return "given"
-        elif loads([statement], name) or name in names_in([statement]):
-            return "read"
-    return ""
 
 
 def _seen_before(site: Site, skip: Skip, name: str, reads: list[ast.Name]) -> list[Seen]:
@@ -322,8 +334,7 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
     top = skip.around[0] if skip.around else skip.statement
     if not bound_before(site, top, name):
         raise Unsafe(f"`{name}` may have no value where nothing is skipped before it")
-    inside = {id(node) for one in skip.block for node in ast.walk(one)}
-    reads = [read for read in loads([site.function], name) if id(read) in inside]
+    reads = loads(skip.block, name)
     seen = [one for one in map(site.seen, reads) if one is not None]
     for statement in skip.block:
         for node in ast.walk(statement):
@@ -331,7 +342,7 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
                 isinstance(target, ast.Name) and target.id == name for target in node.targets
             ):
                 seen += [one for one in [site.seen(node.value)] if one is not None]
-    entered = site.evidence.entry.get(site.span(skip.block[0]), {}).get(name)
+    entered = site.seen_before(skip.block[0]).get(name)
     olds = [entered] if entered is not None else _seen_before(site, skip, name, reads)
     grows = [
         node

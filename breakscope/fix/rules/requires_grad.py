@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.examples import requires_grad as examples
 from breakscope.fix.patch import Edit, Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import enclosing_statement, own_nodes, parameters
+from breakscope.fix.rule import Example, Rule, Site
 from breakscope.inside.record.evidence import Seen
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import own_nodes, parameters
+from breakscope.source.syntax import shown
 
 
 class RequiresGrad(Rule):
@@ -20,7 +21,11 @@ class RequiresGrad(Rule):
     name = "requires-grad"
     codes = ("BS115",)
     title = "requires_grad_() instead of an assignment that changes nothing"
-    order = 20
+    does = (
+        "`p.requires_grad = False`, where it is so already, becomes `p.requires_grad_(False)`, "
+        "which does not break"
+    )
+    after = ("known-size",)
     needs = (
         "A constant is assigned to requires_grad of a tensor.",
         "In every recorded call the tensor's flag had that value before.",
@@ -29,10 +34,31 @@ class RequiresGrad(Rule):
         "A call that does change the flag still breaks.",
         "A flag that is changed in compiled code is refused: the change belongs in front of the call.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    target = x.detach() * 2
+    target.requires_grad = False
+    return (x - target).abs()
+""",
+        """\
+def f(x):
+    target = x.detach() * 2
+    target.requires_grad_(False)
+    return (x - target).abs()
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    y = x * 2
+    x.requires_grad = True
+    return (x * y).sum()
+""",
+        why="whoever passed `x` sees that it begins to take gradients: set it before the compiled call",
+    )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the assignment at the site, or say where the change of the flag belongs."""
         statement = enclosing_statement(site, site.node)
         assigned = _assigned(statement)
@@ -110,7 +136,7 @@ def _created(site: Site) -> Refusal | None:
             for one in node.keywords
         ):
             return Refusal(
-                f"`{_short(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "
+                f"`{shown(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "
                 "it in `__init__`, as a parameter, or hand it in"
             )
     return None
@@ -118,7 +144,7 @@ def _created(site: Site) -> Refusal | None:
 
 def _elsewhere(site: Site, tensor: ast.expr, seen: Seen | None, *, value: bool, assigns: bool) -> str:
     """Why a change of the flag stays, and where it belongs."""
-    text = _short(site, tensor)
+    text = shown(site, tensor)
     if seen is None or not (seen.only("tensor") and seen.tensors):
         return f"what `{text}` is was not seen in the recorded run"
     state = "begins to take" if value else "stops to take"
@@ -153,7 +179,3 @@ def _rebound(site: Site, name: str) -> bool:
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
         for node in own_nodes(site.function)
     )
-
-
-def _short(site: Site, node: ast.expr) -> str:
-    return " ".join(site.text(node).split())[:60]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.conditions import split
-from breakscope.fix.examples import ternary_to_where as examples
 from breakscope.fix.patch import Edit, Refusal, Rewrite
-from breakscope.fix.rule import Rule, Site
-from breakscope.fix.scope import enclosing_statement
-from breakscope.fix.values import Unsafe
-from breakscope.fix.where import Branches
+from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.where import Branches
+from breakscope.fix.rule import Example, Rule, Site
+from breakscope.source.dominance import enclosing_statement
 
 
 class TernaryToWhere(Rule):
@@ -19,7 +17,9 @@ class TernaryToWhere(Rule):
     name = "ternary-to-where"
     codes = ("BS101", "BS102", "BS103")
     title = "torch.where instead of a conditional expression on a tensor"
-    order = 11
+    does = "the same for `a if t else b`"
+    asks = "where a gradient changes from none to zero"
+    before = ("scalar-read",)
     needs = (
         "Both sides are tensors of one shape, dtype and device.",
         "Both sides have no effect, draw no random numbers and raise for no values.",
@@ -29,10 +29,25 @@ class TernaryToWhere(Rule):
         "Both sides are computed in every call.",
         "A tensor that only one side uses gets a gradient of zero where it got None: with consent only.",
     )
-    rewrites = examples.REWRITES
-    leaves = examples.LEAVES
+    rewritten = Example(
+        """\
+def f(x):
+    return x * 2 if x.sum() > 0 else x
+""",
+        """\
+def f(x):
+    return torch.where(x.sum() > 0, x * 2, x)
+""",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    return x.half() if x.sum() > 0 else x
+""",
+        why="one branch gives float16 and the other float32",
+    )
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal | None:
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the conditional expression whose condition holds the site."""
         node: ast.AST = site.node
         if isinstance(node, ast.IfExp):  # Dynamo names the whole expression where the test begins with `not`
@@ -40,10 +55,7 @@ class TernaryToWhere(Rule):
         while not isinstance(node, ast.stmt):
             parent = site.parents[node]
             if isinstance(parent, ast.IfExp) and node is parent.test:
-                try:
-                    return _rewrite(site, parent)
-                except Unsafe as error:
-                    return Refusal(str(error))
+                return _rewrite(site, parent)
             node = parent
         return None
 
@@ -63,12 +75,5 @@ def _rewrite(site: Site, node: ast.IfExp) -> Rewrite:
     else:
         start, end = layout.outer(node)
     text = text.replace("\n", "\n" + " " * column)
-    return Rewrite(
-        edits=(Edit(start, end, text),),
-        summary="torch.where instead of the conditional expression",
-        notes=tuple(branches.findings.notes),
-        assumes=tuple(branches.findings.assumes),
-        consent=branches.findings.consent,
-        branches=(site.span(node.test),),
-        unaliased=branches.findings.unaliased,
-    )
+    summary = "torch.where instead of the conditional expression"
+    return branches.rewrite(Edit(start, end, text), [node.test], summary)

@@ -1,1 +1,0 @@
-"""Examples of the rules, one file for each rule: shown in the documentation, executed by the tests."""

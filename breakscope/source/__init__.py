@@ -1,0 +1,1 @@
+"""Facts about code, from its text alone: each question has one home, and is answered once for each module."""

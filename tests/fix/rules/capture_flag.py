@@ -1,0 +1,136 @@
+"""What the rule ``capture-flag`` rewrites, and what it leaves alone."""
+
+from breakscope.fix.rule import Example
+
+_FORCES = """\
+def f(x):
+    with torch.enable_grad():
+        y = x.detach().requires_grad_(True)
+        (forces,) = torch.autograd.grad((y**2).sum(), y)
+    return x - forces
+"""
+
+REWRITES = (
+    Example(
+        """\
+def f(x):
+    n = int((x > 0).sum())
+    return x.flatten()[:n]
+""",
+        """\
+def f(x):
+    n = int((x > 0).sum())
+    return x.flatten()[:n]
+""",
+    ),
+    Example(
+        """\
+def f(x):
+    return x[x > 0] + 1
+""",
+        """\
+def f(x):
+    return x[x > 0] + 1
+""",
+    ),
+    Example(
+        """\
+def f(x, n):
+    return F.pad(x, (0, int(n)))
+""",
+        """\
+def f(x, n):
+    return F.pad(x, (0, int(n)))
+""",
+        calls=("torch.randn(3, 4), torch.tensor(2)",),
+    ),
+    Example(
+        """\
+def f(x):
+    rows, columns = torch.where(x > 0)
+    return x[rows, columns] * 2
+""",
+        """\
+def f(x):
+    rows, columns = torch.where(x > 0)
+    return x[rows, columns] * 2
+""",
+    ),
+    Example(
+        """\
+def f(x):
+    return torch.unique(x)
+""",
+        """\
+def f(x):
+    return torch.unique(x)
+""",
+        calls=("torch.randint(0, 3, (5,))",),
+    ),
+    Example(
+        """\
+def f(x):
+    return x.masked_select(x > 0).max()
+""",
+        """\
+def f(x):
+    return x.masked_select(x > 0).max()
+""",
+    ),
+    Example(
+        """\
+def f(x):
+    n = (x > 0).sum().item()
+    return x.new_ones(n)
+""",
+        """\
+def f(x):
+    n = (x > 0).sum().item()
+    return x.new_ones(n)
+""",
+    ),
+    Example(
+        _FORCES,
+        _FORCES,
+    ),
+)
+
+LEAVES = (
+    Example(
+        """\
+def f(x):
+    n = (x > 0).sum().item()
+    if n > 3:
+        return x[:2]
+    return x
+""",
+        why="`n > 3` depends on the value, and Python decides it",
+    ),
+    Example(
+        """\
+def f(x):
+    for i in range(int((x > 0).sum())):
+        x = x + i
+    return x
+""",
+        why="`range(int((x > 0).sum()))` depends on the value, and Python decides it",
+    ),
+    Example(
+        """\
+def f(x):
+    while x.sum().item() > 0:
+        x = x - 1
+    return x
+""",
+        why="`x.sum().item() > 0` depends on the value, and Python decides it",
+    ),
+    Example(
+        """\
+def f(x):
+    for row in torch.nonzero(x > 0):
+        x = x + row.sum()
+    return x
+""",
+        why="`torch.nonzero(x > 0)` depends on the value, and Python decides it",
+    ),
+)
