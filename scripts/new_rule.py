@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import ast
 
-from breakscope.fix.rule import Edit, Example, Refusal, Rewrite, Rule, Site, Unsafe
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
 
 
 class {class_name}(Rule):

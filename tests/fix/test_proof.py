@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from breakscope.fix.judge import judge
 from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.copies import Copies, NotCopiedError
+from breakscope.inside.prove.session import Session
 from breakscope.inside.prove.world import World
 
 pytestmark = pytest.mark.torch
@@ -476,3 +478,36 @@ def test_code_that_asks_which_tensor_it_has_needs_consent(
     given = proof(before, after, ("-torch.rand(3, 4)",), tmp_path, unaliased=True)
     found = judge(given, Claims(exact=True, unaliased=True))
     assert found.status == ("needs consent" if consent else "proved"), found.why
+
+
+def test_the_compiled_form_is_compared_on_every_branch_although_the_search_took_all_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Session._search
+
+    def slow(session: Session, *rest: Any) -> None:
+        search(session, *rest)
+        session._deadline = time.monotonic() - 0.001
+
+    monkeypatch.setattr(Session, "_search", slow)
+    found = judged(OLD, OLD.replace("if x", f"if {EAGER} and x"), ("torch.rand(3)",), tmp_path)
+    assert found.status == "refused"
+    assert "compiled by Dynamo" in found.why
+
+
+EAGER = "not torch.compiler.is_compiling()"
+OLD = "def f(x):\n    if x.max() > 8:\n        x = x * 2\n    return x + 1"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        OLD.replace("if x", f"eager = {EAGER}\n    if eager and x"),
+        OLD.replace("if x.max() > 8:", f"if {EAGER}:\n      if x.max() > 8:"),
+        OLD.replace("if x.max() > 8", "if False if torch.compiler.is_compiling() else x.max() > 8"),
+    ],
+)
+def test_a_condition_that_only_eager_code_comes_to_is_driven(new: str, tmp_path: Path) -> None:
+    found = judged(OLD, new, ("torch.rand(3)",), tmp_path)
+    assert found.status == "refused"
+    assert "compiled by Dynamo" in found.why

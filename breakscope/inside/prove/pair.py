@@ -181,11 +181,31 @@ def _truths(function: ast.AST) -> Iterator[ast.expr]:
             yield node
 
 
-def _eager_only(function: ast.AST) -> Iterator[ast.stmt]:
-    """Statements that compiled code leaves out: a condition that is kept there is gone where it matters."""
-    for node in _own(function):
-        if isinstance(node, ast.If) and "is_compiling" in ast.unparse(node.test):
-            yield from node.body if isinstance(node.test, ast.UnaryOp) else node.orelse
+def _kept_tests(new: ast.AST) -> list[ast.expr]:
+    """Conditions of the new form that decide in compiled code too: the old form's are then no news.
+
+    Rules write ``if not torch.compiler.is_compiling():`` and ask in no other way. Where a patch does, compiled
+    code may not come to any of its conditions.
+    """
+    eager: list[ast.AST] = []
+    asked: set[int] = set()
+    for node in _own(new):
+        if not isinstance(node, ast.If):
+            continue
+        negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+        question = node.test.operand if isinstance(node.test, ast.UnaryOp) and negated else node.test
+        if isinstance(question, ast.Call) and _asks_whether_compiled(question.func):
+            asked.add(id(question.func))
+            eager += node.body if negated else node.orelse
+    if any(_asks_whether_compiled(node) and id(node) not in asked for node in _own(new)):
+        return []
+    left_out = {id(node) for statement in eager for node in ast.walk(statement)}
+    return [test for test in _tests(new) if id(test) not in left_out]
+
+
+def _asks_whether_compiled(node: ast.AST) -> bool:
+    name = getattr(node, "attr", getattr(node, "id", ""))
+    return isinstance(node, ast.Name | ast.Attribute) and ("compiling" in name or "exporting" in name)
 
 
 def _is_truth(node: ast.expr) -> bool:
@@ -226,8 +246,7 @@ def _compares_numbers(node: ast.expr) -> bool:
 
 def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[Watched]:
     """Watch each condition of a function that its new form does not have any more."""
-    only_eager = {id(one) for branch in _eager_only(new) for one in ast.walk(branch)}
-    kept = Counter(ast.dump(test) for test in _tests(new) if id(test) not in only_eager)
+    kept = Counter(map(ast.dump, _kept_tests(new)))
     there = Counter(ast.dump(test) for test in _tests(function))
     # Which one of several alike is gone cannot be told from here: each has to go both ways then.
     gone = {

@@ -231,12 +231,10 @@ class Session:
 
         What either branch of the old form saves, its caller has to leave alone anyway.
         """
-        driving = list({id(one): one for one in self._driving.values()}.values())
-        for conditions in [plain, *driving]:
+        for conditions in [plain, *self._inputs_that_drive()]:
             if self.mismatch:
                 return
-            if time.monotonic() > self._deadline and conditions is not plain:
-                self.notes[TIME_IS_UP] = None
+            if self._too_late("what the way back needs"):
                 return
             noting = replace(conditions, gradients=True, saved=True)
             with contextlib.suppress(UnreadableError):
@@ -335,9 +333,10 @@ class Session:
     def _compiled(self, bench: _Bench, plain: Conditions) -> None:
         """The new form under Dynamo against the old one as it is, on inputs that go every way."""
         compiled = torch.compile(bench.forms["new"], backend="eager")
-        for conditions in self._to_compile(bench, plain):
-            late = time.monotonic() > self._deadline and conditions is not plain
-            if self.mismatch or late:
+        driving = len(self._inputs_that_drive())
+        needed = 1 + driving + (1 + driving if self.claims.compiled_only else 0)
+        for number, conditions in enumerate(self._to_compile(bench, plain)):
+            if self.mismatch or (conditions is not plain and self._too_late("compiled", number < needed)):
                 return
             try:
                 old = bench.run("watched", conditions)
@@ -367,9 +366,25 @@ class Session:
             if conditions.gradients and any(one is not None for one in old.gradients):
                 self.kinds["calls with gradients"] += 1
 
+    def _inputs_that_drive(self) -> list[Conditions]:
+        """Inputs that take the conditions of the old form every way that was found."""
+        return list({id(one): one for one in self._driving.values()}.values())
+
+    def _too_late(self, what: str, needed: bool = True) -> bool:
+        """Whether the time is up for a comparison after the search, which may have used all of it.
+
+        What is needed for a proof gets as much time again; where that does not do either, there is no proof.
+        """
+        if time.monotonic() <= self._deadline + (self.budget_s if needed else 0):
+            return False
+        self.notes[TIME_IS_UP] = None
+        if needed:
+            self.untried[what] = None
+        return True
+
     def _to_compile(self, bench: _Bench, plain: Conditions) -> Iterator[Conditions]:
         searched = self.captured <= SEARCHED
-        driving = list({id(one): one for one in self._driving.values()}.values()) if searched else []
+        driving = self._inputs_that_drive() if searched else []
         yield plain
         yield from (one for one in driving if not one.gradients)
         if not self.claims.compiled_only:
