@@ -184,8 +184,8 @@ def _truths(function: ast.AST) -> Iterator[ast.expr]:
 def _kept_tests(new: ast.AST) -> list[ast.expr]:
     """Conditions of the new form that decide in compiled code too: the old form's are then no news.
 
-    Rules write ``if not torch.compiler.is_compiling():`` and ask in no other way. Where a patch does, compiled
-    code may not come to any of its conditions.
+    Rules write ``if not torch.compiler.is_compiling():`` and ask in no other way. Where a patch does,
+    compiled code may not come to any of its conditions.
     """
     eager: list[ast.AST] = []
     asked: set[int] = set()
