@@ -7,6 +7,11 @@ before it and the time that making it took (an event takes the host ten microsec
 the clock itself costs can be left out. Between steps without marks a region costs one comparison more than
 without a clock.
 
+After a burst two further steps are looked into: a *glance* at the operations and guard checks of one step
+(:mod:`breakscope.inside.capture.glance`), and on a GPU, after the first bursts, a *held* step. In that the device is
+kept busy at each mark for as long as the host will take to the next one, so that it then does what it was given
+without a pause: how long it works can be read off its events.
+
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
 one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
 before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
@@ -28,13 +33,15 @@ CALL, RETURN, ENTER, LEAVE, TICK = range(5)
 QUIET = 2  # steps without a compile before sampling: CUDA graphs warm up and record in these
 BURST = 6  # sampled steps in a row; the first pause is as long, and each later one twice the one before
 MOST_SAMPLES = 60
+HELD_STEPS = 3  # after as many bursts
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
 MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
+_HOLD_MORE_NS = 50_000  # making marks takes its time too
 _FLUSH_STEPS = 100
 _FLUSH_NS = 1_000_000_000
 
-# Kind, slot, host's time before the mark, time that making it took, device event.
-Mark = tuple[int, int, int, int, Any]
+# Kind, slot, host's time before the mark, time that making it took, device event, event after a hold.
+Mark = tuple[int, int, int, int, Any, Any]
 
 
 class Clock:
@@ -51,6 +58,7 @@ class Clock:
         marks: where the marks of the step under way go; None while it is not sampled.
         device: gives what records device events, once a region ran on a GPU; None on a CPU.
         window: torch's profiler, if it is to look at some steps.
+        glance: observes operations and guard checks, once torch is there.
     """
 
     def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
@@ -67,7 +75,7 @@ class Clock:
         self._burst = self._pause = self._resting = 0
         self._kept = 0
         self._lead_in = False
-        self._pending: list[tuple[int, int, int, list[Mark], Any, Any]] = []
+        self._pending: list[tuple[str, int, int, int, list[Mark], Any, Any]] = []
         self._buffer: list[list[Any]] = []
         self._flushed = began
         self._anchor: Any = None
@@ -75,9 +83,20 @@ class Clock:
         self._called = False
         self._under_profiler = self._looked = False
         self._profiled: list[dict[str, Any]] = []
+        self._plan: list[str] = []  # what the coming steps are for, besides samples
+        self._as = events.SAMPLE  # what the step under way is for
+        self._held = 0
+        self._hold: list[int] = []  # how long to hold the device at each mark of a held step
+        self._lengths: list[int] = []  # from each mark of the latest sampled step to the next
         self.marks: list[Mark] | None = None
         self.device: Any = None
         self.window: Any = None
+        self.glance: Any = None
+
+    @property
+    def sampled(self) -> int:
+        """How many steps were sampled."""
+        return self._kept
 
     # ---- what hooks tell it ----
 
@@ -103,7 +122,7 @@ class Clock:
     def tick(self, slot: int) -> None:
         """Execution runs into a site. Only to be called while there are marks."""
         if threading.get_ident() == self._thread and self.marks is not None:
-            self.marks.append((TICK, slot, perf_counter_ns(), 0, None))
+            self.marks.append((TICK, slot, perf_counter_ns(), 0, None, None))
 
     def region(self, slot: int, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run a region with marks around it. Only to be called while there are marks."""
@@ -121,8 +140,9 @@ class Clock:
     def _mark(self, kind: int, slot: int) -> None:
         now = perf_counter_ns()
         event = self.device.event() if self.device is not None else None
+        after = self.device.hold(self._hold.pop(0)) if self._hold else None
         if self.marks is not None:
-            self.marks.append((kind, slot, now, perf_counter_ns() - now, event))
+            self.marks.append((kind, slot, now, perf_counter_ns() - now, event, after))
 
     # ---- steps ----
 
@@ -135,9 +155,11 @@ class Clock:
             self._profile(now)
         elif self.marks is not None:
             self._take(now, end)
+        self._as, self._hold = events.SAMPLE, []
         self._quiet = 0 if self._compiled else self._quiet + 1
         if self._compiled:
             self._burst = self._pause = self._resting = 0
+            self._plan = []
         self._compiled = False
         self._step += 1
         if not self._under_profiler:
@@ -150,6 +172,9 @@ class Clock:
         """Steps are counted in another way from now on; what was timed so far is all one step."""
         if self._under_profiler:
             self._stop_looking()
+        if self._as == events.GLANCE and self.marks is not None:
+            self.glance.stop()
+        self._as, self._plan, self._hold = events.SAMPLE, [], []
         self._looked = False  # what it saw is dropped with the rest
         self._emit(events.STEPS, restart=True, rows=[])
         self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
@@ -189,20 +214,45 @@ class Clock:
         """Keep a sampled step, unless it compiled or is the one after our synchronisation."""
         marks, self.marks = self.marks or [], None
         usable = not self._compiled and not self._lead_in and 0 < len(marks) <= MOST_MARKS
-        if usable:
-            self._pending.append((self._step, self._step_began, now, marks, end, self._anchor))
-            self._kept += 1
-            self._burst += 1
+        seen = self.glance.stop() if self._as == events.GLANCE else None
+        if self._as == events.GLANCE:
+            if usable and seen is not None:
+                self._emit_glance(now, marks, seen)
+        elif usable:
+            self._pending.append((self._as, self._step, self._step_began, now, marks, end, self._anchor))
+            if self._as == events.SAMPLE:
+                self._kept += 1
+                self._burst += 1
+                timed = [mark for mark in marks if mark[0] != TICK]
+                ends = [*(mark[2] for mark in timed[1:]), now]
+                self._lengths = [end - mark[2] for mark, end in zip(timed, ends, strict=True)]
         self._lead_in = False
+
+    def _emit_glance(self, now: int, marks: list[Mark], seen: dict[str, Any]) -> None:
+        """Write what a glance saw, from the beginning of its step on."""
+        began = self._step_began
+        self._emit(
+            events.GLANCE,
+            of=self._step,
+            ns=now - began,
+            marks=[[kind, slot, at - began, took] for kind, slot, at, took, _, _ in marks],
+            **{name: [[row[0] - began, *row[1:]] for row in rows] for name, rows in seen.items()},
+        )
 
     def _prepare(self) -> None:
         """Decide whether the coming step is sampled."""
         if self._burst >= BURST:
             self._pause = self._resting = 2 * self._pause or BURST
             self._burst = 0
+            self._plan = [events.GLANCE] if self.glance is not None else []
+            if self.device is not None and self._held < HELD_STEPS:
+                self._plan.append(events.HELD)
             if self.window is not None and not self._looked:
                 self._look_closer()
                 return
+        if self._plan and self._quiet >= QUIET and not self._lead_in:
+            self._look_into(self._plan.pop(0))
+            return
         if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
             self._resting = max(0, self._resting - 1)
             self._anchor = None
@@ -211,6 +261,17 @@ class Clock:
             self._anchor = self.device.anchor()
             self._lead_in = True
         self.marks = []
+
+    def _look_into(self, purpose: str) -> None:
+        """Let the coming step be a glance or a held one."""
+        if purpose == events.GLANCE and not self.glance.start():
+            return
+        if purpose == events.HELD:
+            if self._anchor is None:
+                return
+            self._held += 1
+            self._hold = [round(1.5 * length) + _HOLD_MORE_NS for length in self._lengths]
+        self._as, self.marks = purpose, []
 
     def _look_closer(self) -> None:
         """Let the profiler run over the coming steps."""
@@ -225,7 +286,7 @@ class Clock:
     def _profile(self, now: int) -> None:
         """Keep a step that ran under the profiler; after the last one, what the profiler saw."""
         marks, self.marks = self.marks or [], []
-        rows = [[kind, slot, at - self._step_began, took] for kind, slot, at, took, _ in marks]
+        rows = [[kind, slot, at - self._step_began, took] for kind, slot, at, took, _, _ in marks]
         began, took = self._step_began - self._began, now - self._step_began
         self._profiled.append({"of": self._step, "at": began, "ns": took, "marks": rows})
         if self._compiled or len(self._profiled) > self.window.steps:
@@ -242,16 +303,20 @@ class Clock:
 
     def _resolve(self, *, wait: bool) -> None:
         """Write the samples whose device events have happened."""
-        if self.device is not None and not self.device.done(self._pending[-1][4], wait=wait):
+        if self.device is not None and not self.device.done(self._pending[-1][5], wait=wait):
             return
-        for step, start, end, marks, event, anchor in self._pending:
+        for kind_of_step, step, start, end, marks, event, anchor in self._pending:
             rows = []
-            for kind, slot, at, took, mark in marks:
-                on_device = self.device.since(anchor, mark) if mark is not None and anchor else None
-                rows.append([kind, slot, at - start, took, *([] if on_device is None else on_device)])
+            for kind, slot, at, took, mark, after in marks:
+                row = [kind, slot, at - start, took]
+                if mark is not None and anchor:
+                    row += self.device.since(anchor, mark)
+                if after is not None and anchor:
+                    row.append(self.device.since(anchor, after)[0])
+                rows.append(row)
             device_end = self.device.since(anchor, event) if event is not None and anchor else None
             self._emit(
-                events.SAMPLE,
+                kind_of_step,
                 of=step,
                 ns=end - start,
                 anchor=None if anchor is None else anchor[1] - start,
@@ -262,6 +327,8 @@ class Clock:
 
     def finish(self) -> None:
         """The script is over: write what is left."""
+        if self._as == events.GLANCE and self.marks is not None:
+            self.glance.stop()  # the script ends in the middle of the step
         if self._under_profiler:
             self._stop_looking()
         elif self.window is not None and not self._looked:

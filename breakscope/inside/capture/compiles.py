@@ -13,6 +13,7 @@ import torch
 
 from breakscope.inside import events, torch_api
 from breakscope.inside.capture.backend import RegionBackend
+from breakscope.inside.capture.calibrate import calibrate
 from breakscope.inside.capture.frames import Frames, frame_fields
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.capture.outputs import OutputRecorder
@@ -34,6 +35,7 @@ class Compiles:
         self._handler = handler
         self._local = threading.local()
         self._devices: set[str] = set()
+        self._uses: dict[tuple[str, bool], tuple[int, Any]] = {}  # by device and gradients: number, backend
         self._outermost_seen: set[str] = set()
         self.quiet = False  # while we compile on the script's behalf, under the module's name
         self._recorder: OutputRecorder | None = None
@@ -53,9 +55,9 @@ class Compiles:
         if settings.backend == "none":
             kwargs["disable"] = True
             return _Context(real(*args, **kwargs), self._agent, self, "none", fullgraph, lifted)
-        wrapped = RegionBackend(
-            self._choose_backend(backend), backend, lifted, self._on_region, self._on_call, self._agent.clock
-        )
+        chosen = self._choose_backend(backend)
+        on_region = functools.partial(self._on_region, chosen)
+        wrapped = RegionBackend(chosen, backend, lifted, on_region, self._on_call, self._agent.clock)
         context = real(wrapped, *args[1:], **kwargs)
         if kwargs.get("disable"):
             return context  # torch.compile(disable=True) compiles nothing
@@ -106,7 +108,9 @@ class Compiles:
             self._outermost_seen.add(name)
             self._agent.emit(events.COMPILED, name=name, by="breakscope")
 
-    def _on_region(self, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]) -> int:
+    def _on_region(
+        self, compiler: Any, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]
+    ) -> int:
         slot = self._agent.counters.new()
         compile_ = self._frames.current
         reason = getattr(graph_module, "compile_subgraph_reason", None)
@@ -134,7 +138,26 @@ class Compiles:
             frame=None if compile_ is None else frame_fields(compile_.frame.f_code),
         )
         self._note_device(example_inputs)
+        self._note_use(compiler, example_inputs)
         return slot
+
+    def _note_use(self, compiler: Any, example_inputs: Any) -> None:
+        """How a region is used, for :meth:`calibrate`."""
+        devices = {device.type for v in example_inputs if (device := getattr(v, "device", None)) is not None}
+        learns = any(getattr(value, "requires_grad", False) for value in example_inputs)
+        use = "cuda" if "cuda" in devices else "cpu", torch.is_grad_enabled() and learns
+        if not self._uses:
+            self._agent.saw_first_region()
+        number, _ = self._uses.get(use, (0, None))
+        self._uses[use] = number + 1, compiler
+
+    def calibrate(self) -> None:
+        """Measure what it takes to enter a region as most of the script's are."""
+        if not self._uses:
+            return
+        (device, gradients), (_, compiler) = max(self._uses.items(), key=lambda item: item[1][0])
+        found = calibrate(compiler, device, gradients=gradients)
+        self._agent.emit(events.CALIBRATION, device=device, gradients=gradients, **found)
 
     def _note_device(self, example_inputs: Any) -> None:
         for value in example_inputs:

@@ -7,6 +7,11 @@ from typing import Any
 
 import torch
 
+from breakscope.inside import torch_api
+
+_CYCLES_PER_NS = 2  # no card's clock is faster: a hold may be longer than asked for, not shorter
+_LONGEST_HOLD_NS = 20_000_000
+
 Anchor = tuple[Any, int]
 Event = tuple[Any, int]
 
@@ -22,6 +27,14 @@ class CudaClock:
         event = torch.cuda.Event(enable_timing=True)
         event.record(stream)
         return event, stream.cuda_stream
+
+    def hold(self, ns: int) -> Event | None:
+        """Keep the current stream busy for so long, and an event after that."""
+        if torch.cuda.is_current_stream_capturing():
+            return None
+        if torch_api.available("hold_device"):
+            torch_api.get("hold_device")(min(ns, _LONGEST_HOLD_NS) * _CYCLES_PER_NS)
+        return self.event()
 
     def anchor(self) -> Anchor | None:
         """A moment that both clocks know: waits for the device."""
