@@ -80,8 +80,8 @@ class Five(nn.Module):
             x = x.clamp(-1e4, 1e4)
         x = self.b1(x)
         mean = x.mean()
-        if "item" in self.breaks:
-            x = x * (1.0 if mean.item() < 1e4 else 0.5)
+        if "item" in self.breaks and mean.item() > 1e4:
+            x = x.clamp(-1e4, 1e4)
         x = self.b2(x)
         if "logger" in self.breaks:
             logger.info("block %s is done", 2)
@@ -90,8 +90,8 @@ class Five(nn.Module):
             on_the_host(x)
         x = self.b4(x)
         total = counts + 1
-        if "tolist" in self.breaks:
-            x = x * (1.0 if sum(total.tolist()) > 0 else 0.5)
+        if "tolist" in self.breaks and sum(total.tolist()) < 0:
+            x = x.clamp(-1e4, 1e4)
         x = self.b5(x)
         return x.float().square().mean() + peak + mean + total.sum()
 
@@ -118,8 +118,8 @@ class Large(nn.Module):
             logger.info("block %s is done", 2)
         x = self.b3(x)
         mean = x.mean()
-        if "item" in self.breaks:
-            x = x * (1.0 if mean.item() < 1e4 else 0.5)
+        if "item" in self.breaks and mean.item() > 1e4:
+            x = x.clamp(-1e4, 1e4)
         x = self.b4(x)
         return x.float().square().mean() + peak + mean
 

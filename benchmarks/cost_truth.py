@@ -162,18 +162,25 @@ def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
 # ---- side by side ----
 
 
-def judged(name: str, said: dict[str, Any], gained: dict[str, tuple[float, float]]) -> dict[str, Any]:
-    """Prediction and gain of every break, and which bars are met."""
+def judged(
+    name: str, said: dict[str, Any], gained: dict[str, tuple[float, float]], pace: float
+) -> dict[str, Any]:
+    """Prediction and gain of every break, and which bars are met.
+
+    Args:
+        pace: how much longer a step takes in the process that measures than in the one that was scanned: two
+            processes with the same program differ by up to a half. Predictions are held to the measurement's pace.
+    """
     rows = {}
     for one, (gain, spread) in gained.items():
-        least, guess, most = said[one] if one != "all" else (said["all"],) * 3
+        least, guess, most = (pace * ms for ms in (said[one] if one != "all" else (said["all"],) * 3))
         near = NEAR_TOGETHER if one == "all" else NEAR
         # A range that holds the gain is right; a point may be off by so much.
         off = max(least - gain, gain - most, 0.0) if least < most else abs(guess - gain)
-        ok = off <= max(near * abs(gain), NEAR_MS if one != "all" else 0.0)
+        ok = off <= max(near * abs(gain), 0.0 if one == "all" and len(gained) > 2 else NEAR_MS)
         rows[one] = {
             "least": least, "predicted": guess, "most": most, "gained": gain, "spread": spread,
-            "ratio": guess / gain if gain > 0 else None, "ok": ok,
+            "ratio": guess / gain if gain > 0 else None, "ok": ok, "unscaled": guess / pace,
         }  # fmt: skip
     breaks = [one for one in rows if one != "all"]
     wrong = [
@@ -182,12 +189,12 @@ def judged(name: str, said: dict[str, Any], gained: dict[str, tuple[float, float
         for b in breaks
         if gained[a][0] - gained[b][0] > gained[a][1] + gained[b][1] and rows[a]["predicted"] < rows[b]["predicted"]
     ]
-    return {"program": name, "step_ms": said[""], "rows": rows, "wrong_order": wrong}
+    return {"program": name, "step_ms": said[""], "pace": pace, "rows": rows, "wrong_order": wrong}
 
 
 def show(found: dict[str, Any], timing: Any) -> None:
     """One program's table."""
-    print(f"\n{found['program']}: step {found['step_ms']} ms scanned, {found.get('alone_ms', 0):.3f} alone; {timing.method}, {timing.bound}")
+    print(f"\n{found['program']}: step {found['step_ms']} ms scanned, {found.get('alone_ms', 0):.3f} alone (pace {found['pace']:.2f}); {timing.method}, {timing.bound}")
     print(f"{'break':<14}{'least':>9}{'said':>9}{'most':>9}{'gained':>9}{'±':>8}{'ratio':>7}")
     for one, row in sorted(found["rows"].items(), key=lambda item: -item[1]["gained"]):
         ratio = f"{row['ratio']:.2f}" if row["ratio"] is not None else "-"
@@ -238,9 +245,11 @@ BEGAN = time.perf_counter()
 
 
 def _result(name: str, scan: Scan, times: dict[str, list[float]]) -> dict[str, Any]:
-    found = judged(name, predicted(name, scan.report), gains(times))
-    found["alone_ms"] = statistics.median(times[""])
-    found["sampling"] = sampling(scan.recorded)
+    alone, sampled = statistics.median(times[""]), sampling(scan.recorded)
+    pace = alone / sampled["bare_ms"] if "bare_ms" in sampled else 1.0
+    found = judged(name, predicted(name, scan.report), gains(times), pace)
+    found["alone_ms"] = alone
+    found["sampling"] = sampled
     show(found, scan.report.timing)
     return found
 

@@ -108,7 +108,8 @@ class _Run:
 
     Attributes:
         wall: of all steady steps, in nanoseconds; steps: their number; of_kind: how many are of each shape that was
-            sampled; others: what slots counted in steps of no such shape, and how many those are.
+            sampled; bare: how long those of each shape take without marks, where there are enough; others: what
+            slots counted in steps of no such shape, and how many those are.
     """
 
     def __init__(self, found: Collected, kinds: Sequence[Alike], sampled: Sequence[Sampled]) -> None:
@@ -122,11 +123,17 @@ class _Run:
         self.steps = len(rows)
         self.of_kind: Counter[int] = Counter()
         self.others: Counter[Any] = Counter()
-        for _, _, gains in rows:
-            if gains in by_gains:
-                self.of_kind[by_gains[gains].most_common(1)[0][0]] += 1
-            else:
+        touched = {e["of"] + after for e in (*found.samples, *found.held, *found.glances) for after in (0, 1)}
+        bare: dict[int, list[int]] = defaultdict(list)
+        for index, ns, gains in rows:
+            if gains not in by_gains:
                 self.others[gains] += 1
+                continue
+            number = by_gains[gains].most_common(1)[0][0]
+            self.of_kind[number] += 1
+            if index not in touched:
+                bare[number].append(ns)
+        self.bare = {n: statistics.median(times) for n, times in bare.items() if len(times) >= FEWEST}
         if not rows:
             self.of_kind.update({number: len(kind.samples) for number, kind in enumerate(kinds)})
             self.steps = sum(self.of_kind.values())
@@ -156,13 +163,19 @@ class _Priced:
         self._kinds = kinds
         self._entry = entry
         self._run = run
-        self._few = [kind.samples[:: -(-len(kind.samples) // _MOST_REPLAYED)] for kind in kinds]
+        self._few = [kind.timed[:: -(-len(kind.timed) // _MOST_REPLAYED)] for kind in kinds]
         self._as_is = [[play(kind, step, entry) for step in few] for kind, few in zip(kinds, self._few, strict=True)]
+        # A step with marks is slower than the marks' own time says: they leave the caches colder.
+        self._scale = [
+            run.bare[number] / statistics.median(whole) if number in run.bare and whole else 1.0
+            for number, whole in enumerate(self._as_is)
+        ]
 
     def _gains(self, number: int, without: Collection[int], reading: Reading) -> list[float]:
         kind, few = self._kinds[number], self._few[number]
+        scale = self._scale[number]
         return [
-            whole - play(kind, step, self._entry, without, reading)
+            scale * (whole - play(kind, step, self._entry, without, reading))
             for whole, step in zip(self._as_is[number], few, strict=True)
         ]
 
@@ -208,17 +221,17 @@ class _Priced:
         def median(part: Callable[[Alike, Sampled], float]) -> float:
             def of(number: int) -> float:
                 kind = self._kinds[number]
-                return statistics.median(part(kind, step) for step in self._few[number])
+                return self._scale[number] * statistics.median(part(kind, step) for step in self._few[number])
 
             return each(of)
 
         gap = median(lambda _, step: step.gaps.get(index, 0))
         wait = median(lambda kind, step: self._waited(kind, step, index))
-        entries = median(lambda _, step: step.entries.get(index, 0))
+        entry = self._entry.forward + self._entry.backward
         found = {
             "gap": gap,
             "wait": wait,
-            "entry": entries * (self._entry.forward + self._entry.backward),
+            "entry": median(lambda _, step: step.entries.get(index, 0) * entry),
         }
         inside = {
             number: [
@@ -230,8 +243,9 @@ class _Priced:
             if number in kinds
         }
         if all(one.guards is not None for number in kinds for one in inside[number]):
-            guards = each(lambda number: sum(one.guards or 0.0 for one in inside[number]))
-            eager = each(lambda number: sum(one.eager or 0.0 for one in inside[number]))
+            scale = self._scale
+            guards = each(lambda number: scale[number] * sum(one.guards or 0.0 for one in inside[number]))
+            eager = each(lambda number: scale[number] * sum(one.eager or 0.0 for one in inside[number]))
             found |= {"guards": guards, "eager_work": eager, "resume": max(0.0, gap - wait - guards - eager)}
         else:
             found["resume"] = max(0.0, gap - wait)
@@ -251,6 +265,7 @@ class _Priced:
         bound = _bound(sampled)
         # A host that has time to spare makes its marks in that time.
         lengths = [step.ns - (step.own if bound == "host" else 0) for step in sampled]
+        bare = run.bare.get(0)
         steps = sum(run.of_kind.values())
 
         def gain(reading: Reading) -> float:
@@ -263,7 +278,7 @@ class _Priced:
         return Timing(
             method=method,
             steps=len(sampled),
-            step_ms=_ms(statistics.median(lengths)),
+            step_ms=_ms(statistics.median(lengths) if bare is None else bare),
             spread_ms=_ms(_spread(lengths)),
             regions_ms=_ms(statistics.median(step.total("region") for step in sampled)),
             breaks_ms=_ms(statistics.median(sum(step.gaps.values()) for step in sampled)),
@@ -326,7 +341,8 @@ def _owners(found: Collected, sites: Sequence[Site]) -> dict[int, int]:
 
 def _bound(sampled: Sequence[Sampled]) -> Literal["host", "device"]:
     """What a step waits for: the device, if that is behind the host by more than half of the step."""
-    return "device" if statistics.median(step.late / step.ns for step in sampled) > 0.5 else "host"
+    late = [step.late / step.ns for step in sampled if step.on_device]
+    return "device" if late and statistics.median(late) > 0.5 else "host"
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -33,6 +33,7 @@ class Span:
         slot: the counting slot of a region.
         device: when the device had done all that it was given before, at the beginning and at the end of the
             span, on the host's clock; None where no device event stands there.
+        on: when the host went on after the mark at the end.
     """
 
     what: What
@@ -41,6 +42,7 @@ class Span:
     owner: int | None = None
     slot: int | None = None
     device: tuple[int | None, int | None] = (None, None)
+    on: int = 0
 
     @property
     def ns(self) -> int:
@@ -203,7 +205,7 @@ class _Walk:
         if at.device is not None:
             step.late = max(step.late, at.device - at.on)
         device = (entered.after, at.device)
-        step.spans.append(Span("region", entered.on, at.host, self._leads_in, slot, device))
+        step.spans.append(Span("region", entered.on, at.host, self._leads_in, slot, device, at.on))
         site = _ends_at(self._regions.get(slot), self._owners)
         self._fresh = False
         self._open(at, site)
@@ -215,14 +217,25 @@ class _Walk:
         if self._open_at is None:
             return
         self._piece(at)
-        pieces, self._pieces = self._pieces, []
+        pieces, self._pieces = _joined(self._pieces), []
         for number, (owner, begin, end) in enumerate(pieces):
             first, last = number == 0, number == len(pieces) - 1
             what: What = "gap" if owner is not None else "outside"
             if owner is None and self._in_call:
                 what = "prologue" if self._fresh else "gap"
             device = self._open_at.after if first else None, at.device if last else None
-            self._step.spans.append(Span(what, begin, end, owner, None, device))
+            self._step.spans.append(Span(what, begin, end, owner, None, device, at.on if last else end))
+
+
+def _joined(pieces: list[tuple[int | None, int, int]]) -> list[tuple[int | None, int, int]]:
+    """Pieces of one owner that follow each other, as one."""
+    joined: list[tuple[int | None, int, int]] = []
+    for owner, begin, end in pieces:
+        if joined and joined[-1][0] == owner and joined[-1][2] == begin:
+            joined[-1] = owner, joined[-1][1], end
+        else:
+            joined.append((owner, begin, end))
+    return joined
 
 
 def _ends_at(region: RegionEvent | None, owners: Mapping[int, int]) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,6 +85,16 @@ class Alike:
     device: list[float] = field(default_factory=list)
     inside: list[Inside] = field(default_factory=list)
 
+    @property
+    def timed(self) -> list[Sampled]:
+        """The samples to take the host's times from: those without device events, if there are."""
+        return [step for step in self.samples if not step.on_device] or self.samples
+
+    @property
+    def on_device(self) -> bool:
+        """Whether there is a device that the host may wait for."""
+        return any(step.on_device for step in self.samples)
+
 
 def sort_out(samples: Iterable[Sampled], held: Iterable[Sampled], glances: Sequence[tuple[Sampled, Event]]) -> list[Alike]:
     """Samples by shape, with what is known of each shape; the most frequent shape first."""
@@ -127,33 +137,47 @@ def _insides(samples: Sequence[Sampled], glances: Sequence[tuple[Sampled, Event]
     for index, span in enumerate(samples[0].spans):
         inside = Inside()
         if glances and span.what != "region":
-            usual = statistics.median(step.spans[index].ns for step in samples)
+            timed = [step for step in samples if not step.on_device] or samples
+            usual = statistics.median(step.spans[index].ns for step in timed)
             looks = [_look(step.spans[index], event, usual) for step, event in glances]
             guards = statistics.median(look.guards or 0.0 for look in looks)
             eager = statistics.median(look.eager or 0.0 for look in looks)
             inside = Inside(guards, eager, 2 * sum(look.waits for look in looks) > len(looks))
-        if span.what != "region" and _runs_dry([step.spans[index] for step in samples]):
-            inside = replace(inside, waits=True)
         found.append(inside)
+    for gap in _gaps(samples[0].spans):
+        if not any(found[index].waits for index in gap) and _runs_dry(samples, gap):
+            found[gap.start] = replace(found[gap.start], waits=True)
     return found
+
+
+def _gaps(spans: Sequence[Span]) -> Iterator[range]:
+    """The stretches between two regions, whose parts may have several owners."""
+    begin = 0
+    for index, span in enumerate(spans):
+        if span.device[1] is not None or span.what == "region":
+            if span.what != "region":
+                yield range(begin, index + 1)
+            begin = index + 1
 
 
 def _look(span: Span, event: Event, usual: float) -> Inside:
     """What a glance saw in one span."""
     scale = usual / span.ns if span.ns else 0.0
-    here = [op for op in event["ops"] if span.begin <= op[0] < span.end]
+    here = [op for op in event["ops"] if span.begin <= op[0] + op[1] / 2 < span.end]
     guards = sum(took for at, took in event["lookups"] if span.begin <= at < span.end)
     stays = sum(took for _, took, name, waits in here if not waits and name not in _CARRIES)
     return Inside(guards * scale, stays * scale, any(waits for *_, waits in here))
 
 
-def _runs_dry(spans: Sequence[Span]) -> bool:
+def _runs_dry(samples: Sequence[Sampled], gap: range) -> bool:
     """Whether the device is behind the host at the beginning, and the host ends when it has caught up."""
-    before = [span.device[0] - span.begin for span in spans if span.device[0] is not None]
-    after = [span.device[1] - span.end for span in spans if span.device[1] is not None]
+    first = [step.spans[gap.start] for step in samples]
+    last = [step.spans[gap.stop - 1] for step in samples]
+    before = [span.device[0] - span.begin for span in first if span.device[0] is not None]
+    after = [span.device[1] - span.on for span in last if span.device[1] is not None]
     if not before or not after:
         return False
-    return statistics.median(before) > DRY_NS and abs(statistics.median(after)) < DRY_NS
+    return statistics.median(before) > DRY_NS and statistics.median(after) < DRY_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +210,7 @@ def timeline(alike: Alike, sample: Sampled, entry: Entry) -> list[Stretch]:
         Stretch(max(0.0, span.ns - (entry.own if span.what == "gap" else 0.0)), work, _lead(span, entry))
         for span, work in zip(sample.spans, alike.device, strict=True)
     ]
-    return with_waits(step, [inside.waits and sample.on_device for inside in alike.inside])
+    return with_waits(step, [inside.waits and alike.on_device for inside in alike.inside])
 
 
 def _taken_out(

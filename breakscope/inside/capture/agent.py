@@ -114,6 +114,7 @@ class Agent:
 
     def _calibrate(self) -> None:
         if self.clock.sampled:
+            self.guarded("the last steps are not timed", self.clock.finish)
             self.guarded("what entering compiled code takes is not known", self.dynamo.calibrate)
 
     def _end(self) -> None:

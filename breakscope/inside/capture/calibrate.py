@@ -3,6 +3,10 @@
 A region costs its launches and a fixed part: the runtime's wrappers around a graph. Two regions that become one
 save the fixed part once. So chains of small products, which no compiler fuses, are compiled by the script's own
 backend: of 1, 4 and 16 operations. Sixteen regions of one operation take 15 entries longer than one of sixteen.
+
+In a real step a region's wrappers run once, and what they need has left the processor's caches by then. A loop over one
+tiny region would find it there, and take half of the time. So before each entry the second-level cache is filled with
+something else.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
@@ -21,6 +26,8 @@ import torch.fx
 SIZES = (1, 4, 16)
 _WARM, _ROUNDS, _MOST_S = 6, 40, 0.1
 _WIDTH = 16
+_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
+_LEAST_CACHE, _USUAL_CACHE, _MOST_CACHE = 1 << 18, 1 << 20, 1 << 22
 
 
 def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> dict[str, Any]:
@@ -36,34 +43,42 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
     """
     began = time.perf_counter()
     x = torch.ones(_WIDTH, _WIDTH, device=device, requires_grad=gradients)
-    weights = [torch.eye(_WIDTH, device=device, requires_grad=gradients) for _ in range(max(SIZES))]
     with ExitStack() as stack:
         stack.enter_context(torch.enable_grad() if gradients else torch.no_grad())
         if "torch._inductor" in sys.modules:  # its workers have ended with the script's threads
             from torch._inductor import config
 
             stack.enter_context(config.patch(compile_threads=1))
-        regions = {size: compiler(_chain(size), [x, *weights[:size]]) for size in SIZES}
+        regions = {size: compiler(_chain(size, device, gradients=gradients), [x]) for size in SIZES}
         compiled = time.perf_counter()
-        times = _rounds(regions, x, weights, gradients=gradients)
+        times = _rounds(regions, x, _forget(1.0), gradients=gradients)
+        tried = {
+            str(part): _rounds(regions, x, _forget(part), gradients=gradients) for part in (0.0, 0.5, 2.0)
+        }
     return {
         **times,
+        "tried": tried,
+        "cache": _cache_size(),
         "compile_s": round(compiled - began, 4),
         "run_s": round(time.perf_counter() - compiled, 4),
     }
 
 
-def _chain(size: int) -> torch.fx.GraphModule:
-    """A graph of so many products, one after the other."""
-    graph = torch.fx.Graph()
+def _chain(size: int, device: str, *, gradients: bool) -> torch.fx.GraphModule:
+    """A graph of so many products with parameters, one after the other."""
+    graph, root = torch.fx.Graph(), torch.nn.Module()
     x = graph.placeholder("x")
-    for weight in [graph.placeholder(f"weight_{number}") for number in range(size)]:
-        x = graph.call_function(torch.mm, (x, weight))
+    for number in range(size):
+        weight = torch.nn.Parameter(torch.eye(_WIDTH, device=device), requires_grad=gradients)
+        root.register_parameter(f"weight_{number}", weight)
+        x = graph.call_function(torch.mm, (x, graph.get_attr(f"weight_{number}")))
     graph.output((x,))
-    return torch.fx.GraphModule(torch.nn.Module(), graph)
+    return torch.fx.GraphModule(root, graph)
 
 
-def _rounds(regions: dict[int, Any], x: Any, weights: list[Any], *, gradients: bool) -> dict[str, Any]:
+def _rounds(
+    regions: dict[int, Any], x: Any, forget: Callable[[], None], *, gradients: bool
+) -> dict[str, Any]:
     """Median times of all sizes, in turn."""
     forward: dict[int, list[int]] = {size: [] for size in regions}
     backward: dict[int, list[int]] = {size: [] for size in regions}
@@ -75,19 +90,65 @@ def _rounds(regions: dict[int, Any], x: Any, weights: list[Any], *, gradients: b
             break
         for size, region in regions.items():
             _begin(x)
-            began = perf_counter_ns()
-            out = x
-            for first in range(0, len(weights), size):
-                out = region(out, *weights[first : first + size])[0]
-            done = perf_counter_ns()
+            out, took = x, 0
+            apart: list[int] = []
+            for _ in range(0, max(regions), size):
+                forget()
+                began = perf_counter_ns()
+                out = region(out)[0]
+                took += perf_counter_ns() - began
+                if gradients:
+                    out.register_hook(lambda _gradient, apart=apart: apart.append(_timed(forget)))
             if gradients:
-                torch.autograd.backward(out, out.detach())
-            ended = perf_counter_ns()
-            if number >= _WARM:
-                forward[size].append(done - began)
-                backward[size].append(ended - done)
+                began = perf_counter_ns()
+                torch.autograd.backward(out, torch.ones_like(out))
+                backward[size].append(perf_counter_ns() - began - sum(apart))
+            forward[size].append(took)
     found: dict[str, Any] = {"forward": _medians(forward)}
     return found | ({"backward": _medians(backward)} if gradients else {})
+
+
+def own_ns(region: Callable[[], object], tick: Callable[[], None], marks: list[Any]) -> int:
+    """What our own wrappers take between two regions, beside what the marks say that they take themselves.
+
+    Args:
+        region: a region that does nothing, wrapped as the script's are; marks: where its marks go.
+    """
+    forget, times = _forget(1.0), []
+    for _ in range(_WARM + _ROUNDS):
+        marks.clear()
+        forget()
+        began = perf_counter_ns()
+        region()
+        took = perf_counter_ns() - began
+        (_, _, entered, entering, *_), (_, _, left, leaving, *_) = marks
+        forget()
+        times.append(took - (left - entered) - leaving + _timed(tick))
+    return round(statistics.median(times[_WARM:]))
+
+
+def _timed(action: Callable[[], object]) -> int:
+    began = perf_counter_ns()
+    action()
+    return perf_counter_ns() - began
+
+
+def _forget(part: float) -> Callable[[], None]:
+    """What puts all else out of the processor's second-level cache, or a part of it."""
+    size = int(part * min(max(_cache_size(), _LEAST_CACHE), _MOST_CACHE))
+    here, there = bytearray(size), bytes(size)
+
+    def forget() -> None:
+        here[:] = there
+
+    return forget
+
+
+def _cache_size() -> int:
+    try:
+        return int(_CACHE.read_text().strip().removesuffix("K")) << 10
+    except (OSError, ValueError):  # not Linux, or a machine that does not say
+        return _USUAL_CACHE
 
 
 def _begin(x: Any) -> None:
@@ -99,4 +160,4 @@ def _begin(x: Any) -> None:
 
 
 def _medians(times: dict[int, list[int]]) -> dict[str, int]:
-    return {str(size): round(statistics.median(values)) for size, values in times.items()}
+    return {str(size): round(statistics.median(values[_WARM:])) for size, values in times.items()}

@@ -7,10 +7,13 @@ before it and the time that making it took (an event takes the host ten microsec
 the clock itself costs can be left out. Between steps without marks a region costs one comparison more than
 without a clock.
 
-After a burst two further steps are looked into: a *glance* at the operations and guard checks of one step
-(:mod:`breakscope.inside.capture.glance`), and on a GPU, after the first bursts, a *held* step. In that the device is
-kept busy at each mark for as long as the host will take to the next one, so that it then does what it was given
-without a pause: how long it works can be read off its events.
+After a burst one further step is looked into. It is a *glance* at its operations and guard checks
+(:mod:`breakscope.inside.capture.glance`), or, on a GPU, after some bursts, a *held* step. In that the device is kept
+busy at each mark for as long as the host will take to the next one, so that it then does what it was given without a
+pause: how long it works can be read off its events.
+
+Marks with device events take the host longer, and leave the processor's caches colder. So only the first steps of a
+burst have events; the others say how long the host takes, and on a CPU all do.
 
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
 one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
@@ -33,10 +36,12 @@ CALL, RETURN, ENTER, LEAVE, TICK = range(5)
 QUIET = 2  # steps without a compile before sampling: CUDA graphs warm up and record in these
 BURST = 6  # sampled steps in a row; the first pause is as long, and each later one twice the one before
 MOST_SAMPLES = 60
-HELD_STEPS = 3  # after as many bursts
+WITH_EVENTS = 2  # of a burst
+# What follows the first bursts, and so on: these steps take several times as long as others.
+AFTER_BURST = ("glance", "held", "glance", None, None)
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
 MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
-_HOLD_MORE_NS = 50_000  # making marks takes its time too
+_HOLD_MORE_NS = 30_000  # making marks takes its time too
 _FLUSH_STEPS = 100
 _FLUSH_NS = 1_000_000_000
 
@@ -85,7 +90,7 @@ class Clock:
         self._profiled: list[dict[str, Any]] = []
         self._plan: list[str] = []  # what the coming steps are for, besides samples
         self._as = events.SAMPLE  # what the step under way is for
-        self._held = 0
+        self._bursts = 0
         self._hold: list[int] = []  # how long to hold the device at each mark of a held step
         self._lengths: list[int] = []  # from each mark of the latest sampled step to the next
         self.marks: list[Mark] | None = None
@@ -97,6 +102,12 @@ class Clock:
     def sampled(self) -> int:
         """How many steps were sampled."""
         return self._kept
+
+    def rehearse(self) -> list[Mark]:
+        """Have marks made that are no step's: the script is over, and what making them takes is asked."""
+        self._thread = threading.get_ident()
+        self.device, self.marks = None, []
+        return self.marks
 
     # ---- what hooks tell it ----
 
@@ -139,17 +150,20 @@ class Clock:
 
     def _mark(self, kind: int, slot: int) -> None:
         now = perf_counter_ns()
-        event = self.device.event() if self.device is not None else None
+        event = self.device.event() if self._has_events() else None
         after = self.device.hold(self._hold.pop(0)) if self._hold else None
         if self.marks is not None:
             self.marks.append((kind, slot, now, perf_counter_ns() - now, event, after))
+
+    def _has_events(self) -> bool:
+        return self.device is not None and (self._as == events.HELD or self._burst < WITH_EVENTS)
 
     # ---- steps ----
 
     def step_ended(self) -> None:
         """A step is over."""
         now = perf_counter_ns()
-        end = self.device.event() if self.device is not None and self.marks is not None else None
+        end = self.device.event() if self.marks is not None and self._has_events() else None
         self._note(now)
         if self._under_profiler:
             self._profile(now)
@@ -244,9 +258,9 @@ class Clock:
         if self._burst >= BURST:
             self._pause = self._resting = 2 * self._pause or BURST
             self._burst = 0
-            self._plan = [events.GLANCE] if self.glance is not None else []
-            if self.device is not None and self._held < HELD_STEPS:
-                self._plan.append(events.HELD)
+            purpose = AFTER_BURST[self._bursts % len(AFTER_BURST)]
+            self._bursts += 1
+            self._plan = [purpose] if purpose is not None else []
             if self.window is not None and not self._looked:
                 self._look_closer()
                 return
@@ -264,13 +278,12 @@ class Clock:
 
     def _look_into(self, purpose: str) -> None:
         """Let the coming step be a glance or a held one."""
-        if purpose == events.GLANCE and not self.glance.start():
+        if purpose == events.GLANCE and (self.glance is None or not self.glance.start()):
             return
         if purpose == events.HELD:
-            if self._anchor is None:
+            if self._anchor is None or self.device is None:
                 return
-            self._held += 1
-            self._hold = [round(1.5 * length) + _HOLD_MORE_NS for length in self._lengths]
+            self._hold = [round(1.25 * length) + _HOLD_MORE_NS for length in self._lengths]
         self._as, self.marks = purpose, []
 
     def _look_closer(self) -> None:
@@ -303,7 +316,8 @@ class Clock:
 
     def _resolve(self, *, wait: bool) -> None:
         """Write the samples whose device events have happened."""
-        if self.device is not None and not self.device.done(self._pending[-1][5], wait=wait):
+        latest = next((end for *_, end, _ in reversed(self._pending) if end is not None), None)
+        if self.device is not None and not self.device.done(latest, wait=wait):
             return
         for kind_of_step, step, start, end, marks, event, anchor in self._pending:
             rows = []
@@ -323,6 +337,8 @@ class Clock:
                 device_end=None if device_end is None else device_end[0],
                 marks=rows,
             )
+        if self.device is not None:
+            self.device.reuse(event for *_, marks, end, _ in self._pending for event in (end, *_events(marks)))
         self._pending = []
 
     def finish(self) -> None:
@@ -339,3 +355,8 @@ class Clock:
         self.flush()
         if self._pending:
             self._resolve(wait=True)
+
+
+def _events(marks: list[Mark]) -> list[Any]:
+    """The device events of some marks."""
+    return [event for mark in marks for event in mark[4:]]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.fx
 
 from breakscope.inside import events, torch_api
 from breakscope.inside.capture.backend import RegionBackend
-from breakscope.inside.capture.calibrate import calibrate
+from breakscope.inside.capture.calibrate import calibrate, own_ns
 from breakscope.inside.capture.frames import Frames, frame_fields
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.capture.outputs import OutputRecorder
@@ -157,7 +158,21 @@ class Compiles:
             return
         (device, gradients), (_, compiler) = max(self._uses.items(), key=lambda item: item[1][0])
         found = calibrate(compiler, device, gradients=gradients)
-        self._agent.emit(events.CALIBRATION, device=device, gradients=gradients, **found)
+        self._agent.emit(events.CALIBRATION, device=device, gradients=gradients, own=self._own_ns(), **found)
+
+    def _own_ns(self) -> int:
+        """What our own wrappers take of a gap."""
+        clock = self._agent.clock
+        marks = clock.rehearse()
+        nothing = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
+        slot = self._agent.counters.new()
+        region = RegionBackend(
+            lambda _graph, _inputs: _nothing, None, False, lambda *_: slot, nullcontext, clock
+        )(nothing, [])
+        try:
+            return own_ns(region, self._frames.crossings.ticker(slot, 0), marks)
+        finally:
+            clock.marks = None
 
     def _note_device(self, example_inputs: Any) -> None:
         for value in example_inputs:
@@ -181,6 +196,10 @@ class Compiles:
 
     def _on_call(self) -> AbstractContextManager[Any]:
         return _Call(self._agent, self._local)
+
+
+def _nothing() -> None:
+    return None
 
 
 class _Context:
