@@ -72,7 +72,8 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     kinds = sort_out(
         sampled, apart(found.held), list(zip(apart(found.glances), found.glances, strict=True))
     )
-    priced = _Priced(kinds, entry_of(found.calibration), _Run(found, kinds, sampled))
+    run = _Run(found, kinds, sampled, owners)
+    priced = _Priced(kinds, entry_of(found.calibration), run, apart([*found.samples, *found.partial]))
     method = f"replayed, {len(sampled)} steps, backend {backend}"
     made = {
         index: cost for index in range(len(sites)) if (cost := priced.cost(index, method)) is not None
@@ -112,7 +113,14 @@ class _Run:
             slots counted in steps of no such shape, and how many those are.
     """
 
-    def __init__(self, found: Collected, kinds: Sequence[Alike], sampled: Sequence[Sampled]) -> None:
+    def __init__(
+        self,
+        found: Collected,
+        kinds: Sequence[Alike],
+        sampled: Sequence[Sampled],
+        owners: Mapping[int, int],
+    ) -> None:
+        self._owners = owners
         rows = _steady_rows(found)
         kind_of = {id(step): number for number, kind in enumerate(kinds) for step in kind.samples}
         by_gains: dict[Any, Counter[int]] = defaultdict(Counter)
@@ -140,6 +148,16 @@ class _Run:
             self.wall = sum(step.ns for step in sampled)
 
 
+    def crossings(self, index: int) -> tuple[int, int]:
+        """How often steps of no sampled shape come to a site, and how many of them do."""
+        times = steps = 0
+        for gains, number in self.others.items():
+            gained = max((gain for slot, gain in gains if self._owners.get(slot) == index), default=0)
+            times += gained * number
+            steps += number if gained else 0
+        return times, steps
+
+
 def _steady_rows(found: Collected) -> list[tuple[int, int, Any]]:
     """Index, length and gains of each step after the first in which nothing was compiled."""
     key = "step" if found.by_optimizer else "call"
@@ -159,8 +177,11 @@ def _steady_rows(found: Collected) -> list[tuple[int, int, Any]]:
 class _Priced:
     """Replays every kind of step without this or that."""
 
-    def __init__(self, kinds: Sequence[Alike], entry: Entry, run: _Run) -> None:
+    def __init__(
+        self, kinds: Sequence[Alike], entry: Entry, run: _Run, everything: Sequence[Sampled]
+    ) -> None:
         self._kinds = kinds
+        self._everything = everything  # partial samples too
         self._entry = entry
         self._run = run
         self._few = [kind.timed[:: -(-len(kind.timed) // _MOST_REPLAYED)] for kind in kinds]
@@ -190,18 +211,20 @@ class _Priced:
     def cost(self, index: int, method: str) -> Cost | None:
         """What one site costs; None where no sampled step came to it."""
         kinds, run = self._crossing(index), self._run
-        steps = sum(run.of_kind[number] for number in kinds)
+        times, other_steps = run.crossings(index)
+        one = self._one_crossing(index) if times else 0.0
+        steps = sum(run.of_kind[number] for number in kinds) + (other_steps if one else 0)
         if not steps:
             return None
         gains = {number: self._gains(number, {index}, LIKELY) for number in kinds}
 
-        def each(of: Callable[[int], float]) -> float:
+        def each(of: Callable[[int], float], other: float = 0.0) -> float:
             """The average over the steps that come here."""
-            return sum(run.of_kind[number] * of(number) for number in kinds) / steps
+            return (sum(run.of_kind[number] * of(number) for number in kinds) + times * other) / steps
 
-        ns = max(0.0, each(lambda number: statistics.median(gains[number])))
+        ns = max(0.0, each(lambda number: statistics.median(gains[number]), one))
         least, most = (
-            max(0.0, each(lambda number: statistics.median(self._gains(number, {index}, reading))))
+            max(0.0, each(lambda number: statistics.median(self._gains(number, {index}, reading)), one))
             for reading in (LEAST, MOST)
         )
         return Cost(
@@ -209,14 +232,27 @@ class _Priced:
             share=round(min(1.0, ns * steps / run.wall), 6) if run.wall else None,
             method=method,
             spread_ms=_ms(each(lambda number: _spread(gains[number]))),
-            parts=self._parts(index, each, kinds),
+            parts=self._parts(index, each, kinds, one),
             least_ms=_ms(min(ns, least)),
             most_ms=_ms(max(ns, most)),
             steps=steps,
         )
 
-    def _parts(self, index: int, each: Callable[[Callable[[int], float]], float], kinds: list[int]) -> dict[str, float]:
+    def _one_crossing(self, index: int) -> float:
+        """What one run into a site takes, in whichever step it was seen; 0 if in none."""
+        seen = [
+            (step.gaps.get(index, 0) + step.entries.get(index, 0) * self._entry.forward) / times
+            for step in self._everything
+            if (times := step.crossings.get(index, 0))
+        ]
+        return statistics.median(seen) if seen else 0.0
+
+    def _parts(
+        self, index: int, each: Callable[..., float], kinds: list[int], one_crossing: float
+    ) -> dict[str, float]:
         """What the host does for one site, in milliseconds."""
+        if not kinds:
+            return {"gap": _ms(each(lambda _: 0.0, one_crossing))}
 
         def median(part: Callable[[Alike, Sampled], float]) -> float:
             def of(number: int) -> float:
@@ -266,13 +302,15 @@ class _Priced:
         # A host that has time to spare makes its marks in that time.
         lengths = [step.ns - (step.own if bound == "host" else 0) for step in sampled]
         bare = run.bare.get(0)
-        steps = sum(run.of_kind.values())
+        # Of steps of no sampled shape only single crossings are known.
+        rare = sum(run.crossings(index)[0] * self._one_crossing(index) for index in sites)
 
         def gain(reading: Reading) -> float:
             medians = [
                 statistics.median(self._gains(number, sites, reading)) for number in range(len(self._kinds))
             ]
-            return max(0.0, sum(run.of_kind[n] * ns for n, ns in enumerate(medians)) / steps) if steps else 0.0
+            sampled_kinds = sum(run.of_kind[n] * ns for n, ns in enumerate(medians))
+            return max(0.0, (sampled_kinds + rare) / run.steps) if run.steps else 0.0
 
         likely = gain(LIKELY)
         return Timing(

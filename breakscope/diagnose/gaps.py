@@ -144,7 +144,10 @@ class _Walk:
         self._in_call = self._fresh = False  # fresh: no compiled code has run in this call yet
 
     def over(self, marks: list[list[Any]], anchor: int | None, end: _At) -> None:
-        self._open(_At(0, 0), None)
+        begin = 0
+        if marks and marks[0][0] == TICK:  # a partial sample begins in the middle of a call
+            begin, self._in_call = marks[0][2], True
+        self._open(_At(begin, begin), None)
         for kind, slot, host, took, *rest in marks:
             device = [anchor + rest[i] if anchor is not None and len(rest) > i else None for i in (0, 2)]
             if len(rest) > 1:

@@ -38,6 +38,7 @@ ARTIFACT = "artifact"  # a text that a compile produced was kept: what, digest, 
 COUNTERS = "counters"  # torch._dynamo.utils.counters, summed
 STEPS = "steps"  # rows of (index, start ns, length ns, gains of the slots or None for the same as before)
 SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
+PARTIAL = "partial"  # the rest of a step from a site on that sampled steps do not come to
 HELD = "held"  # a sampled step in which the device was kept busy at each mark, see capture.clock
 GLANCE = "glance"  # a step with its guard checks and operations, see capture.glance
 CALIBRATION = "calibration"  # what entering a region takes on this host, see capture.calibrate

@@ -15,6 +15,9 @@ pause: how long it works can be read off its events.
 Marks with device events take the host longer, and leave the processor's caches colder. So only the first steps of a
 burst have events; the others say how long the host takes, and on a CPU all do.
 
+A site that few steps come to may be missed by all samples. So a run into one, in a step without marks, begins them
+in the middle of the step: a *partial* sample.
+
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
 one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
 before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
@@ -39,6 +42,7 @@ MOST_SAMPLES = 60
 WITH_EVENTS = 2  # of a burst
 # What follows the first bursts, and so on: these steps take several times as long as others.
 AFTER_BURST = ("glance", "held", "glance", None, None)
+ENOUGH = 6  # sampled steps that come to a site; one that has less is watched for in the others
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
 MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
 _HOLD_MORE_NS = 30_000  # making marks takes its time too
@@ -64,6 +68,7 @@ class Clock:
         device: gives what records device events, once a region ran on a GPU; None on a CPU.
         window: torch's profiler, if it is to look at some steps.
         glance: observes operations and guard checks, once torch is there.
+        enough: slots of sites that enough samples came to.
     """
 
     def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
@@ -97,6 +102,8 @@ class Clock:
         self.device: Any = None
         self.window: Any = None
         self.glance: Any = None
+        self.enough: set[int] = set()
+        self._seen: dict[int, int] = {}
 
     @property
     def sampled(self) -> int:
@@ -135,6 +142,14 @@ class Clock:
         if threading.get_ident() == self._thread and self.marks is not None:
             self.marks.append((TICK, slot, perf_counter_ns(), 0, None, None))
 
+    def tick_of_a_rare_site(self, slot: int) -> None:
+        """Execution runs into a site that not enough samples came to, in a step without marks."""
+        if not self._sample or not self._bursts or self._quiet < QUIET or self._kept >= MOST_SAMPLES:
+            return
+        self._as, self.marks = events.PARTIAL, []
+        self._thread = threading.get_ident()
+        self.tick(slot)
+
     def region(self, slot: int, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run a region with marks around it. Only to be called while there are marks."""
         if threading.get_ident() != self._thread or self.marks is None:
@@ -156,7 +171,9 @@ class Clock:
             self.marks.append((kind, slot, now, perf_counter_ns() - now, event, after))
 
     def _has_events(self) -> bool:
-        return self.device is not None and (self._as == events.HELD or self._burst < WITH_EVENTS)
+        if self.device is None or self._as == events.PARTIAL:
+            return False
+        return self._as == events.HELD or self._burst < WITH_EVENTS
 
     # ---- steps ----
 
@@ -234,6 +251,7 @@ class Clock:
                 self._emit_glance(now, marks, seen)
         elif usable:
             self._pending.append((self._as, self._step, self._step_began, now, marks, end, self._anchor))
+            self._count_sites(marks)
             if self._as == events.SAMPLE:
                 self._kept += 1
                 self._burst += 1
@@ -241,6 +259,12 @@ class Clock:
                 ends = [*(mark[2] for mark in timed[1:]), now]
                 self._lengths = [end - mark[2] for mark, end in zip(timed, ends, strict=True)]
         self._lead_in = False
+
+    def _count_sites(self, marks: list[Mark]) -> None:
+        for slot in {mark[1] for mark in marks if mark[0] == TICK}:
+            self._seen[slot] = self._seen.get(slot, 0) + 1
+            if self._seen[slot] >= ENOUGH:
+                self.enough.add(slot)
 
     def _emit_glance(self, now: int, marks: list[Mark], seen: dict[str, Any]) -> None:
         """Write what a glance saw, from the beginning of its step on."""
