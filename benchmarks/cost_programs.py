@@ -150,7 +150,8 @@ class Copies(nn.Module):
 
 
 class WithLstm(nn.Module):
-    """Layers around an LSTM, at which Dynamo breaks. Without the break the LSTM runs after the step, eagerly."""
+    """Layers around an LSTM, at which Dynamo breaks. Without the break the LSTM runs after the step,
+    eagerly."""
 
     def __init__(self, width: int, breaks: frozenset[str]) -> None:
         super().__init__()

@@ -3,15 +3,16 @@
     python benchmarks/cost_truth.py OUT [--device cuda] [--programs NAME ...] [--rounds N] [--profile]
     python benchmarks/cost_truth.py OUT --again      # the recorded events, with the formula of this checkout
 
-For each of the programs in ``cost_programs.py`` a scan takes turns (``turns.py``) with a process without breakscope,
-in which the program as it is and without each of its breaks take turns on the same inputs. All that another formula
-could be tried on is written to OUT, one file a program.
+For each of the programs in ``cost_programs.py`` a scan takes turns (``turns.py``) with a process without
+breakscope, in which the program as it is and without each of its breaks take turns on the same inputs. All
+that another formula could be tried on is written to OUT, one file a program.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import importlib
 import importlib.util
 import json
 import random
@@ -116,7 +117,11 @@ def predicted(name: str, report: Any) -> dict[str, Any]:
         if at is not None and finding.cost is not None:
             cost = finding.cost
             least, most = getattr(cost, "least_ms", None), getattr(cost, "most_ms", None)
-            each = (cost.ms_per_step if least is None else least, cost.ms_per_step, cost.ms_per_step if most is None else most)
+            each = (
+                cost.ms_per_step if least is None else least,
+                cost.ms_per_step,
+                cost.ms_per_step if most is None else most,
+            )
             found[at] = [old + new for old, new in zip(found[at], each, strict=True)]
     timing = report.timing
     found[""] = timing.step_ms
@@ -134,9 +139,7 @@ def _named(lines: list[str], breaks: tuple[str, ...]) -> str | None:
 
 
 def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
-    """What sampling adds: the mean of all steady steps, and the median of sampled ones, over steps without marks."""
-    import importlib
-
+    """The mean of all steady steps, and the median of sampled ones, over steps without marks."""
     sys.path.insert(0, str(HERE))
     plain = importlib.import_module("cost_programs")
     marked = {e["of"]: e["t"] for e in recorded if e["t"] in ("sample", "held", "glance")}
@@ -149,7 +152,9 @@ def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
     first = plain.WARM
     kept = {i: ms for i, ms in steps.items() if i >= first + 2 and (i - first) % plain.BLOCK > 1}
     bare = [ms for i, ms in kept.items() if i not in marked and i - 1 not in marked and i + 1 not in marked]
-    by_kind = {kind: [ms for i, ms in kept.items() if marked.get(i) == kind] for kind in ("sample", "held", "glance")}
+    by_kind = {
+        kind: [ms for i, ms in kept.items() if marked.get(i) == kind] for kind in ("sample", "held", "glance")
+    }
     if not bare:
         return {}
     usual = statistics.median(bare)
@@ -169,7 +174,8 @@ def judged(
 
     Args:
         pace: how much longer a step takes in the process that measures than in the one that was scanned: two
-            processes with the same program differ by up to a half. Predictions are held to the measurement's pace.
+            processes with the same program differ by up to a half. Predictions are held to the
+            measurement's pace.
     """
     rows = {}
     for one, (gain, spread) in gained.items():
@@ -187,14 +193,18 @@ def judged(
         (a, b)
         for a in breaks
         for b in breaks
-        if gained[a][0] - gained[b][0] > gained[a][1] + gained[b][1] and rows[a]["predicted"] < rows[b]["predicted"]
+        if gained[a][0] - gained[b][0] > gained[a][1] + gained[b][1]
+        and rows[a]["predicted"] < rows[b]["predicted"]
     ]
     return {"program": name, "step_ms": said[""], "pace": pace, "rows": rows, "wrong_order": wrong}
 
 
 def show(found: dict[str, Any], timing: Any) -> None:
     """One program's table."""
-    print(f"\n{found['program']}: step {found['step_ms']} ms scanned, {found.get('alone_ms', 0):.3f} alone (pace {found['pace']:.2f}); {timing.method}, {timing.bound}")
+    pace = f"{found.get('alone_ms', 0):.3f} alone (pace {found['pace']:.2f})"
+    print(
+        f"\n{found['program']}: step {found['step_ms']} ms scanned, {pace}; {timing.method}, {timing.bound}"
+    )
     print(f"{'break':<14}{'least':>9}{'said':>9}{'most':>9}{'gained':>9}{'±':>8}{'ratio':>7}")
     for one, row in sorted(found["rows"].items(), key=lambda item: -item[1]["gained"]):
         ratio = f"{row['ratio']:.2f}" if row["ratio"] is not None else "-"
@@ -212,7 +222,10 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
         for name in args.programs:  # all compile at the same time
             stack = everything.enter_context(ExitStack())
             words = [name, "--device", args.device]
-            scans[name] = stack, stack.enter_context(scanned(SOURCE, words, "as-script", profile=args.profile))
+            scans[name] = (
+                stack,
+                stack.enter_context(scanned(SOURCE, words, "as-script", profile=args.profile)),
+            )
         for name, (stack, scan) in scans.items():
             try:
                 begun[name] = stack, scan, Arms(name, args.device)
@@ -257,7 +270,9 @@ def _result(name: str, scan: Scan, times: dict[str, list[float]]) -> dict[str, A
 def keep(path: Path, scan: Scan, times: dict[str, list[float]]) -> None:
     """Write everything that another formula could be tried on."""
     with gzip.open(path, "wt") as file:
-        json.dump({"rounds": times, "recorded": scan.recorded, "slots": scan.slots, "outcome": scan.outcome}, file)
+        json.dump(
+            {"rounds": times, "recorded": scan.recorded, "slots": scan.slots, "outcome": scan.outcome}, file
+        )
 
 
 def again(args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -282,14 +297,18 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--programs", nargs="*", default=names, choices=names)
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--profile", action="store_true", help="let torch's profiler look at some steps of each scan")
+    parser.add_argument(
+        "--profile", action="store_true", help="let torch's profiler look at some steps of each scan"
+    )
     parser.add_argument("--again", action="store_true")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     results = again(args) if args.again else measure(args)
     if not args.again:
         (args.out / "results.json").write_text(json.dumps(results, indent=1))
-    off = [f"{one['program']}/{name}" for one in results for name, row in one["rows"].items() if not row["ok"]]
+    off = [
+        f"{one['program']}/{name}" for one in results for name, row in one["rows"].items() if not row["ok"]
+    ]
     print(f"\noff: {', '.join(off) or 'none'}")
     missing = set(args.programs) - {one["program"] for one in results}
     print(f"failed: {', '.join(sorted(missing)) or 'none'}; {time.perf_counter() - BEGAN:.0f} s")

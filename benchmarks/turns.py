@@ -46,7 +46,7 @@ class Scan:
         """Wait until the script is at its first turn."""
         while self._begin is None:
             try:
-                self._begin = open(os.open(self._go, os.O_WRONLY | os.O_NONBLOCK), "wb", buffering=0)
+                self._begin = os.fdopen(os.open(self._go, os.O_WRONLY | os.O_NONBLOCK), "wb", buffering=0)
                 os.set_blocking(self._begin.fileno(), True)
                 self._end = self._done.open("rb", buffering=0)
             except OSError as error:
@@ -86,7 +86,15 @@ def scanned(script: Path, args: Sequence[str], backend: str, *, profile: bool = 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scan = Scan(folder)
-        words = [str(folder), backend, "--profile" if profile else "--no-profile", str(script), *args, "--turns", *scan.words]
+        words = [
+            str(folder),
+            backend,
+            "--profile" if profile else "--no-profile",
+            str(script),
+            *args,
+            "--turns",
+            *scan.words,
+        ]
         child = scan.child = subprocess.Popen([sys.executable, __file__, *words])
         try:
             yield scan
@@ -136,7 +144,12 @@ def main() -> int:
         slots.pop()
     told = seen.report.run
     outcome = {name: getattr(told, name) for name in ("script", "argv", "cwd", "status", "exit_code")}
-    outcome |= {"started_at": told.started_at, "duration_s": told.duration_s, "backend": backend, "mode": None}
+    outcome |= {
+        "started_at": told.started_at,
+        "duration_s": told.duration_s,
+        "backend": backend,
+        "mode": None,
+    }
     kept = {"recorded": seen.recorded, "slots": slots, "outcome": {**outcome, "roots": [str(Path.cwd())]}}
     (folder / "recorded.json").write_text(json.dumps(kept))
     return seen.ended.exit_code

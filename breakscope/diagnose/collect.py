@@ -212,7 +212,12 @@ def _take_times(found: Collected, event: Event) -> None:
     elif event["t"] == "calibration":
         found.calibration = event
     else:
-        kinds = {"sample": found.samples, "partial": found.partial, "held": found.held, "glance": found.glances}
+        kinds = {
+            "sample": found.samples,
+            "partial": found.partial,
+            "held": found.held,
+            "glance": found.glances,
+        }
         kinds[event["t"]].append(event)
 
 

@@ -1,8 +1,9 @@
 """What each site takes from a steady step, from the steps that were sampled.
 
-Each sampled step is played again (:mod:`breakscope.diagnose.replay`) as it was, and without the break at a site: the
-difference is what the break costs. A site's cost in the run is that of one step of each kind, for all steady steps of
-that kind; steps are of one kind if they ran the same regions and crossed the same sites.
+Each sampled step is played again (:mod:`breakscope.diagnose.replay`) as it was, and without the break at a
+site: the difference is what the break costs. A site's cost in the run is that of one step of each kind, for
+all steady steps of that kind; steps are of one kind if they ran the same regions and crossed the same
+sites.
 """
 
 from __future__ import annotations
@@ -69,15 +70,11 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     streams = set().union(*(step.streams for step in sampled))
     if len(streams) > 1:
         return _nothing(f"compiled code ran in {len(streams)} CUDA streams, whose work may overlap")
-    kinds = sort_out(
-        sampled, apart(found.held), list(zip(apart(found.glances), found.glances, strict=True))
-    )
+    kinds = sort_out(sampled, apart(found.held), list(zip(apart(found.glances), found.glances, strict=True)))
     run = _Run(found, kinds, sampled, owners)
     priced = _Priced(kinds, entry_of(found.calibration), run, apart([*found.samples, *found.partial]))
     method = f"replayed, {len(sampled)} steps, backend {backend}"
-    made = {
-        index: cost for index in range(len(sites)) if (cost := priced.cost(index, method)) is not None
-    }
+    made = {index: cost for index in range(len(sites)) if (cost := priced.cost(index, method)) is not None}
     seen = look(found.profile, regions, owners, {i: cost.parts["gap"] for i, cost in made.items()})
     made = {index: replace(cost, inside=seen.by_site.get(index)) for index, cost in made.items()}
     timing = replace(
@@ -108,9 +105,9 @@ class _Run:
     """The steady steps of a run: how many are of which kind.
 
     Attributes:
-        wall: of all steady steps, in nanoseconds; steps: their number; of_kind: how many are of each shape that was
-            sampled; bare: how long those of each shape take without marks, where there are enough; others: what
-            slots counted in steps of no such shape, and how many those are.
+        wall: of all steady steps, in nanoseconds; steps: their number; of_kind: how many are of each shape
+            that was sampled; bare: how long those of each shape take without marks, where there are enough;
+            others: what slots counted in steps of no such shape, and how many those are.
     """
 
     def __init__(
@@ -147,7 +144,6 @@ class _Run:
             self.steps = sum(self.of_kind.values())
             self.wall = sum(step.ns for step in sampled)
 
-
     def crossings(self, index: int) -> tuple[int, int]:
         """How often steps of no sampled shape come to a site, and how many of them do."""
         times = steps = 0
@@ -162,7 +158,8 @@ def _steady_rows(found: Collected) -> list[tuple[int, int, Any]]:
     """Index, length and gains of each step after the first in which nothing was compiled."""
     key = "step" if found.by_optimizer else "call"
     compiling = {event.get(key) for event in found.metrics}
-    rows, gains = [], ()
+    rows: list[tuple[int, int, Any]] = []
+    gains: Any = ()
     for index, _, length, changed in found.step_rows:
         if changed is not None:
             gains = tuple(sorted((int(slot), gain) for slot, gain in changed.items()))
@@ -185,7 +182,9 @@ class _Priced:
         self._entry = entry
         self._run = run
         self._few = [kind.timed[:: -(-len(kind.timed) // _MOST_REPLAYED)] for kind in kinds]
-        self._as_is = [[play(kind, step, entry) for step in few] for kind, few in zip(kinds, self._few, strict=True)]
+        self._as_is = [
+            [play(kind, step, entry) for step in few] for kind, few in zip(kinds, self._few, strict=True)
+        ]
         # A step with marks is slower than the marks' own time says: they leave the caches colder.
         self._scale = [
             run.bare[number] / statistics.median(whole) if number in run.bare and whole else 1.0
@@ -199,6 +198,9 @@ class _Priced:
             scale * (whole - play(kind, step, self._entry, without, reading))
             for whole, step in zip(self._as_is[number], few, strict=True)
         ]
+
+    def _medians(self, kinds: list[int], without: Collection[int], reading: Reading) -> dict[int, float]:
+        return {number: statistics.median(self._gains(number, without, reading)) for number in kinds}
 
     def _crossing(self, index: int) -> list[int]:
         """The kinds of steps that come to a site."""
@@ -223,10 +225,8 @@ class _Priced:
             return (sum(run.of_kind[number] * of(number) for number in kinds) + times * other) / steps
 
         ns = max(0.0, each(lambda number: statistics.median(gains[number]), one))
-        least, most = (
-            max(0.0, each(lambda number: statistics.median(self._gains(number, {index}, reading)), one))
-            for reading in (LEAST, MOST)
-        )
+        readings = [self._medians(kinds, {index}, reading) for reading in (LEAST, MOST)]
+        least, most = (max(0.0, each(medians.__getitem__, one)) for medians in readings)
         return Cost(
             ms_per_step=_ms(ns),
             share=round(min(1.0, ns * steps / run.wall), 6) if run.wall else None,
@@ -306,10 +306,8 @@ class _Priced:
         rare = sum(run.crossings(index)[0] * self._one_crossing(index) for index in sites)
 
         def gain(reading: Reading) -> float:
-            medians = [
-                statistics.median(self._gains(number, sites, reading)) for number in range(len(self._kinds))
-            ]
-            sampled_kinds = sum(run.of_kind[n] * ns for n, ns in enumerate(medians))
+            medians = self._medians(list(range(len(self._kinds))), sites, reading)
+            sampled_kinds = sum(run.of_kind[number] * ns for number, ns in medians.items())
             return max(0.0, (sampled_kinds + rare) / run.steps) if run.steps else 0.0
 
         likely = gain(LIKELY)

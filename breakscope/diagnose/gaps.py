@@ -1,4 +1,4 @@
-"""A sampled step taken apart into spans of the host's time: in a region, in the gap at a site, outside of both.
+"""A sampled step taken apart into spans of the host's time: in a region, in the gap at a site, or outside.
 
 Marks come from :mod:`breakscope.inside.capture.clock`. A piece of time between regions belongs to
 
@@ -101,8 +101,11 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """A mark: when the host came to it and went on; what the device had done before it and, in a held step, when
-    it was let go. All from the step's start."""
+    """A mark, from the step's start: when the host came to it and when it went on.
+
+    Attributes:
+        device: when the device had done all before it; after: when it went on, in a held step.
+    """
 
     host: int
     on: int

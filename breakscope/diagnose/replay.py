@@ -1,8 +1,8 @@
 """A step played again on two clocks, host and device: how long it would take with parts of it taken out.
 
-The host goes through its stretches one after the other. In each it may give the device work, which the device does
-in order, when it gets to it; and it may wait until the device has done all of it. A step that waits for the host, one
-that waits for the device and one that does both by turns are the same arithmetic.
+The host goes through its stretches one after the other. In each it may give the device work, which the
+device does in order, when it gets to it; and it may wait until the device has done all of it. A step that
+waits for the host, one that waits for the device and one that does both by turns are the same arithmetic.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Stretch:
         host: time in which the host works, without waiting.
         device: time for which the device works on what it is given here.
         lead: host time until the device gets the first of that.
-        wait: the host ends no sooner than so long after the device has done everything; None if it does not wait.
+        wait: the host ends no sooner than so long after the device has done everything; None if it does not
+            wait.
     """
 
     host: float
@@ -63,10 +64,10 @@ def period(step: Sequence[Stretch]) -> float:
 
 
 def with_waits(step: Sequence[Stretch], waiting: Sequence[bool]) -> list[Stretch]:
-    """The same stretches, of which ``waiting`` ones end with a wait for the device that stands in ``host`` still.
+    """The same stretches with the waits of some told apart: until now they stand in ``host``.
 
-    What the device does meanwhile is played beside the host's measured times; the wait is what the host had to spare
-    until the device was done with the work before.
+    What the device does meanwhile is played beside the host's measured times; the wait is what the host had
+    to spare until the device was done with the work before.
     """
     found: list[Stretch] = []
     lag = 0.0

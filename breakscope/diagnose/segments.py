@@ -1,7 +1,8 @@
 """What is known of steps of one shape, so that a step can be played again without some of its breaks.
 
-Samples say how long the host takes in every span. Held steps say how long the device works on what it is given
-there, glances what the guards and the eager operations take, the calibration what it is to enter a region.
+Samples say how long the host takes in every span. Held steps say how long the device works on what it is
+given there, glances what the guards and the eager operations take, the calibration what it is to enter a
+region.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ _GRAPH_NS = 1_000  # a launch that takes less is none: the region is one CUDA gr
 
 # Operations that bring a value to the host, or only look at a tensor in another way: they go with the break.
 _CARRIES = frozenset(
-    f"aten::{name}"
-    for name in (
-        "item is_nonzero _local_scalar_dense to _to_copy copy_ detach alias resolve_conj resolve_neg lift_fresh "
-        "select slice view reshape as_strided t transpose permute expand squeeze unsqueeze narrow equal"
-    ).split()
+    {
+        *("aten::item", "aten::is_nonzero", "aten::_local_scalar_dense", "aten::equal"),
+        *("aten::to", "aten::_to_copy", "aten::copy_", "aten::detach", "aten::alias", "aten::lift_fresh"),
+        *("aten::resolve_conj", "aten::resolve_neg", "aten::view", "aten::reshape", "aten::as_strided"),
+        *("aten::select", "aten::slice", "aten::narrow", "aten::squeeze", "aten::unsqueeze", "aten::expand"),
+        *("aten::t", "aten::transpose", "aten::permute"),
+    }
 )
 
 
@@ -78,7 +81,8 @@ class Alike:
     """Steps of one shape.
 
     Attributes:
-        samples: their spans; device: for how long the device works on what it is given in each; inside: of each.
+        samples: their spans; device: for how long the device works on what it is given in each; inside: of
+            each.
     """
 
     samples: list[Sampled] = field(default_factory=list)
@@ -96,7 +100,9 @@ class Alike:
         return any(step.on_device for step in self.samples)
 
 
-def sort_out(samples: Iterable[Sampled], held: Iterable[Sampled], glances: Sequence[tuple[Sampled, Event]]) -> list[Alike]:
+def sort_out(
+    samples: Iterable[Sampled], held: Iterable[Sampled], glances: Sequence[tuple[Sampled, Event]]
+) -> list[Alike]:
     """Samples by shape, with what is known of each shape; the most frequent shape first."""
     kinds: dict[Any, Alike] = defaultdict(Alike)
     for sample in samples:
@@ -185,8 +191,8 @@ class Reading:
     """What is taken to stay where a break was. The truth lies between the least and the most.
 
     Attributes:
-        eager: operations that ran eagerly, at the price that they had; else they cost the host nothing, as part of
-            a graph.
+        eager: operations that ran eagerly, at the price that they had; else they cost the host nothing, as
+            part of a graph.
         guards: guards of what goes on, which are then checked with those of its beginning.
     """
 
@@ -229,7 +235,7 @@ def _taken_out(
             if span.what == "outside" and saved:
                 # Backward runs outside of the call.
                 less = min(saved, stretch.host)
-                stretch, saved = replace(stretch, host=stretch.host - less), saved - less  # noqa: PLW2901
+                stretch, saved = replace(stretch, host=stretch.host - less), saved - less
             left.append(stretch)
         elif span.what == "region":
             left.append(replace(stretch, host=max(0.0, stretch.host - entry.forward), lead=0.0))
@@ -244,4 +250,6 @@ def _taken_out(
 def _lead(span: Span, entry: Entry) -> float:
     if span.what != "region":
         return 0.0
-    return float(span.ns) if 0 < entry.launch < _GRAPH_NS else min(float(span.ns), entry.forward + entry.launch)
+    return (
+        float(span.ns) if 0 < entry.launch < _GRAPH_NS else min(float(span.ns), entry.forward + entry.launch)
+    )

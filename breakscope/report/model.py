@@ -98,14 +98,16 @@ class Cost:
         share: of the wall time of all steady steps, 0 to 1; a break that few of them cross has a small one.
         method: how it was measured: "replayed, 20 steps, backend eager".
         spread_ms: half of the distance between the quartiles over the sampled steps.
-        parts: what the host does for it in such a step, in milliseconds: "gap" (from the end of a region to the
-            beginning of the next), and of that "wait" (for the device), "guards" (of what goes on), "resume"
-            (Python: the break's own and of going on) and "eager_work" (operations that stay without the break, and
-            are not counted); and "entry" (entering the next region, which would be none). A part that is not
-            known is not there. The sum is what a host has to gain that the step waits for.
+        parts: what the host does for it in such a step, in milliseconds: "gap" (from the end of a region to
+            the beginning of the next), and of that "wait" (for the device), "guards" (of what goes on),
+            "resume" (Python: the break's own and of going on) and "eager_work" (operations that stay
+            without the break, and are not counted); and "entry" (entering the next region, which would be
+            none). A part that is not known is not there. The sum is what a host has to gain that the step
+            waits for.
         inside: what lies inside of the gap, if the profiler looked.
-        least_ms, most_ms: what ``ms_per_step`` is at least and at most, by what may stay in its place: the guards
-            of what goes on, at least; not even the work that ran eagerly, at most. None if not known.
+        least_ms, most_ms: what ``ms_per_step`` is at least and at most, by what may stay in its place: the
+            guards of what goes on, at least; not even the work that ran eagerly, at most. None if not
+            known.
         steps: how many steady steps come here.
     """
 
@@ -341,12 +343,12 @@ class Timing:
         guard_us: microseconds per step from the beginning of each outermost call to its first compiled
             code: checking guards and finding the code that fits.
         gain_ms: by how much a steady step would be shorter without any of the breaks, which is not the sum of
-            their costs; least_gain_ms, most_gain_ms: at least and at most. Where steps differ in what they run, of
-            an average step.
-        steady_ms: wall time of all steady steps; steady_steps: their number; step_kinds: in how many ways they
-            differ in what they run.
-        entry_us: what entering a compiled graph takes on this host, as calibrated after the script's end; with
-            what its backward takes, where there is one; calibration_s: how long the calibration took.
+            their costs; least_gain_ms, most_gain_ms: at least and at most. Where steps differ in what they
+            run, of an average step.
+        steady_ms: wall time of all steady steps; steady_steps: their number; step_kinds: in how many ways
+            they differ in what they run.
+        entry_us: what entering a compiled graph takes on this host, as calibrated after the script's end;
+            with what its backward takes, where there is one; calibration_s: how long the calibration took.
     """
 
     method: str

@@ -108,7 +108,7 @@ class Agent:
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)
 
     def saw_first_region(self) -> None:
-        """Something was compiled: what a compiler needs at the end is there, and its own end is registered."""
+        """Something was compiled: all that a compiler needs is loaded."""
         if self._begun:
             atexit.register(self._calibrate)  # later than those of torch, so called before them
 

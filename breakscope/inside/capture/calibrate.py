@@ -1,12 +1,14 @@
 """What it takes to enter a compiled region on this host, measured on tiny ones when the script is over.
 
-A region costs its launches and a fixed part: the runtime's wrappers around a graph. Two regions that become one
-save the fixed part once. So chains of small products, which no compiler fuses, are compiled by the script's own
-backend: of 1, 4 and 16 operations. Sixteen regions of one operation take 15 entries longer than one of sixteen.
+A region costs its launches and a fixed part: the runtime's wrappers around a graph. Two regions that become
+one save the fixed part once. So chains of small products, which no compiler fuses, are compiled by the
+script's own
+backend: of 1, 4 and 16 operations. Sixteen regions of one operation take 15 entries longer than one of
+    sixteen.
 
-In a real step a region's wrappers run once, and what they need has left the processor's caches by then. A loop over one
-tiny region would find it there, and take half of the time. So before each entry the second-level cache is filled with
-something else.
+In a real step a region's wrappers run once, and what they need has left the processor's caches by then. A
+loop over one tiny region would find it there, and take half of the time. So before each entry the
+second-level cache is filled with something else.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
         gradients: whether the script's regions keep what backward needs.
 
     Returns:
-        forward: for each size, the time of 16 operations in regions of that size; backward: of their backward, if
-            gradients; compile_s, run_s: what the calibration itself took.
+        forward: for each size, the time of 16 operations in regions of that size; backward: of their
+            backward, if gradients; compile_s, run_s: what the calibration itself took.
     """
     began = time.perf_counter()
     x = torch.ones(_WIDTH, _WIDTH, device=device, requires_grad=gradients)
@@ -121,10 +123,10 @@ def own_ns(region: Callable[[], object], tick: Callable[[], None], marks: list[A
         began = perf_counter_ns()
         region()
         took = perf_counter_ns() - began
-        (_, _, entered, entering, *_), (_, _, left, leaving, *_) = marks
+        (_, _, entered, *_), (_, _, left, leaving, *_) = marks
         forget()
         times.append(took - (left - entered) - leaving + _timed(tick))
-    return round(statistics.median(times[_WARM:]))
+    return int(statistics.median(times[_WARM:]))
 
 
 def _timed(action: Callable[[], object]) -> int:

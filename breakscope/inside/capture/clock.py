@@ -8,14 +8,16 @@ the clock itself costs can be left out. Between steps without marks a region cos
 without a clock.
 
 After a burst one further step is looked into. It is a *glance* at its operations and guard checks
-(:mod:`breakscope.inside.capture.glance`), or, on a GPU, after some bursts, a *held* step. In that the device is kept
-busy at each mark for as long as the host will take to the next one, so that it then does what it was given without a
+(:mod:`breakscope.inside.capture.glance`), or, on a GPU, after some bursts, a *held* step. In that the
+device is kept busy at each mark for as long as the host will take to the next one, so that it then does
+what it was given without a
 pause: how long it works can be read off its events.
 
-Marks with device events take the host longer, and leave the processor's caches colder. So only the first steps of a
-burst have events; the others say how long the host takes, and on a CPU all do.
+Marks with device events take the host longer, and leave the processor's caches colder. So only the first
+steps of a burst have events; the others say how long the host takes, and on a CPU all do.
 
-A site that few steps come to may be missed by all samples. So a run into one, in a step without marks, begins them
+A site that few steps come to may be missed by all samples. So a run into one, in a step without marks,
+begins them
 in the middle of the step: a *partial* sample.
 
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
@@ -288,8 +290,7 @@ class Clock:
             if self.window is not None and not self._looked:
                 self._look_closer()
                 return
-        if self._plan and self._quiet >= QUIET and not self._lead_in:
-            self._look_into(self._plan.pop(0))
+        if self._plan and self._quiet >= QUIET and not self._lead_in and self._look_into(self._plan.pop(0)):
             return
         if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
             self._resting = max(0, self._resting - 1)
@@ -300,15 +301,16 @@ class Clock:
             self._lead_in = True
         self.marks = []
 
-    def _look_into(self, purpose: str) -> None:
-        """Let the coming step be a glance or a held one."""
+    def _look_into(self, purpose: str) -> bool:
+        """Let the coming step be a glance or a held one; False where that cannot be."""
         if purpose == events.GLANCE and (self.glance is None or not self.glance.start()):
-            return
+            return False
         if purpose == events.HELD:
             if self._anchor is None or self.device is None:
-                return
+                return False
             self._hold = [round(1.25 * length) + _HOLD_MORE_NS for length in self._lengths]
         self._as, self.marks = purpose, []
+        return True
 
     def _look_closer(self) -> None:
         """Let the profiler run over the coming steps."""
@@ -362,7 +364,9 @@ class Clock:
                 marks=rows,
             )
         if self.device is not None:
-            self.device.reuse(event for *_, marks, end, _ in self._pending for event in (end, *_events(marks)))
+            self.device.reuse(
+                event for *_, marks, end, _ in self._pending for event in (end, *_events(marks))
+            )
         self._pending = []
 
     def finish(self) -> None:

@@ -1,9 +1,9 @@
 """What the host does in one step: guard checks and operations, by torch's observers of operations.
 
-Every operation of torch, and each time that Dynamo looks for code whose guards hold, passes an observer that a
-profiler may set. This is the oldest of torch's profilers, which is that and nothing more: to begin and to end it
-takes a tenth of a millisecond, and the device is not watched at all. It makes each operation longer by a
-microsecond, so its times are scaled to those of steps without it.
+Every operation of torch, and each time that Dynamo looks for code whose guards hold, passes an observer
+that a profiler may set. This is the oldest of torch's profilers, which is that and nothing more: to begin
+and to end it takes a tenth of a millisecond, and the device is not watched at all. It makes each operation
+longer by a microsecond, so its times are scaled to those of steps without it.
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ class Glance:
         return torch_api.get("profiler_prepare")(*args, **kwargs)
 
     def stop(self) -> dict[str, Any] | None:
-        """End. Returns ``lookups``, [beginning, length], and ``ops``, [beginning, length, name, whether it
-        waits for the device]: nanoseconds by ``perf_counter_ns``, outermost operations alone, in order. None
-        if it has ended before.
+        """End, and say what was seen; None if it has ended before.
+
+        Returns:
+            lookups: [beginning, length]; ops: [beginning, length, name, whether it waits for the device] of
+            outermost operations. In order, in nanoseconds by ``perf_counter_ns``.
         """
         if not self._on:
             return None
