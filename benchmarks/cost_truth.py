@@ -16,6 +16,7 @@ import importlib
 import importlib.util
 import json
 import random
+import re
 import statistics
 import sys
 import time
@@ -29,7 +30,7 @@ from turns import Scan, diagnosed, scanned
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "cost_programs.py"
-STEPS, PER_TURN = 8, 4
+STEPS, PER_TURN, NEAR_STEPS = 8, 4, 10
 NEAR_MS, NEAR, NEAR_TOGETHER = 0.02, 0.25, 0.15
 
 
@@ -139,7 +140,7 @@ def _named(lines: list[str], breaks: tuple[str, ...]) -> str | None:
 
 
 def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
-    """The mean of all steady steps, and the median of sampled ones, over steps without marks."""
+    """The mean of all steady steps, and the median of sampled ones, over those without marks beside them."""
     sys.path.insert(0, str(HERE))
     plain = importlib.import_module("cost_programs")
     marked = {e["of"]: e["t"] for e in recorded if e["t"] in ("sample", "held", "glance")}
@@ -151,17 +152,26 @@ def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
     # A block begins with the wait for its turn, and the first ones compile.
     first = plain.WARM
     kept = {i: ms for i, ms in steps.items() if i >= first + 2 and (i - first) % plain.BLOCK > 1}
-    bare = [ms for i, ms in kept.items() if i not in marked and i - 1 not in marked and i + 1 not in marked]
-    by_kind = {
-        kind: [ms for i, ms in kept.items() if marked.get(i) == kind] for kind in ("sample", "held", "glance")
-    }
-    if not bare:
+    touched = {i + after for i in marked for after in (0, 1)}  # what was seen is written in the step after
+
+    def beside(index: int) -> float:
+        """What steps near this one take that nothing was done to: the machine's speed drifts."""
+        around = range(index - NEAR_STEPS, index + NEAR_STEPS)
+        near = [kept[i] for i in around if i in kept and i not in touched]
+        return statistics.median(near) if near else kept[index]
+
+    ratios = {i: kept[i] / beside(i) for i in touched if i in kept}
+    bare = [ms for i, ms in kept.items() if i not in touched]
+    if not bare or not ratios:
         return {}
-    usual = statistics.median(bare)
-    # Pauses of the machine are no doing of ours: they stand in bare steps too.
-    extra = sum(sum(ms - usual for ms in values if ms < 10 * usual) for values in by_kind.values())
-    found = {"mean": 1 + extra / (usual * len(kept)), "steps": len(kept), "bare_ms": usual}
-    return found | {kind: statistics.median(values) / usual for kind, values in by_kind.items() if values}
+    extra = sum(
+        min(ratio, 20.0) - 1 for ratio in ratios.values()
+    )  # a pause of the machine is no doing of ours
+    found = {"mean": 1 + extra / len(kept), "steps": len(kept), "bare_ms": statistics.median(bare)}
+    for kind in ("sample", "held", "glance"):
+        times = [ratio for i, ratio in ratios.items() if marked.get(i) == kind]
+        found |= {kind: statistics.median(times)} if times else {}
+    return found
 
 
 # ---- side by side ----
@@ -231,14 +241,14 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
                 begun[name] = stack, scan, Arms(name, args.device)
             except (Exception, SystemExit):
                 traceback.print_exc()
-        for name, (_, scan) in scans.items():
+        for name, (_, ready) in scans.items():
             try:
-                scan.wait_until_ready()
+                ready.wait_until_ready()
             except RuntimeError:
                 traceback.print_exc()
                 begun.pop(name, None)
         print(f"compiled after {time.perf_counter() - BEGAN:.0f} s", flush=True)
-        for name, (_, scan, arms) in begun.items():
+        for _, scan, arms in begun.values():
             try:
                 arms.take_turns(scan, args.rounds)
             except (Exception, SystemExit):
@@ -275,6 +285,30 @@ def keep(path: Path, scan: Scan, times: dict[str, list[float]]) -> None:
         )
 
 
+# What the diagnosis reads of a run, for tests: everything else is left out.
+_NEEDED = ("start", "torch", "device", "region", "graph_break", "skip", "steps", "sample", "partial", "held")
+_NEEDED += ("glance", "calibration", "metrics")
+
+
+def small(name: str, kept: dict[str, Any]) -> dict[str, Any]:
+    """A kept run as test data: without the machine's folders, with gains in the place of all rounds."""
+    recorded = [event for event in kept["recorded"] if event["t"] in _NEEDED]
+    recorded = [{**e, "metrics": {}} if e["t"] == "metrics" else e for e in recorded]
+    folder = str(Path(kept["outcome"]["cwd"]))
+    outcome = {**kept["outcome"], "argv": [], "script": "cost_programs.py"}
+    data = {"recorded": recorded, "slots": kept["slots"], "outcome": outcome}
+    text = re.sub(r'[^" ]*/(?=(?:site-packages|lib/python3[.0-9]*)/)', "/python/", json.dumps(data))
+    rounds = kept["rounds"]
+    lines, breaks = SOURCE.read_text().splitlines(), program(name).breaks
+    numbers = {number: _named(lines[:number], breaks) for number in range(1, len(lines) + 1)}
+    return {
+        **json.loads(text.replace(folder, "/program")),
+        "gained": gains(rounds),
+        "alone_ms": statistics.median(rounds[""]),
+        "break_at_line": {number: at for number, at in numbers.items() if at is not None},
+    }
+
+
 def again(args: argparse.Namespace) -> list[dict[str, Any]]:
     """The files of an earlier run, by the formula of this checkout."""
     results = []
@@ -283,6 +317,10 @@ def again(args: argparse.Namespace) -> list[dict[str, Any]]:
         if path.exists():
             with gzip.open(path, "rt") as file:
                 kept = json.load(file)
+            if args.samples is not None:
+                args.samples.mkdir(parents=True, exist_ok=True)
+                data = json.dumps(small(name, kept), separators=(",", ":")).encode()
+                (args.samples / path.name).write_bytes(gzip.compress(data, 9, mtime=0))
             scan = diagnosed(kept["recorded"], kept["slots"], kept["outcome"])
             results.append(_result(name, scan, kept["rounds"]))
     return results
@@ -301,6 +339,7 @@ def main() -> int:
         "--profile", action="store_true", help="let torch's profiler look at some steps of each scan"
     )
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--samples", type=Path, help="with --again: write the runs as small test data")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     results = again(args) if args.again else measure(args)

@@ -55,7 +55,7 @@ def test_the_site_that_takes_the_time_is_the_worst(scan: Callable[..., Scanned])
     assert branch.cost is not None
     assert sleep.cost.ms_per_step >= 200
     assert sleep.cost.ms_per_step > 5 * branch.cost.ms_per_step > 0
-    assert sleep.cost.method == "measured gaps, 6 steps, backend eager"
+    assert sleep.cost.method == "replayed, 6 steps, backend eager"
     assert 0.5 < (sleep.cost.share or 0) <= 1
     assert (timing.step_ms or 0) >= sleep.cost.ms_per_step
 

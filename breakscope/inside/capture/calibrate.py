@@ -26,7 +26,7 @@ import torch
 import torch.fx
 
 SIZES = (1, 4, 16)
-_WARM, _ROUNDS, _MOST_S = 6, 40, 0.1
+_WARM, _ROUNDS, _MOST_S = 4, 30, 0.08
 _WIDTH = 16
 _CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 _LEAST_CACHE, _USUAL_CACHE, _MOST_CACHE = 1 << 18, 1 << 20, 1 << 22
@@ -53,14 +53,9 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
             stack.enter_context(config.patch(compile_threads=1))
         regions = {size: compiler(_chain(size, device, gradients=gradients), [x]) for size in SIZES}
         compiled = time.perf_counter()
-        times = _rounds(regions, x, _forget(1.0), gradients=gradients)
-        tried = {
-            str(part): _rounds(regions, x, _forget(part), gradients=gradients) for part in (0.0, 0.5, 2.0)
-        }
+        times = _rounds(regions, x, gradients=gradients)
     return {
         **times,
-        "tried": tried,
-        "cache": _cache_size(),
         "compile_s": round(compiled - began, 4),
         "run_s": round(time.perf_counter() - compiled, 4),
     }
@@ -78,12 +73,11 @@ def _chain(size: int, device: str, *, gradients: bool) -> torch.fx.GraphModule:
     return torch.fx.GraphModule(root, graph)
 
 
-def _rounds(
-    regions: dict[int, Any], x: Any, forget: Callable[[], None], *, gradients: bool
-) -> dict[str, Any]:
+def _rounds(regions: dict[int, Any], x: Any, *, gradients: bool) -> dict[str, Any]:
     """Median times of all sizes, in turn."""
     forward: dict[int, list[int]] = {size: [] for size in regions}
     backward: dict[int, list[int]] = {size: [] for size in regions}
+    forget = _forget()
     until = time.perf_counter() + _MOST_S
     for number in range(_WARM + _ROUNDS):
         if number == _WARM:
@@ -116,7 +110,7 @@ def own_ns(region: Callable[[], object], tick: Callable[[], None], marks: list[A
     Args:
         region: a region that does nothing, wrapped as the script's are; marks: where its marks go.
     """
-    forget, times = _forget(1.0), []
+    forget, times = _forget(), []
     for _ in range(_WARM + _ROUNDS):
         marks.clear()
         forget()
@@ -135,9 +129,9 @@ def _timed(action: Callable[[], object]) -> int:
     return perf_counter_ns() - began
 
 
-def _forget(part: float) -> Callable[[], None]:
-    """What puts all else out of the processor's second-level cache, or a part of it."""
-    size = int(part * min(max(_cache_size(), _LEAST_CACHE), _MOST_CACHE))
+def _forget() -> Callable[[], None]:
+    """What puts all else out of the processor's second-level cache."""
+    size = min(max(_cache_size(), _LEAST_CACHE), _MOST_CACHE)
     here, there = bytearray(size), bytes(size)
 
     def forget() -> None:

@@ -168,7 +168,7 @@ class Clock:
     def _mark(self, kind: int, slot: int) -> None:
         now = perf_counter_ns()
         event = self.device.event() if self._has_events() else None
-        after = self.device.hold(self._hold.pop(0)) if self._hold else None
+        after = self.device.hold(self._hold.pop(0)) if self._hold and kind != CALL else None
         if self.marks is not None:
             self.marks.append((kind, slot, now, perf_counter_ns() - now, event, after))
 
@@ -259,7 +259,9 @@ class Clock:
                 self._burst += 1
                 timed = [mark for mark in marks if mark[0] != TICK]
                 ends = [*(mark[2] for mark in timed[1:]), now]
-                self._lengths = [end - mark[2] for mark, end in zip(timed, ends, strict=True)]
+                lengths = zip(timed, ends, strict=True)
+                # In a call, before its first region, the device is given nothing.
+                self._lengths = [end - mark[2] for mark, end in lengths if mark[0] != CALL]
         self._lead_in = False
 
     def _count_sites(self, marks: list[Mark]) -> None:
