@@ -105,12 +105,6 @@ ACCESSES: dict[str, Access] = {
             "what guards and eager operations take of a break is not known",
         ),
         _since_29(
-            "raw_stream",
-            "torch._C:_cuda_getCurrentRawStream",
-            "which stream is current, asked at each mark of a sampled step",
-            "the stream itself is asked for, which takes longer (a CPU build has neither)",
-        ),
-        _since_29(
             "hold_device",
             "torch.cuda:_sleep",
             "keeps the device busy in a few steps, so that what it has to do there is timed without pauses",

@@ -22,25 +22,15 @@ class CudaClock:
 
     def __init__(self) -> None:
         self._free: list[Any] = []
-        self._streams: dict[int, Any] = {}
 
     def event(self) -> Event | None:
         """An event at this point of the current stream; None where none can be recorded (graph capture)."""
         if torch.cuda.is_current_stream_capturing():
             return None
-        stream = self._stream()
+        stream = torch.cuda.current_stream()
         event = self._free.pop() if self._free else torch.cuda.Event(enable_timing=True)
         event.record(stream)
         return event, stream.cuda_stream
-
-    def _stream(self) -> Any:
-        """The current stream; asking for its number alone is quicker than for the object."""
-        if not torch_api.available("raw_stream"):
-            return torch.cuda.current_stream()
-        number = torch_api.get("raw_stream")(torch.cuda.current_device())
-        if number not in self._streams:
-            self._streams[number] = torch.cuda.current_stream()
-        return self._streams[number]
 
     def reuse(self, events: Iterable[Event | None]) -> None:
         """Take events back that have been read."""
