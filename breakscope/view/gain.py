@@ -14,6 +14,8 @@ ASSUMED = (
 _PARTED = 0.2  # least and most are both said if they are so far apart, as a part of what is likely
 _LEAST_PARTED_MS = 0.01
 _NOTHING = 0.01  # of a step
+_SMALL_FACTOR = 1.2
+_SECOND_MS = 1e3
 _SELDOM = 0.95  # of the steady steps: a break that fewer come to is priced by the step that does
 _MUCH_EAGER = 0.25  # of the time between regions, from which on eager work is spoken of
 
@@ -27,9 +29,12 @@ def average_ms(report: Report, cost: Cost) -> float:
 
 
 def is_uneven(report: Report) -> bool:
-    """Whether steady steps differ in what they run."""
+    """Whether some site is one that only part of the steady steps come to."""
     timing = report.timing
-    return timing is not None and (timing.step_kinds or 1) > 1 and bool(timing.steady_steps)
+    if timing is None or not timing.steady_steps or not timing.steady_ms:
+        return False
+    steps = [finding.cost.steps for finding in report.findings if finding.cost]
+    return any(some is not None and some < _SELDOM * timing.steady_steps for some in steps)
 
 
 def amount(report: Report, costs: Sequence[Cost]) -> str:
@@ -68,20 +73,27 @@ def faster(report: Report) -> str | None:
     if timing is None or timing.gain_ms is None or not timing.step_ms:
         return None
     places = sum(finding.cost is not None and finding.cost.ms_per_step > 0 for finding in report.findings)
-    times = timing.steady_steps if is_uneven(report) and timing.steady_steps and timing.steady_ms else None
+    times = timing.steady_steps if is_uneven(report) else None
     whole = timing.step_ms if times is None else (timing.steady_ms or 0.0) / times
     least, likely, most = timing.least_gain_ms or 0.0, timing.gain_ms, timing.most_gain_ms or timing.gain_ms
     if not places or likely < _NOTHING * whole:
         return f"repairing the breaks would gain next to nothing of {milliseconds(whole)} ms a step"
     who = "the one place" if places == 1 else f"all {places} places"
     longest, shortest = whole - least, max(whole - most, 0.0)
-    slow, fast = (f"{whole / max(part, _NOTHING * whole):.1f}x" for part in (longest, shortest))
+    slow, fast = (_times(whole / max(part, _NOTHING * whole)) for part in (longest, shortest))
     by = slow if slow == fast else f"{slow} to {fast}"
     if times is not None:
-        before, after = (f"{value * times / 1e3:.3g}" for value in (whole, whole - likely))
-        return f"repairing {who} would make the steady steps about {by} faster ({before} → {after} s in all)"
+        all_ms = whole * times, (whole - likely) * times
+        unit = "s" if all_ms[0] >= _SECOND_MS else "ms"
+        before, after = (milliseconds(ms / (_SECOND_MS if unit == "s" else 1)) for ms in all_ms)
+        change = f"{before} → {after} {unit} in all"
+        return f"repairing {who} would make the steady steps about {by} faster ({change})"
     after = between(shortest, whole - likely, longest)
     return f"repairing {who} would make a step about {by} faster ({milliseconds(whole)} → {after} ms)"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.2f}x" if factor < _SMALL_FACTOR else f"{factor:.1f}x"
 
 
 def stays(finding: Finding) -> str:

@@ -231,7 +231,7 @@ def _guards(report: Report) -> str | None:
 def step_ms(report: Report) -> float | None:
     """How long a steady step takes, in milliseconds; in older reports it follows from the largest cost."""
     timing = report.timing
-    if timing is not None and gain.is_uneven(report) and timing.steady_ms and timing.steady_steps:
+    if timing is not None and timing.steady_ms and timing.steady_steps and gain.is_uneven(report):
         return timing.steady_ms / timing.steady_steps
     if report.timing is not None and report.timing.step_ms is not None:
         return report.timing.step_ms
