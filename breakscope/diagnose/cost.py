@@ -34,6 +34,7 @@ from breakscope.diagnose.sites import Site
 from breakscope.report.model import Cost, Timing
 
 FEWEST = 3  # sampled steps below which nothing is said
+_FEWEST_BARE = 10  # steps without marks, to compare those with marks to
 _MOST_REPLAYED = 24  # samples of one kind
 
 
@@ -138,7 +139,7 @@ class _Run:
             self.of_kind[number] += 1
             if index not in touched:
                 bare[number].append(ns)
-        self.bare = {n: statistics.median(times) for n, times in bare.items() if len(times) >= FEWEST}
+        self.bare = {n: statistics.median(times) for n, times in bare.items() if len(times) >= _FEWEST_BARE}
         if not rows:
             self.of_kind.update({number: len(kind.samples) for number, kind in enumerate(kinds)})
             self.steps = sum(self.of_kind.values())
