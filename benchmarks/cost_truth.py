@@ -190,10 +190,11 @@ def judged(
     rows = {}
     for one, (gain, spread) in gained.items():
         least, guess, most = (pace * ms for ms in (said[one] if one != "all" else (said["all"],) * 3))
-        near = NEAR_TOGETHER if one == "all" else NEAR
+        together = one == "all" and len(gained) > 2  # else it is the one break once more
+        near = NEAR_TOGETHER if together else NEAR
         # A range that holds the gain is right; a point may be off by so much.
         off = max(least - gain, gain - most, 0.0) if least < most else abs(guess - gain)
-        ok = off <= max(near * abs(gain), 0.0 if one == "all" and len(gained) > 2 else NEAR_MS)
+        ok = off <= max(near * abs(gain), 0.0 if together else NEAR_MS)
         rows[one] = {
             "least": least, "predicted": guess, "most": most, "gained": gain, "spread": spread,
             "ratio": guess / gain if gain > 0 else None, "ok": ok, "unscaled": guess / pace,
