@@ -237,6 +237,7 @@ class _Priced:
             least_ms=_ms(min(ns, least)),
             most_ms=_ms(max(ns, most)),
             steps=steps,
+            of_steps=run.steps,
         )
 
     def _one_crossing(self, index: int) -> float:

@@ -108,7 +108,7 @@ class Cost:
         least_ms, most_ms: what ``ms_per_step`` is at least and at most, by what may stay in its place: the
             guards of what goes on, at least; not even the work that ran eagerly, at most. None if not
             known.
-        steps: how many steady steps come here.
+        steps: how many steady steps come here; of_steps: of how many.
     """
 
     ms_per_step: float
@@ -120,6 +120,22 @@ class Cost:
     least_ms: float | None = None
     most_ms: float | None = None
     steps: int | None = None
+    of_steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """What a cause of recompiles costs: once, and in every step from then on.
+
+    Attributes:
+        seconds: of compile time in the run; versions: how many it made of the function.
+        guards_ms_per_step: what their guards add to a step at most, where they are checked before those
+            that fit; None if not known.
+    """
+
+    seconds: float
+    versions: int
+    guards_ms_per_step: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +232,9 @@ class Finding:
         ranks: the ranks that have it; by_rank: what each contributed, empty in a report of one process.
             Counts and skipped calls of a merged finding are sums over them, its cost is that of the rank
             where it costs most.
+        compiling: what its recompiles took, for a cause of them; None if not known.
+        horizon_ms: milliseconds that it takes in as many steps as were asked for, compile time and all: one
+            scale for breaks and recompiles. None where no number of steps was asked for.
     """
 
     fingerprint: str
@@ -241,6 +260,8 @@ class Finding:
     not_measured: str | None = None
     intended: str | None = None
     by_rank: tuple[RankCounts, ...] = ()
+    compiling: Compiling | None = None
+    horizon_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,8 @@ class Maker:
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
             # What is on the stack of a guard is where the value is used, not how one got to the function.
             ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
+            ("compile", (gain.compiling(finding),)),
+            ("takes", (gain.horizon(finding),)),
             ("eager", (gain.stays(finding),)),
             ("inside", (harmless(inside(finding.cost)),)),
             ("meant", (harmless(finding.intended or ""),)),

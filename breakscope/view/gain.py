@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from breakscope.report.model import Cost, Finding, Report
-from breakscope.view.text import count, milliseconds
+from breakscope.view.text import count, milliseconds, seconds
 
 ASSUMED = (
     "assumed is that waits, guards and entries at the breaks go, that what runs eagerly there stays, and "
@@ -105,6 +105,26 @@ def stays(finding: Finding) -> str:
     if not finding.skipped and eager < _MUCH_EAGER * cost.parts.get("gap", 0.0):
         return ""
     return f"{milliseconds(eager)} ms a step of operations run eagerly here; that is not what a repair gains"
+
+
+def compiling(finding: Finding) -> str:
+    """What the recompiles of a cause took; empty if it is not known."""
+    seen = finding.compiling
+    if seen is None:
+        return ""
+    guards = ""
+    if seen.guards_ms_per_step:
+        guards = f"; their guards add at most {milliseconds(seen.guards_ms_per_step)} ms to a step"
+    return f"{count(seen.versions, 'more version')}, {seconds(seen.seconds)} of compile time{guards}"
+
+
+def horizon(finding: Finding) -> str:
+    """What a finding takes in as many steps as were asked for; empty if nobody asked."""
+    return (
+        ""
+        if finding.horizon_ms is None
+        else f"{milliseconds(finding.horizon_ms)} ms over the steps asked for"
+    )
 
 
 def made_of(cost: Cost) -> str:

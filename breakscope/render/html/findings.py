@@ -202,10 +202,10 @@ class Maker:
             facts.append(("crossings", crossings))
         if finding.cost:
             facts.append(("cost", " · ".join((self._amount(finding)[0], name(finding.cost.method)))))
-            facts += _parts_of(finding)
         else:
             why = f": {name(finding.not_measured)}" if finding.not_measured else ""
             facts.append(("cost", f"not measured{why}"))
+        facts += _parts_of(finding)
         if finding.intended:
             facts.append(("meant to be", name(finding.intended)))
         if when := _when(finding):
@@ -230,6 +230,8 @@ def _parts_of(finding: Finding) -> list[Pair]:
     facts = [
         ("what the host does for it", gain.made_of(finding.cost) if finding.cost else ""),
         ("what stays", gain.stays(finding)),
+        ("compiling", gain.compiling(finding)),
+        ("in all", gain.horizon(finding)),
         ("inside the gap", name(inside(finding.cost))),
     ]
     return [(label, words) for label, words in facts if words]
