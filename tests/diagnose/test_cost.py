@@ -109,6 +109,31 @@ def test_what_entering_a_region_takes_is_calibrated_when_the_script_is_over(
     assert scan(SLEEPS.replace("0.2", "0").format(steps=3, other=-1)).report.timing.entry_us is None  # type: ignore[union-attr]
 
 
+OWN_BACKEND = """
+    import torch
+
+    def backend(graph, inputs):
+        print("called")
+        return graph.forward
+
+    @torch.compile(backend=backend)
+    def f(x):
+        return x.cos() + 1
+
+    for _ in range(30):
+        f(torch.ones(3))
+"""
+
+
+def test_a_backend_of_the_scripts_own_is_called_for_the_scripts_graphs_alone(
+    scan: Callable[..., Scanned],
+) -> None:
+    scanned = scan(OWN_BACKEND, "--backend", "as-script")
+    assert scanned.stdout.count(b"called") == 1
+    assert scanned.report.timing is not None
+    assert scanned.report.timing.entry_us is None
+
+
 def test_every_step_has_its_time_crossings_and_compiles(scan: Callable[..., Scanned]) -> None:
     report = scan(SLEEPS.format(steps=8, other=5)).report
     assert [step.index for step in report.steps] == list(range(8))

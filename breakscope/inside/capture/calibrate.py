@@ -16,6 +16,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,6 +47,7 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
     began = time.perf_counter()
     x = torch.ones(_WIDTH, _WIDTH, device=device, requires_grad=gradients)
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings(action="ignore"))  # they are not the script's
         stack.enter_context(torch.enable_grad() if gradients else torch.no_grad())
         if "torch._inductor" in sys.modules:  # its workers have ended with the script's threads
             from torch._inductor import config
