@@ -145,7 +145,7 @@ class Compiles:
     def _note_use(self, compiler: Any, example_inputs: Any) -> None:
         """How a region is used, for :meth:`calibrate`. A backend of the script's own is not called by us."""
         module = getattr(compiler, "__module__", None) or type(compiler).__module__
-        if not module.startswith("torch."):
+        if module.partition(".")[0] != "torch":
             return
         devices = {device.type for v in example_inputs if (device := getattr(v, "device", None)) is not None}
         learns = any(getattr(value, "requires_grad", False) for value in example_inputs)
