@@ -34,16 +34,23 @@ def add(app: typer.Typer) -> None:
         ] = None,
         limit: Annotated[int, typer.Option(min=1, help="How many findings to show on a terminal.")] = 20,
         all_: Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")] = False,
+        horizon: Annotated[
+            int | None,
+            typer.Option(min=1, metavar="STEPS", help="Rank by what findings take in so many steps."),
+        ] = None,
         html: Annotated[bool, typer.Option("--html", help="Write a page (default breakscope.html).")] = False,
         open_: arguments.OpenPage = False,
     ) -> int:
         """Show a report again, or write it in another format."""
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
+        from breakscope.report.ranking import over
 
         render = format_named(format_)
         place = path or Path(FOLDER) / LATEST
         loaded = schema.load(place)
+        if horizon is not None:
+            loaded = over(loaded, horizon)
         earlier = None if known is None else frozenset(one.fingerprint for one in schema.load(known).findings)
         if html or open_:
             from breakscope.cli import report_html

@@ -7,7 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from breakscope import __version__
-from breakscope.diagnose import cost, failures, intended, recompiles, refusals, sites, timeline
+from breakscope.diagnose import (
+    cost,
+    failures,
+    intended,
+    recompile_cost,
+    recompiles,
+    refusals,
+    sites,
+    timeline,
+)
 from breakscope.diagnose.collect import Collected, Event, collect
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
@@ -55,7 +64,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         [
             *site_findings,
             *recompiles.limits(found, causes, places),
-            *recompiles.findings(causes, places),
+            *recompile_cost.priced(found, recompiles.findings(causes, places)),
             *failed,
             *refusals.findings(found, places),
         ]

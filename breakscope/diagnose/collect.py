@@ -156,6 +156,10 @@ class Collected:
     slots: Sequence[int] | None = None
     step_rows: list[Any] = field(default_factory=list)
     samples: list[Event] = field(default_factory=list)
+    partial: list[Event] = field(default_factory=list)
+    held: list[Event] = field(default_factory=list)
+    glances: list[Event] = field(default_factory=list)
+    calibration: Event | None = None
     profile: Event | None = None
     sampling: bool = True
     cudagraphs: list[Event] = field(default_factory=list)
@@ -178,7 +182,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
         found.by_optimizer = slots[SLOT_STEPS] > 0
         found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
     for event in events:
-        if event["t"] in ("steps", "sample", "profile"):
+        if event["t"] in ("steps", "sample", "partial", "held", "glance", "calibration", "profile"):
             _take_times(found, event)
         else:
             _take(found, event)
@@ -200,12 +204,21 @@ def is_limit(metrics: dict[str, Any]) -> bool:
 def _take_times(found: Collected, event: Event) -> None:
     if event.get("restart"):
         found.step_rows, found.samples, found.profile = [], [], None
+        found.partial, found.held, found.glances = [], [], []
     if event["t"] == "steps":
         found.step_rows.extend(event["rows"])
     elif event["t"] == "profile":
         found.profile = event
+    elif event["t"] == "calibration":
+        found.calibration = event
     else:
-        found.samples.append(event)
+        kinds = {
+            "sample": found.samples,
+            "partial": found.partial,
+            "held": found.held,
+            "glance": found.glances,
+        }
+        kinds[event["t"]].append(event)
 
 
 def _take(found: Collected, event: Event) -> None:

@@ -1,32 +1,41 @@
 """What each site takes from a steady step, from the steps that were sampled.
 
-A gap (:mod:`breakscope.diagnose.gaps`) costs what host and device *together* lose. It begins when both have
-ended the region before, since a host that is far ahead of its device may pause for free; it ends when the
-device, or without one the host, begins the next region. Without the break that region would not have been
-entered at all, so its entry (the runtime wrappers around a graph, and on a GPU the way to the first kernel)
-is lost too. How long an entry takes is read off the regions of the same run: what is left of the shortest
-one's time on the host without its launches.
+Each sampled step is played again (:mod:`breakscope.diagnose.replay`) as it was, and without the break at a
+site: the difference is what the break costs. A site's cost in the run is that of one step of each kind, for
+all steady steps of that kind; steps are of one kind if they ran the same regions and crossed the same
+sites.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.gaps import Sampled, take_apart
 from breakscope.diagnose.inside import look
+from breakscope.diagnose.segments import (
+    LEAST,
+    LIKELY,
+    MOST,
+    Alike,
+    Entry,
+    Reading,
+    entry_of,
+    play,
+    sort_out,
+    timeline,
+)
 from breakscope.diagnose.sites import Site
 from breakscope.report.model import Cost, Timing
 
 FEWEST = 3  # sampled steps below which nothing is said
-# A region of more operations than this is no measure of an entry: it holds real work.
-_MOST_OPS = 12
-_ONE_BY_ONE = ("eager", "aot_eager")  # backends that launch every operation of a graph by itself
+_FEWEST_BARE = 10  # steps without marks, to compare those with marks to
+_MOST_REPLAYED = 24  # samples of one kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,51 +62,282 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
         return _nothing(why_not, look(found.profile, {}, {}, {}).note)
     regions = {region.slot: region for region in found.regions if region.slot is not None}
     owners = _owners(found, sites)
-    sampled = [take_apart(event, regions, owners) for event in found.samples]
+
+    def apart(events: Sequence[Event]) -> list[Sampled]:
+        return [take_apart(event, regions, owners) for event in events]
+
+    sampled = apart(found.samples)
     _device_steps(found.samples, sampled)
-    streams = set().union(*(one.streams for one in sampled))
+    streams = set().union(*(step.streams for step in sampled))
     if len(streams) > 1:
         return _nothing(f"compiled code ran in {len(streams)} CUDA streams, whose work may overlap")
-    on_device = any(one.on_device for one in sampled)
-    what = "device and host gaps" if on_device else "gaps"
-    method = f"measured {what}, {len(sampled)} steps, backend {backend}"
-    entry = _entry_ns(sampled, {slot: region.ops for slot, region in regions.items()}, backend)
-    bound = _bound(sampled)
-    # A host that has time to spare makes its marks in that time.
-    lengths = [one.ns - (one.own if bound == "host" else 0) for one in sampled]
-    step = statistics.median(lengths)
-    made = {
-        index: _cost(index, sampled, entry, step, method)
-        for index in range(len(sites))
-        if any(one.gaps.get(index) for one in sampled)
-    }
+    kinds = sort_out(sampled, apart(found.held), list(zip(apart(found.glances), found.glances, strict=True)))
+    run = _Run(found, kinds, sampled, owners)
+    priced = _Priced(kinds, entry_of(found.calibration), run, apart([*found.samples, *found.partial]))
+    method = f"replayed, {len(sampled)} steps, backend {backend}"
+    made = {index: cost for index in range(len(sites)) if (cost := priced.cost(index, method)) is not None}
     seen = look(found.profile, regions, owners, {i: cost.parts["gap"] for i, cost in made.items()})
     made = {index: replace(cost, inside=seen.by_site.get(index)) for index, cost in made.items()}
-    runs: dict[int, list[int]] = defaultdict(list)
-    for one in sampled:
-        for slot, times in one.runs.items():
-            runs[slot].extend(times)
-    timing = Timing(
-        method=method,
-        steps=len(sampled),
-        step_ms=_ms(step),
-        spread_ms=_ms(_spread(lengths)),
-        regions_ms=_ms(statistics.median(sum(map(sum, one.runs.values())) for one in sampled)),
-        breaks_ms=round(sum(cost.ms_per_step for cost in made.values()), 6),
-        bound=bound,
+    timing = replace(
+        priced.timing(sampled, method, list(made)),
         device_busy_ms=seen.busy_ms,
-        guard_us=round(statistics.median(one.prologue for one in sampled) / 1e3, 3),
+        calibration_s=_calibration_s(found.calibration),
     )
-    region_ms = {slot: statistics.fmean(times) / 1e6 for slot, times in runs.items()}
-    return Costs(timing, made, region_ms, note=seen.note)
+    return Costs(timing, made, _region_ms(sampled), note=seen.note)
+
+
+def _region_ms(sampled: Sequence[Sampled]) -> dict[int, float]:
+    runs: dict[int, list[int]] = defaultdict(list)
+    for step in sampled:
+        for span in step.spans:
+            if span.slot is not None:
+                runs[span.slot].append(span.ns)
+    return {slot: statistics.fmean(times) / 1e6 for slot, times in runs.items()}
+
+
+def _calibration_s(event: Event | None) -> float | None:
+    return None if event is None else round(event["compile_s"] + event["run_s"], 3)
+
+
+# ---- the steps of the run, by kind ----
+
+
+class _Run:
+    """The steady steps of a run: how many are of which kind.
+
+    Attributes:
+        wall: of all steady steps, in nanoseconds; steps: their number; of_kind: how many are of each shape
+            that was sampled; bare: how long those of each shape take without marks, where there are enough;
+            others: what slots counted in steps of no such shape, and how many those are.
+    """
+
+    def __init__(
+        self,
+        found: Collected,
+        kinds: Sequence[Alike],
+        sampled: Sequence[Sampled],
+        owners: Mapping[int, int],
+    ) -> None:
+        self._owners = owners
+        rows = _steady_rows(found)
+        kind_of = {id(step): number for number, kind in enumerate(kinds) for step in kind.samples}
+        by_gains: dict[Any, Counter[int]] = defaultdict(Counter)
+        gains_of = {index: gains for index, _, gains in rows}
+        for event, step in zip(found.samples, sampled, strict=True):
+            by_gains[gains_of.get(event["of"])][kind_of[id(step)]] += 1
+        self.wall = sum(ns for _, ns, _ in rows)
+        self.steps = len(rows)
+        self.of_kind: Counter[int] = Counter()
+        self.others: Counter[Any] = Counter()
+        touched = {e["of"] + after for e in (*found.samples, *found.held, *found.glances) for after in (0, 1)}
+        bare: dict[int, list[int]] = defaultdict(list)
+        for index, ns, gains in rows:
+            if gains not in by_gains:
+                self.others[gains] += 1
+                continue
+            number = by_gains[gains].most_common(1)[0][0]
+            self.of_kind[number] += 1
+            if index not in touched:
+                bare[number].append(ns)
+        self.bare = {n: statistics.median(times) for n, times in bare.items() if len(times) >= _FEWEST_BARE}
+        if not rows:
+            self.of_kind.update({number: len(kind.samples) for number, kind in enumerate(kinds)})
+            self.steps = sum(self.of_kind.values())
+            self.wall = sum(step.ns for step in sampled)
+
+    def crossings(self, index: int) -> tuple[int, int]:
+        """How often steps of no sampled shape come to a site, and how many of them do."""
+        times = steps = 0
+        for gains, number in self.others.items():
+            gained = max((gain for slot, gain in gains if self._owners.get(slot) == index), default=0)
+            times += gained * number
+            steps += number if gained else 0
+        return times, steps
+
+
+def _steady_rows(found: Collected) -> list[tuple[int, int, Any]]:
+    """Index, length and gains of each step after the first in which nothing was compiled."""
+    key = "step" if found.by_optimizer else "call"
+    compiling = {event.get(key) for event in found.metrics}
+    rows: list[tuple[int, int, Any]] = []
+    gains: Any = ()
+    for index, _, length, changed in found.step_rows:
+        if changed is not None:
+            gains = tuple(sorted((int(slot), gain) for slot, gain in changed.items()))
+        if index not in compiling and index > 0:
+            rows.append((index, length, gains))
+    return rows
+
+
+# ---- prices ----
+
+
+class _Priced:
+    """Replays every kind of step without this or that."""
+
+    def __init__(
+        self, kinds: Sequence[Alike], entry: Entry, run: _Run, everything: Sequence[Sampled]
+    ) -> None:
+        self._kinds = kinds
+        self._everything = everything  # partial samples too
+        self._entry = entry
+        self._run = run
+        self._few = [kind.timed[:: -(-len(kind.timed) // _MOST_REPLAYED)] for kind in kinds]
+        self._as_is = [
+            [play(kind, step, entry) for step in few] for kind, few in zip(kinds, self._few, strict=True)
+        ]
+        # A step with marks is slower than the marks' own time says: they leave the caches colder.
+        self._scale = [
+            run.bare[number] / statistics.median(whole) if number in run.bare and whole else 1.0
+            for number, whole in enumerate(self._as_is)
+        ]
+
+    def _gains(self, number: int, without: Collection[int], reading: Reading) -> list[float]:
+        kind, few = self._kinds[number], self._few[number]
+        scale = self._scale[number]
+        return [
+            scale * (whole - play(kind, step, self._entry, without, reading))
+            for whole, step in zip(self._as_is[number], few, strict=True)
+        ]
+
+    def _medians(self, kinds: list[int], without: Collection[int], reading: Reading) -> dict[int, float]:
+        return {number: statistics.median(self._gains(number, without, reading)) for number in kinds}
+
+    def _crossing(self, index: int) -> list[int]:
+        """The kinds of steps that come to a site."""
+        return [
+            number
+            for number, kind in enumerate(self._kinds)
+            if any(span.owner == index for span in kind.samples[0].spans)
+        ]
+
+    def cost(self, index: int, method: str) -> Cost | None:
+        """What one site costs; None where no sampled step came to it."""
+        kinds, run = self._crossing(index), self._run
+        times, other_steps = run.crossings(index)
+        one = self._one_crossing(index) if times else 0.0
+        steps = sum(run.of_kind[number] for number in kinds) + (other_steps if one else 0)
+        if not steps:
+            return None
+        gains = {number: self._gains(number, {index}, LIKELY) for number in kinds}
+
+        def each(of: Callable[[int], float], other: float = 0.0) -> float:
+            """The average over the steps that come here."""
+            return (sum(run.of_kind[number] * of(number) for number in kinds) + times * other) / steps
+
+        ns = max(0.0, each(lambda number: statistics.median(gains[number]), one))
+        readings = [self._medians(kinds, {index}, reading) for reading in (LEAST, MOST)]
+        least, most = (max(0.0, each(medians.__getitem__, one)) for medians in readings)
+        return Cost(
+            ms_per_step=_ms(ns),
+            share=round(min(1.0, ns * steps / run.wall), 6) if run.wall else None,
+            method=method,
+            spread_ms=_ms(each(lambda number: _spread(gains[number]))),
+            parts=self._parts(index, each, kinds, one),
+            least_ms=_ms(min(ns, least)),
+            most_ms=_ms(max(ns, most)),
+            steps=steps,
+            of_steps=run.steps,
+        )
+
+    def _one_crossing(self, index: int) -> float:
+        """What one run into a site takes, in whichever step it was seen; 0 if in none."""
+        seen = [
+            (step.gaps.get(index, 0) + step.entries.get(index, 0) * self._entry.forward) / times
+            for step in self._everything
+            if (times := step.crossings.get(index, 0))
+        ]
+        return statistics.median(seen) if seen else 0.0
+
+    def _parts(
+        self, index: int, each: Callable[..., float], kinds: list[int], one_crossing: float
+    ) -> dict[str, float]:
+        """What the host does for one site, in milliseconds."""
+        if not kinds:
+            return {"gap": _ms(each(lambda _: 0.0, one_crossing))}
+
+        def median(part: Callable[[Alike, Sampled], float]) -> float:
+            def of(number: int) -> float:
+                kind = self._kinds[number]
+                return self._scale[number] * statistics.median(part(kind, step) for step in self._few[number])
+
+            return each(of)
+
+        gap = median(lambda _, step: step.gaps.get(index, 0))
+        wait = median(lambda kind, step: self._waited(kind, step, index))
+        entry = self._entry.forward + self._entry.backward
+        found = {
+            "gap": gap,
+            "wait": wait,
+            "entry": median(lambda _, step: step.entries.get(index, 0) * entry),
+        }
+        inside = {
+            number: [
+                inside
+                for span, inside in zip(kind.samples[0].spans, kind.inside, strict=True)
+                if span.owner == index and span.what == "gap"
+            ]
+            for number, kind in enumerate(self._kinds)
+            if number in kinds
+        }
+        if all(one.guards is not None for number in kinds for one in inside[number]):
+            scale = self._scale
+            guards = each(lambda number: scale[number] * sum(one.guards or 0.0 for one in inside[number]))
+            eager = each(lambda number: scale[number] * sum(one.eager or 0.0 for one in inside[number]))
+            found |= {"guards": guards, "eager_work": eager, "resume": max(0.0, gap - wait - guards - eager)}
+        else:
+            found["resume"] = max(0.0, gap - wait)
+        return {name: _ms(ns) for name, ns in found.items()}
+
+    def _waited(self, kind: Alike, step: Sampled, index: int) -> float:
+        played = timeline(kind, step, self._entry)
+        return sum(
+            max(0.0, span.ns - self._entry.own - stretch.host)
+            for span, stretch in zip(step.spans, played, strict=True)
+            if span.owner == index and stretch.wait is not None
+        )
+
+    def timing(self, sampled: Sequence[Sampled], method: str, sites: Collection[int]) -> Timing:
+        """What a steady step is made of, and what all of the sites together take of it."""
+        run = self._run
+        bound = _bound(sampled)
+        # A host that has time to spare makes its marks in that time.
+        lengths = [step.ns - (step.own if bound == "host" else 0) for step in sampled]
+        bare = run.bare.get(0)
+        # Of steps of no sampled shape only single crossings are known.
+        rare = sum(run.crossings(index)[0] * self._one_crossing(index) for index in sites)
+
+        def gain(reading: Reading) -> float:
+            medians = self._medians(list(range(len(self._kinds))), sites, reading)
+            sampled_kinds = sum(run.of_kind[number] * ns for number, ns in medians.items())
+            return max(0.0, (sampled_kinds + rare) / run.steps) if run.steps else 0.0
+
+        likely = gain(LIKELY)
+        return Timing(
+            method=method,
+            steps=len(sampled),
+            step_ms=_ms(statistics.median(lengths) if bare is None else bare),
+            spread_ms=_ms(_spread(lengths)),
+            regions_ms=_ms(statistics.median(step.total("region") for step in sampled)),
+            breaks_ms=_ms(statistics.median(sum(step.gaps.values()) for step in sampled)),
+            bound=bound,
+            guard_us=round(statistics.median(step.total("prologue") for step in sampled) / 1e3, 3),
+            gain_ms=_ms(likely),
+            least_gain_ms=_ms(min(likely, gain(LEAST))),
+            most_gain_ms=_ms(max(likely, gain(MOST))),
+            steady_ms=_ms(run.wall),
+            steady_steps=run.steps,
+            step_kinds=len(self._kinds) + len(run.others),
+            entry_us=round((self._entry.forward + self._entry.backward) / 1e3, 3) or None,
+        )
 
 
 def _device_steps(events: Sequence[Event], sampled: Sequence[Sampled]) -> None:
     """Lengthen steps in which the device took longer than the host, which was running ahead of it."""
-    for (before, event), one in zip(pairwise(events), sampled[1:], strict=True):
+    for (before, event), step in zip(pairwise(events), sampled[1:], strict=True):
         begin, end = before.get("device_end"), event.get("device_end")
         if event["of"] == before["of"] + 1 and begin is not None and end is not None:
-            one.ns = max(one.ns, end - begin)
+            step.ns = max(step.ns, end - begin)
 
 
 def _nothing(why: str, note: str | None = None) -> Costs:
@@ -137,42 +377,10 @@ def _owners(found: Collected, sites: Sequence[Site]) -> dict[int, int]:
     return owners
 
 
-def _entry_ns(sampled: Sequence[Sampled], ops: Mapping[int, int], backend: str) -> float:
-    """How long the host takes to enter a region and to leave it, without its operations; 0 if unknown.
-
-    It is the time of the shortest small region less what its launches take, which would be left without the
-    break: one for each operation, or at least one where a compiler has fused them. What a launch takes (on
-    a CPU: with its work) is the least by which a region with more operations is longer, for each of them.
-    """
-    times: dict[int, list[int]] = defaultdict(list)
-    for one in sampled:
-        for slot, runs in one.runs.items():
-            times[slot].extend(runs)
-    regions = [(ops[slot], statistics.median(runs)) for slot, runs in times.items() if slot in ops]
-    few = [(time, size) for size, time in regions if size <= _MOST_OPS]
-    if not few:
-        return 0.0
-    shortest, least = min(few)
-    launch = max(0.0, min(((t - shortest) / (n - least) for n, t in regions if n > least), default=0.0))
-    return max(0.0, shortest - launch * (least if backend in _ONE_BY_ONE else 1))
-
-
-def _cost(index: int, sampled: Sequence[Sampled], entry: float, step: float, method: str) -> Cost:
-    gaps = [one.gaps.get(index, 0) for one in sampled]
-    whole = [gap + one.entries.get(index, 0) * entry for gap, one in zip(gaps, sampled, strict=True)]
-    ms, gap = statistics.median(whole), statistics.median(gaps)
-    return Cost(
-        ms_per_step=_ms(ms),
-        share=round(min(1.0, ms / step), 6) if step else None,
-        method=method,
-        spread_ms=_ms(_spread(whole)),
-        parts={"gap": _ms(gap), "entry": _ms(max(0.0, ms - gap))},
-    )
-
-
 def _bound(sampled: Sequence[Sampled]) -> Literal["host", "device"]:
     """What a step waits for: the device, if that is behind the host by more than half of the step."""
-    return "device" if statistics.median(one.late / one.ns for one in sampled) > 0.5 else "host"
+    late = [step.late / step.ns for step in sampled if step.on_device]
+    return "device" if late and statistics.median(late) > 0.5 else "host"
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from breakscope.diagnose.collect import Event, RegionEvent
-from breakscope.diagnose.gaps import ENTER, take_apart
+from breakscope.diagnose.gaps import ENTER, Sampled, take_apart
 from breakscope.report.model import Inside
 
 _MOST_NAMES = 5
@@ -67,7 +67,7 @@ def look(
     # The first step is the one in which the profiler settles.
     for step in steps[1:]:
         one = take_apart(step, regions, owners)
-        for owner, start, stop in one.pieces:
+        for owner, start, stop in _pieces(one):
             begin, end = ((step["at"] + at) / 1e3 + offset for at in (start, stop))
             _add(seen[owner], event, begin, end)
     number = len(steps) - 1
@@ -79,6 +79,11 @@ def look(
     first, last = steps[0]["of"], steps[-1]["of"]
     note = f"steps {first} to {last} ran under torch's profiler (--profile), which makes them slower"
     return Look(made, _busy_ms(event["busy"], steps[1:], offset), note)
+
+
+def _pieces(step: Sampled) -> list[tuple[int, int, int]]:
+    """The gaps of a step: site, beginning and end."""
+    return [(s.owner, s.begin, s.end) for s in step.spans if s.what == "gap" and s.owner is not None]
 
 
 def _unusable(event: Event) -> str | None:

@@ -81,6 +81,36 @@ ACCESSES: dict[str, Access] = {
             "scan --profile does not look inside of gaps",
         ),
         _since_29(
+            "glance_start",
+            "torch._C._autograd:_enable_profiler_legacy",
+            "observes operations and guard checks of one step without loading the profiler's libraries",
+            "what guards and eager operations take of a break is not known",
+        ),
+        _since_29(
+            "glance_stop",
+            "torch._C._autograd:_disable_profiler_legacy",
+            "ends what glance_start began",
+            "what guards and eager operations take of a break is not known",
+        ),
+        _since_29(
+            "glance_options",
+            "torch._C._profiler:_ExperimentalConfig",
+            "glance_start asks for it, and for nothing in it",
+            "what guards and eager operations take of a break is not known",
+        ),
+        _since_29(
+            "profiler_prepare",
+            "torch.autograd.profiler:_prepare_profiler",
+            "every profiler of the script's begins here: ours gives way",
+            "what guards and eager operations take of a break is not known",
+        ),
+        _since_29(
+            "hold_device",
+            "torch.cuda:_sleep",
+            "keeps the device busy in a few steps, so that what it has to do there is timed without pauses",
+            "how long the device works in a step is not known where it waits for the host",
+        ),
+        _since_29(
             "frame_callback",
             "torch._dynamo.convert_frame:CatchErrorsWrapper.__call__",
             "Dynamo's frame callback: tells which frames it gave up on, and counts their calls",

@@ -94,13 +94,21 @@ class Cost:
     """Time that a finding takes from a step, and how that is known.
 
     Attributes:
-        ms_per_step: milliseconds of a steady step that would be gone without it.
-        share: of the steady step, 0 to 1.
-        method: how it was measured: "measured gaps, 20 steps".
+        ms_per_step: milliseconds by which a steady step that comes here would be shorter without it.
+        share: of the wall time of all steady steps, 0 to 1; a break that few of them cross has a small one.
+        method: how it was measured: "replayed, 20 steps, backend eager".
         spread_ms: half of the distance between the quartiles over the sampled steps.
-        parts: what ``ms_per_step`` is made of, in milliseconds: "gap" (from the end of a region to the
-            beginning of the next) and "entry" (entering the next, which would not be there).
+        parts: what the host does for it in such a step, in milliseconds: "gap" (from the end of a region to
+            the beginning of the next), and of that "wait" (for the device), "guards" (of what goes on),
+            "resume" (Python: the break's own and of going on) and "eager_work" (operations that stay
+            without the break, and are not counted); and "entry" (entering the next region, which would be
+            none). A part that is not known is not there. The sum is what a host has to gain that the step
+            waits for.
         inside: what lies inside of the gap, if the profiler looked.
+        least_ms, most_ms: what ``ms_per_step`` is at least and at most, by what may stay in its place: the
+            guards of what goes on, at least; not even the work that ran eagerly, at most. None if not
+            known.
+        steps: how many steady steps come here; of_steps: of how many.
     """
 
     ms_per_step: float
@@ -109,6 +117,25 @@ class Cost:
     spread_ms: float | None = None
     parts: dict[str, float] = field(default_factory=dict)
     inside: Inside | None = None
+    least_ms: float | None = None
+    most_ms: float | None = None
+    steps: int | None = None
+    of_steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """What a cause of recompiles costs: once, and in every step from then on.
+
+    Attributes:
+        seconds: of compile time in the run; versions: how many it made of the function.
+        guards_ms_per_step: what their guards add to a step at most, where they are checked before those
+            that fit; None if not known.
+    """
+
+    seconds: float
+    versions: int
+    guards_ms_per_step: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +267,9 @@ class Finding:
         ranks: the ranks that have it; by_rank: what each contributed, empty in a report of one process.
             Counts and skipped calls of a merged finding are sums over them, its cost is that of the rank
             where it costs most.
+        compiling: what its recompiles took, for a cause of them; None if not known.
+        horizon_ms: milliseconds that it takes in as many steps as were asked for, compile time and all: one
+            scale for breaks and recompiles. None where no number of steps was asked for.
     """
 
     fingerprint: str
@@ -265,6 +295,8 @@ class Finding:
     not_measured: str | None = None
     intended: str | None = None
     by_rank: tuple[RankCounts, ...] = ()
+    compiling: Compiling | None = None
+    horizon_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +398,13 @@ class Timing:
         device_busy_ms: time in which the device worked, per step; None if not measured.
         guard_us: microseconds per step from the beginning of each outermost call to its first compiled
             code: checking guards and finding the code that fits.
+        gain_ms: by how much a steady step would be shorter without any of the breaks, which is not the sum of
+            their costs; least_gain_ms, most_gain_ms: at least and at most. Where steps differ in what they
+            run, of an average step.
+        steady_ms: wall time of all steady steps; steady_steps: their number; step_kinds: in how many ways
+            they differ in what they run.
+        entry_us: what entering a compiled graph takes on this host, as calibrated after the script's end;
+            with what its backward takes, where there is one; calibration_s: how long the calibration took.
     """
 
     method: str
@@ -377,6 +416,14 @@ class Timing:
     bound: Literal["host", "device"] | None = None
     device_busy_ms: float | None = None
     guard_us: float | None = None
+    gain_ms: float | None = None
+    least_gain_ms: float | None = None
+    most_gain_ms: float | None = None
+    steady_ms: float | None = None
+    steady_steps: int | None = None
+    step_kinds: int | None = None
+    entry_us: float | None = None
+    calibration_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from breakscope.report.model import Finding, FindingKind
+from breakscope.report.model import Finding, FindingKind, Report
 
 _KINDS: dict[FindingKind, int] = {"skip": 0, "graph_break": 1, "recompile": 2}
 _INFORMATION = "BS308"
@@ -13,12 +14,14 @@ _INFORMATION = "BS308"
 def worst_first(*findings: Finding) -> tuple[Any, ...]:
     """Sort key of a finding, or of several that are shown as one with the worst of them first.
 
-    By measured cost, then crossings, then skipped frames before breaks before recompiles, then occurrences.
-    What is meant to be so, and what is only for information, comes last.
+    By what they take over a number of steps, where one was asked for (:func:`over`); by measured cost, then
+    crossings, then skipped frames before breaks before recompiles, then occurrences. What is meant to be so,
+    and what is only for information, comes last.
     """
     place = findings[0].location
     return (
         all(finding.intended is not None or finding.code == _INFORMATION for finding in findings),
+        -sum(finding.horizon_ms or 0.0 for finding in findings),
         -sum(finding.cost.ms_per_step for finding in findings if finding.cost),
         -sum(finding.counts.crossings or 0 for finding in findings),
         min(_KINDS[finding.kind] for finding in findings),
@@ -27,6 +30,28 @@ def worst_first(*findings: Finding) -> tuple[Any, ...]:
         place.line,
         place.column or 0,
     )
+
+
+def over(report: Report, steps: int) -> Report:
+    """The report, with breaks and recompiles ranked on one scale: what they take in so many steps."""
+    findings = [replace(finding, horizon_ms=_taken_ms(finding, steps)) for finding in report.findings]
+    return replace(report, findings=tuple(sorted(findings, key=worst_first)))
+
+
+def _taken_ms(finding: Finding, steps: int) -> float | None:
+    """Compile time once, and every step's share of the rest; None where neither is known."""
+    cost, compiling = finding.cost, finding.compiling
+    if cost is None and compiling is None:
+        return None
+    each = 0.0
+    if cost is not None:
+        come = cost.steps / cost.of_steps if cost.steps is not None and cost.of_steps else 1.0
+        each += cost.ms_per_step * come
+    once = 0.0
+    if compiling is not None:
+        each += compiling.guards_ms_per_step or 0.0
+        once = compiling.seconds * 1e3
+    return round(once + each * steps, 6)
 
 
 def is_site(finding: Finding) -> bool:

@@ -23,7 +23,8 @@ from breakscope.report.model import Report
 # cost.parts, finding.not_measured, finding.intended, steps, compiles, timing, signatures, artifacts; for
 # merged reports ranks, divergences, finding.by_rank, region.rank, region.split, region.collectives, and
 # process in region, step, compile and signature; "unknown" as run.status, and null for totals.regions and
-# totals.ops, in what was imported; run.asked, run.sources.
+# totals.ops, in what was imported; run.asked, run.sources; least_ms, most_ms and steps in cost, and in
+# timing what repairs would gain, the steady steps, and the calibration.
 SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024

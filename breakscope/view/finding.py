@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from breakscope import catalog
 from breakscope.diagnose import guards
 from breakscope.report.model import Cost, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
+from breakscope.view import gain
 from breakscope.view.text import count, first_line, harmless, milliseconds, per_step, short_path
 
 _KIND_NOUNS: dict[FindingKind, str] = {"skip": "skip", "graph_break": "site", "recompile": "cause"}
@@ -88,9 +89,7 @@ class Maker:
     def _amount(self, findings: list[Finding]) -> str:
         costs = [finding.cost for finding in findings if finding.cost]
         if costs:
-            shares = [cost.share for cost in costs if cost.share is not None]
-            share = f" ({sum(shares):.0%})" if len(shares) == len(costs) else ""
-            return f"{milliseconds(sum(cost.ms_per_step for cost in costs))} ms a step{share}"
+            return gain.amount(self.report, costs)
         amount = self._how_often(findings)
         if len(findings) > 1:
             amount = f"{count(len(findings), _KIND_NOUNS[findings[0].kind])}, {amount}"
@@ -130,6 +129,9 @@ class Maker:
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
             # What is on the stack of a guard is where the value is used, not how one got to the function.
             ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
+            ("compile", (gain.compiling(finding),)),
+            ("takes", (gain.horizon(finding),)),
+            ("eager", (gain.stays(finding),)),
             ("inside", (harmless(inside(finding.cost)),)),
             ("meant", (harmless(finding.intended or ""),)),
             ("do this", (self._advice(finding) if finding.intended is None else "",)),

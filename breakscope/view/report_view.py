@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from breakscope.diagnose.outcome import killer
 from breakscope.report.model import Finding, Report, Run
 from breakscope.report.ranking import worst_first
-from breakscope.view import ranks
+from breakscope.view import gain, ranks
 from breakscope.view.compiling import compiled, compiled_late
 from breakscope.view.finding import Group, Maker
 from breakscope.view.text import (
@@ -66,7 +66,10 @@ def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  
         header=_header(report, folders),
         totals=_totals(report),
         verdict=_verdict(report),
-        groups=tuple(maker.group(number, *group) for number, group in enumerate(shown, 1)),
+        groups=tuple(
+            maker.group(number, *group)
+            for number, group in zip(gain.ranks([whole for whole, _ in shown]), shown, strict=True)
+        ),
         more=_more(hidden),
         notes=_notes(report, all),
         ranks=_ranks(report, folders, all),
@@ -227,6 +230,9 @@ def _guards(report: Report) -> str | None:
 
 def step_ms(report: Report) -> float | None:
     """How long a steady step takes, in milliseconds; in older reports it follows from the largest cost."""
+    timing = report.timing
+    if timing is not None and timing.steady_ms and timing.steady_steps and gain.is_uneven(report):
+        return timing.steady_ms / timing.steady_steps
     if report.timing is not None and report.timing.step_ms is not None:
         return report.timing.step_ms
     costs = [finding.cost for finding in report.findings if finding.cost and finding.cost.share]
@@ -236,7 +242,7 @@ def step_ms(report: Report) -> float | None:
 
 def lost_ms(report: Report) -> float | None:
     """What the findings take out of a steady step, in milliseconds; None where steps were not timed."""
-    costs = [finding.cost.ms_per_step for finding in report.findings if finding.cost]
+    costs = [gain.average_ms(report, finding.cost) for finding in report.findings if finding.cost]
     timed = report.timing is not None and report.timing.step_ms is not None
     return sum(costs) if costs or timed else None
 
@@ -252,6 +258,8 @@ def _lost(report: Report) -> str:
     if lost is None:
         why = why_untimed(report)
         return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
+    if (gains := gain.faster(report)) is not None:
+        return gains
     if not lost and step:
         return f"nothing of {milliseconds(step)} ms a step lost at breaks"
     of = f" of {milliseconds(step)}" if step else ""

@@ -55,9 +55,83 @@ def test_the_site_that_takes_the_time_is_the_worst(scan: Callable[..., Scanned])
     assert branch.cost is not None
     assert sleep.cost.ms_per_step >= 200
     assert sleep.cost.ms_per_step > 5 * branch.cost.ms_per_step > 0
-    assert sleep.cost.method == "measured gaps, 6 steps, backend eager"
+    assert sleep.cost.method == "replayed, 6 steps, backend eager"
     assert 0.5 < (sleep.cost.share or 0) <= 1
     assert (timing.step_ms or 0) >= sleep.cost.ms_per_step
+
+
+RARE = """
+    import time
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, x, rare):
+            y = self.layer(x).relu()
+            if rare:
+                time.sleep(0.05)
+            return self.layer(y).cos()
+
+    net = torch.compile(Net())
+    with torch.no_grad():
+        for step in range(200):
+            net(torch.randn(4, 8), step in (0, 100, 150))
+"""
+
+
+def test_a_break_that_few_steps_come_to_is_told_by_those_and_by_its_share_of_the_run(
+    scan: Callable[..., Scanned],
+) -> None:
+    # No burst of samples is near step 100 or 150.
+    scanned = scan(RARE, quiet=False)
+    sleep, timing = at(scanned, "time.sleep"), scanned.report.timing
+    assert sleep.cost is not None
+    assert timing is not None
+    assert sleep.cost.steps == 2
+    assert sleep.cost.ms_per_step >= 50
+    assert timing.steady_ms is not None
+    assert sleep.cost.share == pytest.approx(2 * sleep.cost.ms_per_step / timing.steady_ms, rel=0.01)
+    assert "ms in each of 2 steps" in scanned.text
+    assert "repairing the one place would make the steady steps about" in " ".join(scanned.text.split())
+
+
+def test_what_entering_a_region_takes_is_calibrated_when_the_script_is_over(
+    scan: Callable[..., Scanned],
+) -> None:
+    timing = scan(SLEEPS.replace("0.2", "0").format(steps=12, other=-1)).report.timing
+    assert timing is not None
+    assert timing.entry_us
+    assert timing.calibration_s
+    assert scan(SLEEPS.replace("0.2", "0").format(steps=3, other=-1)).report.timing.entry_us is None  # type: ignore[union-attr]
+
+
+OWN_BACKEND = """
+    import torch
+
+    def backend(graph, inputs):
+        print("called")
+        return graph.forward
+
+    @torch.compile(backend=backend)
+    def f(x):
+        return x.cos() + 1
+
+    for _ in range(30):
+        f(torch.ones(3))
+"""
+
+
+def test_a_backend_of_the_scripts_own_is_called_for_the_scripts_graphs_alone(
+    scan: Callable[..., Scanned],
+) -> None:
+    scanned = scan(OWN_BACKEND, "--backend", "as-script")
+    assert scanned.stdout.count(b"called") == 1
+    assert scanned.report.timing is not None
+    assert scanned.report.timing.entry_us is None
 
 
 def test_every_step_has_its_time_crossings_and_compiles(scan: Callable[..., Scanned]) -> None:

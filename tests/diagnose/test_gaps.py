@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from breakscope.diagnose.collect import RegionEvent
-from breakscope.diagnose.cost import _entry_ns
 from breakscope.diagnose.gaps import CALL, ENTER, LEAVE, RETURN, TICK, Sampled, take_apart
 from breakscope.inside.capture.clock import BURST, MOST_SAMPLES, Clock
 
@@ -45,8 +44,9 @@ def test_the_gap_runs_from_the_end_of_a_region_to_the_beginning_of_the_next() ->
     )  # fmt: skip
     assert gaps(one) == {0: 40}
     assert one.entries == {0: 1}
-    assert one.prologue == 10_000
-    assert {slot: sum(runs) for slot, runs in one.runs.items()} == {A: 30_000, C: 30_000}
+    assert one.total("prologue") == 20_000
+    assert [(span.slot, span.ns) for span in one.spans if span.what == "region"] == [(A, 30_000), (C, 30_000)]
+    assert sum(span.ns for span in one.spans) == 1_000_000
 
 
 def test_the_prologue_of_a_resumed_frame_belongs_to_the_break_before_it() -> None:
@@ -68,13 +68,13 @@ def test_two_sites_in_one_gap_share_it_by_time() -> None:
         (TICK, SITE_1, 60), (ENTER, C, 100), (LEAVE, C, 110), (RETURN, 0, 120),
     )  # fmt: skip
     assert gaps(one) == {0: 10, 1: 40}
-    assert {site: number for site, number in one.entries.items() if number} == {1: 1}
+    assert one.entries == {1: 1}
 
 
 def test_a_break_after_the_last_region_ends_with_the_call() -> None:
     one = step((CALL, 0, 0), (TICK, SITE_0, 1), (ENTER, A, 2), (LEAVE, A, 10), (RETURN, 0, 60))
     assert gaps(one) == {0: 50}
-    assert not any(one.entries.values())
+    assert not one.entries
 
 
 def test_compiled_functions_called_from_a_skipped_one_leave_the_rest_to_its_site() -> None:
@@ -98,34 +98,38 @@ def test_time_between_two_calls_is_nobodys() -> None:
     assert gaps(one) == {0: 10}
 
 
-def test_a_pause_of_a_host_that_is_ahead_of_its_device_costs_nothing() -> None:
-    # The device ends A at 500 and begins C at 505: the host's 40 us between them were free.
+def test_spans_know_when_the_device_was_done() -> None:
+    # The device ends A at 500: at the host's 50 it is 450 behind.
     one = step(
         (CALL, 0, 0, 2), (TICK, SITE_0, 10), (ENTER, A, 20, 25), (LEAVE, A, 50, 500), (ENTER, C, 90, 505),
         (LEAVE, C, 120, 900), (RETURN, 0, 130, 901),
     )  # fmt: skip
-    assert gaps(one) == {0: 5}
-    assert not any(one.entries.values())
+    [gap] = [span for span in one.spans if span.owner == 0 and span.what == "gap"]
+    assert gap.device == (500_000, 505_000)
     assert one.late == (900 - 120) * 1000
 
 
-def test_after_a_synchronisation_the_gap_begins_when_the_device_is_done() -> None:
-    # The host waits from 50 to 500 for the device: that is the device's work, no loss. Then it is idle.
-    one = step(
-        (CALL, 0, 0, 2), (TICK, SITE_0, 10), (ENTER, A, 20, 25), (LEAVE, A, 50, 500), (ENTER, C, 560, 568),
-        (LEAVE, C, 600, 900), (RETURN, 0, 610, 901),
-    )  # fmt: skip
-    assert gaps(one) == {0: 60}
-    assert one.entries[0] == 1
+def test_a_held_step_says_when_the_device_was_let_go() -> None:
+    # Kept busy from 25 to 225, the device then works on A for 40.
+    marks = [
+        [CALL, 0, 0, 0, 1_000, 7],
+        [ENTER, A, 20_000, 0, 25_000, 7, 225_000],
+        [LEAVE, A, 50_000, 0, 265_000, 7],
+    ]
+    one = take_apart({"ns": 300_000, "anchor": 0, "device_end": 270_000, "marks": marks}, REGIONS, OWNERS)
+    [region] = [span for span in one.spans if span.what == "region"]
+    assert region.device == (225_000, 265_000)
 
 
-def test_eager_kernels_between_two_regions_are_the_sites() -> None:
-    # The host asks for C at 90; eager work of the break keeps the device until 700.
-    one = step(
-        (CALL, 0, 0, 2), (TICK, SITE_0, 10), (ENTER, A, 20, 25), (LEAVE, A, 50, 300), (ENTER, C, 90, 700),
-        (LEAVE, C, 120, 900), (RETURN, 0, 130, 901),
-    )  # fmt: skip
-    assert gaps(one) == {0: 400}
+def test_a_partial_sample_begins_at_a_site() -> None:
+    marks = [
+        [TICK, SITE_0, 400_000, 0],
+        [ENTER, A, 410_000, 0],
+        [LEAVE, A, 420_000, 0],
+        [ENTER, C, 470_000, 0],
+    ]
+    one = take_apart({"ns": 600_000, "marks": marks}, REGIONS, OWNERS)
+    assert (gaps(one), dict(one.crossings)) == ({0: 50}, {0: 1})
 
 
 @pytest.mark.parametrize("unknown", [99, 0])
@@ -152,32 +156,8 @@ def test_the_time_that_marks_take_is_nobodys() -> None:
     rows = [[kind, slot, host * 1000, 7000] for kind, slot, host in marks]
     one = take_apart({"ns": 200_000, "marks": rows, "of": 5}, REGIONS, OWNERS)
     assert gaps(one) == {0: 40 - 7}
-    assert {slot: sum(runs) for slot, runs in one.runs.items()} == {A: 23_000, C: 23_000}
-    assert (one.own, one.prologue) == (6 * 7000, 3000)
-
-
-@pytest.mark.parametrize(
-    ("regions", "backend", "entry"),
-    [
-        # One more operation takes 9 us at least, so the shortest region's two take 18 of its 32.
-        ({2: 32, 3: 45, 7: 154, 9: 95}, "eager", 14),
-        # A compiler may have made one kernel of them.
-        ({2: 32, 3: 45, 7: 154, 9: 95}, "inductor", 23),
-        # A CUDA graph: 282 operations more take no longer than two.
-        ({4: 37, 2: 39, 286: 37}, "as-script", 37),
-        ({5: 20}, "eager", 20),
-        ({13: 20, 400: 800}, "eager", 0),
-        ({1: 10, 2: 20}, "eager", 0),
-    ],
-)
-def test_an_entry_is_the_shortest_region_without_its_launches(
-    regions: dict[int, int], backend: str, entry: int
-) -> None:
-    one = Sampled(1000)
-    for size, us in regions.items():
-        one.runs[size] = [us * 1000]
-    found = _entry_ns([one], {size: size for size in regions}, backend)
-    assert found == pytest.approx(entry * 1000)
+    assert [span.ns for span in one.spans if span.what == "region"] == [23_000, 23_000]
+    assert (one.own, one.total("prologue")) == (6 * 7000, 3000 + 3000)
 
 
 class Slots:

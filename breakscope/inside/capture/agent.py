@@ -60,6 +60,7 @@ class Agent:
         self._redactor = Redactor()
         self._script_compiles = False
         self._stopping = False
+        self._begun = False
         self._unit: StepUnit | None = None  # asked by --steps alone
         self.dynamo: Any = None  # breakscope.inside.capture.dynamo, once torch is there
 
@@ -67,6 +68,7 @@ class Agent:
 
     def begin(self) -> None:
         """Hook the process: now what needs no torch, the rest when the script imports it."""
+        self._begun = True
         self.start_event()
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._forked)
@@ -104,6 +106,16 @@ class Agent:
         self.dynamo = dynamo.TorchHooks(self)
         self.dynamo.install()
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)
+
+    def saw_first_region(self) -> None:
+        """Something was compiled: all that a compiler needs is loaded."""
+        if self._begun:
+            atexit.register(self._calibrate)  # later than those of torch, so called before them
+
+    def _calibrate(self) -> None:
+        if self.clock.sampled:
+            self.guarded("the last steps are not timed", self.clock.finish)
+            self.guarded("what entering compiled code takes is not known", self.dynamo.calibrate)
 
     def _end(self) -> None:
         if self.dynamo is not None:

@@ -7,6 +7,19 @@ before it and the time that making it took (an event takes the host ten microsec
 the clock itself costs can be left out. Between steps without marks a region costs one comparison more than
 without a clock.
 
+After a burst one further step is looked into. It is a *glance* at its operations and guard checks
+(:mod:`breakscope.inside.capture.glance`), or, on a GPU, after some bursts, a *held* step. In that the
+device is kept busy at each mark for as long as the host will take to the next one, so that it then does
+what it was given without a
+pause: how long it works can be read off its events.
+
+Marks with device events take the host longer, and leave the processor's caches colder. So only the first
+steps of a burst have events; the others say how long the host takes, and on a CPU all do.
+
+A site that few steps come to may be missed by all samples. So a run into one, in a step without marks,
+begins them
+in the middle of the step: a *partial* sample.
+
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
 one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
 before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
@@ -28,13 +41,18 @@ CALL, RETURN, ENTER, LEAVE, TICK = range(5)
 QUIET = 2  # steps without a compile before sampling: CUDA graphs warm up and record in these
 BURST = 6  # sampled steps in a row; the first pause is as long, and each later one twice the one before
 MOST_SAMPLES = 60
+WITH_EVENTS = 2  # of a burst
+# What follows the first bursts, and so on: these steps take several times as long as others.
+AFTER_BURST = ("glance", "held", "glance", None, None)
+ENOUGH = 6  # sampled steps that come to a site; one that has less is watched for in the others
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
 MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
+_HOLD_MORE_NS = 30_000  # making marks takes its time too
 _FLUSH_STEPS = 100
 _FLUSH_NS = 1_000_000_000
 
-# Kind, slot, host's time before the mark, time that making it took, device event.
-Mark = tuple[int, int, int, int, Any]
+# Kind, slot, host's time before the mark, time that making it took, device event, event after a hold.
+Mark = tuple[int, int, int, int, Any, Any]
 
 
 class Clock:
@@ -51,6 +69,8 @@ class Clock:
         marks: where the marks of the step under way go; None while it is not sampled.
         device: gives what records device events, once a region ran on a GPU; None on a CPU.
         window: torch's profiler, if it is to look at some steps.
+        glance: observes operations and guard checks, once torch is there.
+        enough: slots of sites that enough samples came to.
     """
 
     def __init__(self, emit: Callable[..., None], counters: Counters, began: int, *, sample: bool) -> None:
@@ -67,7 +87,7 @@ class Clock:
         self._burst = self._pause = self._resting = 0
         self._kept = 0
         self._lead_in = False
-        self._pending: list[tuple[int, int, int, list[Mark], Any, Any]] = []
+        self._pending: list[tuple[str, int, int, int, list[Mark], Any, Any]] = []
         self._buffer: list[list[Any]] = []
         self._flushed = began
         self._anchor: Any = None
@@ -75,9 +95,28 @@ class Clock:
         self._called = False
         self._under_profiler = self._looked = False
         self._profiled: list[dict[str, Any]] = []
+        self._plan: list[str] = []  # what the coming steps are for, besides samples
+        self._as = events.SAMPLE  # what the step under way is for
+        self._bursts = 0
+        self._hold: list[int] = []  # how long to hold the device at each mark of a held step
+        self._lengths: list[int] = []  # from each mark of the latest sampled step to the next
         self.marks: list[Mark] | None = None
         self.device: Any = None
         self.window: Any = None
+        self.glance: Any = None
+        self.enough: set[int] = set()
+        self._seen: dict[int, int] = {}
+
+    @property
+    def sampled(self) -> int:
+        """How many steps were sampled."""
+        return self._kept
+
+    def rehearse(self) -> list[Mark]:
+        """Have marks made that are no step's: the script is over, and what making them takes is asked."""
+        self._thread = threading.get_ident()
+        self.device, self.marks = None, []
+        return self.marks
 
     # ---- what hooks tell it ----
 
@@ -103,7 +142,15 @@ class Clock:
     def tick(self, slot: int) -> None:
         """Execution runs into a site. Only to be called while there are marks."""
         if threading.get_ident() == self._thread and self.marks is not None:
-            self.marks.append((TICK, slot, perf_counter_ns(), 0, None))
+            self.marks.append((TICK, slot, perf_counter_ns(), 0, None, None))
+
+    def tick_of_a_rare_site(self, slot: int) -> None:
+        """Execution runs into a site that not enough samples came to, in a step without marks."""
+        if not self._sample or not self._bursts or self._quiet < QUIET or self._kept >= MOST_SAMPLES:
+            return
+        self._as, self.marks = events.PARTIAL, []
+        self._thread = threading.get_ident()
+        self.tick(slot)
 
     def region(self, slot: int, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run a region with marks around it. Only to be called while there are marks."""
@@ -120,24 +167,32 @@ class Clock:
 
     def _mark(self, kind: int, slot: int) -> None:
         now = perf_counter_ns()
-        event = self.device.event() if self.device is not None else None
+        event = self.device.event() if self._has_events() else None
+        after = self.device.hold(self._hold.pop(0)) if self._hold and kind != CALL else None
         if self.marks is not None:
-            self.marks.append((kind, slot, now, perf_counter_ns() - now, event))
+            self.marks.append((kind, slot, now, perf_counter_ns() - now, event, after))
+
+    def _has_events(self) -> bool:
+        if self.device is None or self._as == events.PARTIAL:
+            return False
+        return self._as == events.HELD or self._burst < WITH_EVENTS
 
     # ---- steps ----
 
     def step_ended(self) -> None:
         """A step is over."""
         now = perf_counter_ns()
-        end = self.device.event() if self.device is not None and self.marks is not None else None
+        end = self.device.event() if self.marks is not None and self._has_events() else None
         self._note(now)
         if self._under_profiler:
             self._profile(now)
         elif self.marks is not None:
             self._take(now, end)
+        self._as, self._hold = events.SAMPLE, []
         self._quiet = 0 if self._compiled else self._quiet + 1
         if self._compiled:
             self._burst = self._pause = self._resting = 0
+            self._plan = []
         self._compiled = False
         self._step += 1
         if not self._under_profiler:
@@ -150,6 +205,9 @@ class Clock:
         """Steps are counted in another way from now on; what was timed so far is all one step."""
         if self._under_profiler:
             self._stop_looking()
+        if self._as == events.GLANCE and self.marks is not None:
+            self.glance.stop()
+        self._as, self._plan, self._hold = events.SAMPLE, [], []
         self._looked = False  # what it saw is dropped with the rest
         self._emit(events.STEPS, restart=True, rows=[])
         self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
@@ -189,20 +247,53 @@ class Clock:
         """Keep a sampled step, unless it compiled or is the one after our synchronisation."""
         marks, self.marks = self.marks or [], None
         usable = not self._compiled and not self._lead_in and 0 < len(marks) <= MOST_MARKS
-        if usable:
-            self._pending.append((self._step, self._step_began, now, marks, end, self._anchor))
-            self._kept += 1
-            self._burst += 1
+        seen = self.glance.stop() if self._as == events.GLANCE else None
+        if self._as == events.GLANCE:
+            if usable and seen is not None:
+                self._emit_glance(now, marks, seen)
+        elif usable:
+            self._pending.append((self._as, self._step, self._step_began, now, marks, end, self._anchor))
+            self._count_sites(marks)
+            if self._as == events.SAMPLE:
+                self._kept += 1
+                self._burst += 1
+                timed = [mark for mark in marks if mark[0] != TICK]
+                ends = [*(mark[2] for mark in timed[1:]), now]
+                lengths = zip(timed, ends, strict=True)
+                # In a call, before its first region, the device is given nothing.
+                self._lengths = [end - mark[2] for mark, end in lengths if mark[0] != CALL]
         self._lead_in = False
+
+    def _count_sites(self, marks: list[Mark]) -> None:
+        for slot in {mark[1] for mark in marks if mark[0] == TICK}:
+            self._seen[slot] = self._seen.get(slot, 0) + 1
+            if self._seen[slot] >= ENOUGH:
+                self.enough.add(slot)
+
+    def _emit_glance(self, now: int, marks: list[Mark], seen: dict[str, Any]) -> None:
+        """Write what a glance saw, from the beginning of its step on."""
+        began = self._step_began
+        self._emit(
+            events.GLANCE,
+            of=self._step,
+            ns=now - began,
+            marks=[[kind, slot, at - began, took] for kind, slot, at, took, _, _ in marks],
+            **{name: [[row[0] - began, *row[1:]] for row in rows] for name, rows in seen.items()},
+        )
 
     def _prepare(self) -> None:
         """Decide whether the coming step is sampled."""
         if self._burst >= BURST:
             self._pause = self._resting = 2 * self._pause or BURST
             self._burst = 0
+            purpose = AFTER_BURST[self._bursts % len(AFTER_BURST)]
+            self._bursts += 1
+            self._plan = [purpose] if purpose is not None else []
             if self.window is not None and not self._looked:
                 self._look_closer()
                 return
+        if self._plan and self._quiet >= QUIET and not self._lead_in and self._look_into(self._plan.pop(0)):
+            return
         if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
             self._resting = max(0, self._resting - 1)
             self._anchor = None
@@ -211,6 +302,17 @@ class Clock:
             self._anchor = self.device.anchor()
             self._lead_in = True
         self.marks = []
+
+    def _look_into(self, purpose: str) -> bool:
+        """Let the coming step be a glance or a held one; False where that cannot be."""
+        if purpose == events.GLANCE and (self.glance is None or not self.glance.start()):
+            return False
+        if purpose == events.HELD:
+            if self._anchor is None or self.device is None:
+                return False
+            self._hold = [round(1.25 * length) + _HOLD_MORE_NS for length in self._lengths]
+        self._as, self.marks = purpose, []
+        return True
 
     def _look_closer(self) -> None:
         """Let the profiler run over the coming steps."""
@@ -225,7 +327,7 @@ class Clock:
     def _profile(self, now: int) -> None:
         """Keep a step that ran under the profiler; after the last one, what the profiler saw."""
         marks, self.marks = self.marks or [], []
-        rows = [[kind, slot, at - self._step_began, took] for kind, slot, at, took, _ in marks]
+        rows = [[kind, slot, at - self._step_began, took] for kind, slot, at, took, _, _ in marks]
         began, took = self._step_began - self._began, now - self._step_began
         self._profiled.append({"of": self._step, "at": began, "ns": took, "marks": rows})
         if self._compiled or len(self._profiled) > self.window.steps:
@@ -242,26 +344,37 @@ class Clock:
 
     def _resolve(self, *, wait: bool) -> None:
         """Write the samples whose device events have happened."""
-        if self.device is not None and not self.device.done(self._pending[-1][4], wait=wait):
+        latest = next((end for *_, end, _ in reversed(self._pending) if end is not None), None)
+        if self.device is not None and not self.device.done(latest, wait=wait):
             return
-        for step, start, end, marks, event, anchor in self._pending:
+        for kind_of_step, step, start, end, marks, event, anchor in self._pending:
             rows = []
-            for kind, slot, at, took, mark in marks:
-                on_device = self.device.since(anchor, mark) if mark is not None and anchor else None
-                rows.append([kind, slot, at - start, took, *([] if on_device is None else on_device)])
+            for kind, slot, at, took, mark, after in marks:
+                row = [kind, slot, at - start, took]
+                if mark is not None and anchor:
+                    row += self.device.since(anchor, mark)
+                if after is not None and anchor:
+                    row.append(self.device.since(anchor, after)[0])
+                rows.append(row)
             device_end = self.device.since(anchor, event) if event is not None and anchor else None
             self._emit(
-                events.SAMPLE,
+                kind_of_step,
                 of=step,
                 ns=end - start,
                 anchor=None if anchor is None else anchor[1] - start,
                 device_end=None if device_end is None else device_end[0],
                 marks=rows,
             )
+        if self.device is not None:
+            self.device.reuse(
+                event for *_, marks, end, _ in self._pending for event in (end, *_events(marks))
+            )
         self._pending = []
 
     def finish(self) -> None:
         """The script is over: write what is left."""
+        if self._as == events.GLANCE and self.marks is not None:
+            self.glance.stop()  # the script ends in the middle of the step
         if self._under_profiler:
             self._stop_looking()
         elif self.window is not None and not self._looked:
@@ -272,3 +385,8 @@ class Clock:
         self.flush()
         if self._pending:
             self._resolve(wait=True)
+
+
+def _events(marks: list[Mark]) -> list[Any]:
+    """The device events of some marks."""
+    return [event for mark in marks for event in mark[4:]]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.fx
 
 from breakscope.inside import events, torch_api
 from breakscope.inside.capture.backend import RegionBackend
+from breakscope.inside.capture.calibrate import calibrate, own_ns
 from breakscope.inside.capture.frames import Frames, frame_fields
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.capture.outputs import OutputRecorder
@@ -35,6 +37,7 @@ class Compiles:
         self._handler = handler
         self._local = threading.local()
         self._devices: set[str] = set()
+        self._uses: dict[tuple[str, bool], tuple[int, Any]] = {}  # by device and gradients: number, backend
         self._outermost_seen: set[str] = set()
         self.quiet = False  # while we compile on the script's behalf, under the module's name
         self._recorder: OutputRecorder | None = None
@@ -54,9 +57,9 @@ class Compiles:
         if settings.backend == "none":
             kwargs["disable"] = True
             return self._listed(real(*args, **kwargs), "none", fullgraph, lifted)
-        wrapped = RegionBackend(
-            self._choose_backend(backend), backend, lifted, self._on_region, self._on_call, self._agent.clock
-        )
+        chosen = self._choose_backend(backend)
+        on_region = functools.partial(self._on_region, chosen)
+        wrapped = RegionBackend(chosen, backend, lifted, on_region, self._on_call, self._agent.clock)
         context = real(wrapped, *args[1:], **kwargs)
         if kwargs.get("disable"):
             return context  # torch.compile(disable=True) compiles nothing
@@ -119,7 +122,9 @@ class Compiles:
             self._outermost_seen.add(name)
             self._agent.emit(events.COMPILED, name=name, by="breakscope")
 
-    def _on_region(self, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]) -> int:
+    def _on_region(
+        self, compiler: Any, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]
+    ) -> int:
         slot = self._agent.counters.new()
         compile_ = self._frames.current
         reason = getattr(graph_module, "compile_subgraph_reason", None)
@@ -147,7 +152,43 @@ class Compiles:
             frame=None if compile_ is None else frame_fields(compile_.frame.f_code),
         )
         self._note_device(example_inputs)
+        self._note_use(compiler, example_inputs)
         return slot
+
+    def _note_use(self, compiler: Any, example_inputs: Any) -> None:
+        """How a region is used, for :meth:`calibrate`. A backend of the script's own is not called by us."""
+        module = getattr(compiler, "__module__", None) or type(compiler).__module__
+        if module.partition(".")[0] != "torch":
+            return
+        devices = {device.type for v in example_inputs if (device := getattr(v, "device", None)) is not None}
+        learns = any(getattr(value, "requires_grad", False) for value in example_inputs)
+        use = "cuda" if "cuda" in devices else "cpu", torch.is_grad_enabled() and learns
+        if not self._uses:
+            self._agent.saw_first_region()
+        number, _ = self._uses.get(use, (0, None))
+        self._uses[use] = number + 1, compiler
+
+    def calibrate(self) -> None:
+        """Measure what it takes to enter a region as most of the script's are."""
+        if not self._uses:
+            return
+        (device, gradients), (_, compiler) = max(self._uses.items(), key=lambda item: item[1][0])
+        found = calibrate(compiler, device, gradients=gradients)
+        self._agent.emit(events.CALIBRATION, device=device, gradients=gradients, own=self._own_ns(), **found)
+
+    def _own_ns(self) -> int:
+        """What our own wrappers take of a gap."""
+        clock = self._agent.clock
+        marks = clock.rehearse()
+        nothing = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
+        slot = self._agent.counters.new()
+        region = RegionBackend(
+            lambda _graph, _inputs: _nothing, None, False, lambda *_: slot, nullcontext, clock
+        )(nothing, [])
+        try:
+            return own_ns(region, self._frames.crossings.ticker(slot, 0), marks)
+        finally:
+            clock.marks = None
 
     def _note_device(self, example_inputs: Any) -> None:
         for value in example_inputs:
@@ -171,6 +212,10 @@ class Compiles:
 
     def _on_call(self) -> AbstractContextManager[Any]:
         return _Call(self._agent, self._local)
+
+
+def _nothing() -> None:
+    return None
 
 
 class _Call(AbstractContextManager[None]):

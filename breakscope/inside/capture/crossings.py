@@ -68,8 +68,11 @@ class Crossings:
             latest[slot] = depth
             if clock.marks is not None:
                 clock.tick(slot)
+            elif slot not in clock.enough:
+                clock.tick_of_a_rare_site(slot)
 
         # Compiled code runs with Dynamo listening: it must not compile the ticker in its turn.
         self._never_compile(tick.__code__)
         self._never_compile(Clock.tick.__code__)
+        self._never_compile(Clock.tick_of_a_rare_site.__code__)
         return tick

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter_ns
 from typing import Any
 
 import torch
+
+from breakscope.inside import torch_api
+
+_CYCLES_PER_NS = 2  # no card's clock is faster: a hold may be longer than asked for, not shorter
+_LONGEST_HOLD_NS = 20_000_000
 
 Anchor = tuple[Any, int]
 Event = tuple[Any, int]
 
 
 class CudaClock:
-    """Records events in whatever stream is current."""
+    """Records events in whatever stream is current. Quickly: this happens in the steps that are timed."""
+
+    def __init__(self) -> None:
+        self._free: list[Any] = []
 
     def event(self) -> Event | None:
         """An event at this point of the current stream; None where none can be recorded (graph capture)."""
         if torch.cuda.is_current_stream_capturing():
             return None
         stream = torch.cuda.current_stream()
-        event = torch.cuda.Event(enable_timing=True)
+        event = self._free.pop() if self._free else torch.cuda.Event(enable_timing=True)
         event.record(stream)
         return event, stream.cuda_stream
+
+    def reuse(self, events: Iterable[Event | None]) -> None:
+        """Take events back that have been read."""
+        self._free.extend(event[0] for event in events if event is not None)
+
+    def hold(self, ns: int) -> Event | None:
+        """Keep the current stream busy for so long, and an event after that."""
+        if torch.cuda.is_current_stream_capturing():
+            return None
+        if torch_api.available("hold_device"):
+            torch_api.get("hold_device")(min(ns, _LONGEST_HOLD_NS) * _CYCLES_PER_NS)
+        return self.event()
 
     def anchor(self) -> Anchor | None:
         """A moment that both clocks know: waits for the device."""

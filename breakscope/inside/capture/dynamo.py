@@ -34,7 +34,7 @@ class TorchHooks:
         self._handler = TraceHandler(agent, self._frames)
         self._compiles = Compiles(agent, self._frames, self._handler)
         self._undo: list[Callable[[], None]] = []
-        self._dynamo_ready = False
+        self._dynamo_ready = self._finished = False
 
     def install(self) -> None:
         """Hook what ``import torch`` brought. Dynamo itself may never be loaded."""
@@ -98,6 +98,7 @@ class TorchHooks:
             ("regions without CUDA graphs are not reported", self._listen_to_cudagraphs),
             ("our own frames may be compiled", self._hide_our_frames),
             ("no step runs under the profiler", self._open_window),
+            ("what guards and eager operations take of a break is not known", self._allow_glances),
         ):
             self._agent.guarded(what, hook)
 
@@ -107,6 +108,11 @@ class TorchHooks:
             from breakscope.inside.capture.window import Window
 
             self._agent.clock.window = Window(Path(settings.events).with_suffix(".trace.json"))
+
+    def _allow_glances(self) -> None:
+        from breakscope.inside.capture.glance import Glance
+
+        self._agent.clock.glance = Glance()
 
     def _hide_our_frames(self) -> None:
         torch_api.never_compile(OutermostCall.answer.__code__)
@@ -162,8 +168,15 @@ class TorchHooks:
 
     def finish(self) -> None:
         """The script is over: Dynamo's numbers as they ended."""
-        if self._dynamo_ready:
+        if self._dynamo_ready and not self._finished:
+            self._finished = True
             self._agent.emit(events.COUNTERS, counters=torch_api.counted())
+
+    def calibrate(self) -> None:
+        """The script is over, and steps of it were sampled."""
+        self.finish()
+        self.uninstall()  # what is compiled from here on is ours
+        self._compiles.calibrate()
 
 
 def _seed(seed: Any) -> None:

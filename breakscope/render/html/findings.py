@@ -16,8 +16,9 @@ from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
 from breakscope.render.html.texts import block, name
 from breakscope.report.model import Finding, Frame, Guard, Report, Suggestion
+from breakscope.view import gain
 from breakscope.view.finding import inside
-from breakscope.view.text import count, first_line, milliseconds, per_step, short_path
+from breakscope.view.text import count, first_line, per_step, short_path
 from breakscope.view.words import is_new
 
 _MOST_GUARDS = 64
@@ -189,8 +190,7 @@ class Maker:
             rate = per_step(finding.counts.crossings, steps) if steps else ""
         if finding.cost is None:
             return often, rate
-        share = f" ({finding.cost.share:.0%})" if finding.cost.share is not None else ""
-        return f"{milliseconds(finding.cost.ms_per_step)} ms a step{share}", often
+        return gain.amount(self.report, [finding.cost]), often
 
     def _facts(self, finding: Finding) -> list[Pair]:
         counts = finding.counts
@@ -202,11 +202,10 @@ class Maker:
             facts.append(("crossings", crossings))
         if finding.cost:
             facts.append(("cost", " · ".join((self._amount(finding)[0], name(finding.cost.method)))))
-            if finding.cost.inside is not None:
-                facts.append(("inside the gap", name(inside(finding.cost))))
         else:
             why = f": {name(finding.not_measured)}" if finding.not_measured else ""
             facts.append(("cost", f"not measured{why}"))
+        facts += _parts_of(finding)
         if finding.intended:
             facts.append(("meant to be", name(finding.intended)))
         if when := _when(finding):
@@ -224,6 +223,18 @@ class Maker:
     def _caller(self, frame: Frame) -> Caller:
         source = None if frame.source is None else lay_out(frame.source, line_spans(frame.source))
         return Caller(self.path(frame.file, frame.line), name(frame.function), source, frame.owner)
+
+
+def _parts_of(finding: Finding) -> list[Pair]:
+    """What a cost is made of, as far as it is known."""
+    facts = [
+        ("what the host does for it", gain.made_of(finding.cost) if finding.cost else ""),
+        ("what stays", gain.stays(finding)),
+        ("compiling", gain.compiling(finding)),
+        ("in all", gain.horizon(finding)),
+        ("inside the gap", name(inside(finding.cost))),
+    ]
+    return [(label, words) for label, words in facts if words]
 
 
 def heats(findings: Sequence[Finding]) -> list[int]:

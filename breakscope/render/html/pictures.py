@@ -12,6 +12,7 @@ from typing import Literal
 
 from breakscope.render.html.texts import name
 from breakscope.report.model import Finding, FindingKind, Region, Report, SkippedFrame
+from breakscope.view import gain
 from breakscope.view.report_view import lost_ms, step_ms, why_untimed
 from breakscope.view.text import NOT_MEASURED, count, milliseconds, per_step
 
@@ -72,7 +73,7 @@ def step_time(report: Report, labels: Labels) -> Bar:
     if lost is None:
         return _crossings(report, labels)
     timed = [finding for finding in report.findings if finding.cost and finding.cost.ms_per_step > 0]
-    costs = {finding.fingerprint: finding.cost.ms_per_step for finding in timed if finding.cost}
+    costs = {one.fingerprint: gain.average_ms(report, one.cost) for one in timed if one.cost}
     step = step_ms(report)
     amounts = [(finding, costs[finding.fingerprint]) for finding in timed]
     rest = max(0.0, step - lost) if step is not None else 0.0

@@ -109,6 +109,11 @@ def _parts(timing: Timing) -> str:
         said += (
             f" Guards, before the first compiled code, take {milliseconds(timing.guard_us / 1e3)} ms of it."
         )
+    if timing.entry_us is not None:
+        took = f", calibrated in {timing.calibration_s:.2g} s" if timing.calibration_s else ""
+        said += (
+            f" Entering a compiled graph takes {milliseconds(timing.entry_us / 1e3)} ms on this host{took}."
+        )
     if timing.device_busy_ms is not None:
         said += f" The device works for {milliseconds(timing.device_busy_ms)} ms of it."
     return said

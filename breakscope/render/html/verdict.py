@@ -8,6 +8,7 @@ from typing import Literal
 
 from breakscope.render.html.findings import FindingView
 from breakscope.report.model import Report
+from breakscope.view import gain
 from breakscope.view.report_view import lost_ms, step_ms
 from breakscope.view.text import NOT_MEASURED, count, milliseconds, per_step
 
@@ -90,7 +91,9 @@ def cards(report: Report, step: float | None) -> tuple[Card, ...]:
         Card(
             NOT_MEASURED if lost is None else milliseconds(lost),
             "time lost a step" if lost is None else _lost_unit(step),
-            "time that the findings take out of a step",
+            f"what the breaks cost, one by one; {gain.ASSUMED}"
+            if lost
+            else "what the breaks cost, one by one",
         ),
     )
 
@@ -123,7 +126,9 @@ def _sentences(report: Report, findings: Sequence[FindingView]) -> list[str]:
     totals = report.totals
     costs = [finding.cost for finding in findings if finding.cost]
     parts = []
-    if costs:
+    if (gains := gain.faster(report)) is not None:
+        parts.append(gains)
+    elif costs:
         step = step_ms(report)
         share = f" ({sum(costs) / step:.0%})" if step and sum(costs) <= step else ""
         where = count(sum(cost > 0 for cost in costs), "place")

@@ -1,0 +1,285 @@
+"""Six programs with breaks that can be taken out one by one: what cost_truth.py scans and measures.
+
+    python benchmarks/cost_programs.py NAME [--device cuda] [--without BREAK ...] [--steps 60]
+
+What is computed for a break is computed without it too, so that leaving it out takes away the break alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import turns
+from torch import nn
+
+WARM, BLOCK = 12, 32
+
+logger = logging.getLogger("cost_programs")
+logger.addHandler(logging.NullHandler())
+logger.propagate = False
+
+
+@dataclass(frozen=True)
+class Program:
+    """One regime.
+
+    Attributes:
+        make: gives the network without some of its breaks, and its inputs, for a device.
+        train: whether a step learns.
+    """
+
+    breaks: tuple[str, ...]
+    make: Callable[[str, tuple[str, ...]], tuple[nn.Module, tuple[torch.Tensor, ...]]]
+    mode: str = "default"
+    train: bool = False
+    device: str | None = None
+
+
+@torch.compiler.disable
+def on_the_host(h: torch.Tensor) -> list[float]:
+    """A few numbers through numpy, as debugging code looks at them."""
+    return h[0, :8].detach().float().cpu().numpy().tolist()  # type: ignore[no-any-return]
+
+
+@torch.compiler.disable
+def all_on_the_host(h: torch.Tensor) -> float:
+    """A whole tensor through the host."""
+    return float(h.float().cpu().numpy()[::64].sum())
+
+
+class Block(nn.Module):
+    """Two layers."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(width, inner), nn.Linear(inner, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.second(torch.nn.functional.gelu(self.first(x)))
+
+
+class Five(nn.Module):
+    """Six blocks with a break of another kind after each but the last."""
+
+    def __init__(self, width: int, inner: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.b0, self.b1, self.b2 = Block(width, inner), Block(width, inner), Block(width, inner)
+        self.b3, self.b4, self.b5 = Block(width, inner), Block(width, inner), Block(width, inner)
+        self.breaks = breaks
+        self.seen: list[Any] = []
+
+    def forward(self, x: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        x = self.b0(x)
+        peak = x.abs().max()
+        if "branch" in self.breaks and peak > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b1(x)
+        mean = x.mean()
+        if "item" in self.breaks and mean.item() > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b2(x)
+        if "logger" in self.breaks:
+            logger.info("block %s is done", 2)
+        x = self.b3(x)
+        if "numpy" in self.breaks:
+            on_the_host(x)
+        x = self.b4(x)
+        total = counts + 1
+        if "tolist" in self.breaks and sum(total.tolist()) < 0:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b5(x)
+        return x.float().square().mean() + peak + mean + total.sum()
+
+
+class Large(nn.Module):
+    """Large products, a few breaks in a full queue: one that waits, one that need not, one that is small."""
+
+    def __init__(self, width: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.b0, self.b1, self.b2 = Block(width, width), Block(width, width), Block(width, width)
+        self.b3, self.b4 = Block(width, width), Block(width, width)
+        self.breaks = breaks
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.b0(x)
+        if "early_logger" in self.breaks:
+            logger.info("block %s is done", 0)
+        x = self.b1(x)
+        peak = x.abs().max()
+        if "branch" in self.breaks and peak > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b2(x)
+        if "late_logger" in self.breaks:
+            logger.info("block %s is done", 2)
+        x = self.b3(x)
+        mean = x.mean()
+        if "item" in self.breaks and mean.item() > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b4(x)
+        return x.float().square().mean() + peak + mean
+
+
+class Copies(nn.Module):
+    """Inputs come from the host, and some values go back to it."""
+
+    def __init__(self, width: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.b0, self.b1, self.b2 = Block(width, width), Block(width, width), Block(width, width)
+        self.b3 = Block(width, width)
+        self.breaks = breaks
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.to(self.b0.first.weight.device, non_blocking=True)
+        x = self.b0(x)
+        if "all_host" in self.breaks:
+            all_on_the_host(x)
+        x = self.b1(x)
+        peak = x.abs().max()
+        if "branch" in self.breaks and peak > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b2(x)
+        if "numpy" in self.breaks:
+            on_the_host(x)
+        x = self.b3(x)
+        return x.float().square().mean() + peak
+
+
+class WithLstm(nn.Module):
+    """Layers around an LSTM, at which Dynamo breaks. Without the break the LSTM runs after the step,
+    eagerly."""
+
+    def __init__(self, width: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.b0, self.b1 = Block(width, width), Block(width, width)
+        self.lstm = nn.LSTM(width, width, batch_first=True)
+        self.breaks = breaks
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.b0(x)
+        if "lstm" in self.breaks:
+            x = self.lstm(x)[0]
+        return self.b1(x).float().square().mean()
+
+    def after(self, x: torch.Tensor) -> None:
+        if "lstm" not in self.breaks:
+            self.lstm(x)
+
+
+def _sizes(device: str, gpu: tuple[int, ...], cpu: tuple[int, ...]) -> tuple[tuple[int, ...], torch.dtype]:
+    return (cpu, torch.float32) if device == "cpu" else (gpu, torch.float16)
+
+
+def five(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Small regions: the host sets the pace."""
+    (rows, width, inner), dtype = _sizes(device, (2048, 512, 512), (16, 64, 64))
+    net = Five(width, inner, frozenset(FIVE) - set(without)).to(device, dtype).eval()
+    counts = torch.ones(4, device=device, dtype=torch.int64)
+    return net, (torch.randn(rows, width, device=device, dtype=dtype), counts)
+
+
+def learning(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """The same in float32, to be trained."""
+    width = 512 if device != "cpu" else 64
+    net = Five(width, width, frozenset(FIVE) - set(without)).to(device).train()
+    counts = torch.ones(4, device=device, dtype=torch.int64)
+    return net, (torch.randn(512 if device != "cpu" else 16, width, device=device), counts)
+
+
+def large(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Large regions: the device sets the pace."""
+    (rows, width), dtype = _sizes(device, (4096, 4096), (64, 256))
+    net = Large(width, frozenset(LARGE) - set(without)).to(device, dtype).eval()
+    return net, (torch.randn(rows, width, device=device, dtype=dtype),)
+
+
+def copies(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Copies in both directions between regions of medium size."""
+    (rows, width), dtype = _sizes(device, (2048, 1536), (32, 128))
+    net = Copies(width, frozenset(COPIES) - set(without)).to(device, dtype).eval()
+    x = torch.randn(rows, width, dtype=dtype)
+    return net, (x.pin_memory() if device != "cpu" else x,)
+
+
+def with_lstm(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A skipped function whose work stays, whatever one does."""
+    (rows, length, width), dtype = _sizes(device, (64, 64, 256), (4, 16, 64))
+    net = WithLstm(width, frozenset(LSTM) - set(without)).to(device, dtype).eval()
+    return net, (torch.randn(rows, length, width, device=device, dtype=dtype),)
+
+
+FIVE = ("branch", "item", "logger", "numpy", "tolist")
+LARGE = ("early_logger", "branch", "late_logger", "item")
+COPIES = ("all_host", "branch", "numpy")
+LSTM = ("lstm",)
+
+PROGRAMS = {
+    "host_bound": Program(FIVE, five),
+    "device_bound": Program(LARGE, large),
+    "copies": Program(COPIES, copies),
+    "reduce_overhead": Program(FIVE, five, mode="reduce-overhead"),
+    "training": Program(FIVE, learning, train=True),
+    "lstm": Program(LSTM, with_lstm),
+    "cpu": Program(FIVE, five, device="cpu"),
+}
+
+
+def steps_of(name: str, device: str, without: tuple[str, ...]) -> Callable[[], object]:
+    """One step of a program, compiled."""
+    program = PROGRAMS[name]
+    torch.manual_seed(0)
+    net, inputs = program.make(program.device or device, without)
+    mode = None if program.mode == "default" else program.mode
+    compiled = torch.compile(net, mode=mode)
+    if program.train:
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
+
+        def learn() -> None:
+            optimizer.zero_grad()
+            compiled(*inputs).backward()
+            optimizer.step()
+
+        return learn
+
+    def infer() -> torch.Tensor:
+        with torch.no_grad():
+            if mode is not None:
+                torch.compiler.cudagraph_mark_step_begin()
+            result = compiled(*inputs)
+            if hasattr(net, "after"):
+                net.after(*inputs)
+            return result  # type: ignore[no-any-return]
+
+    return infer
+
+
+def main() -> None:
+    """Run some steps."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name", choices=PROGRAMS)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--without", nargs="*", default=())
+    parser.add_argument("--turns", nargs=2, metavar=("GO", "DONE"), help="run blocks of steps in turns")
+    args = parser.parse_args()
+    step = steps_of(args.name, args.device, tuple(args.without))
+
+    def block(number: int) -> None:
+        for _ in range(number):
+            step()
+        if args.device != "cpu":
+            torch.cuda.synchronize()
+
+    if args.turns:
+        block(WARM)
+        turns.blocks(args.turns, lambda: block(BLOCK))
+    else:
+        block(args.steps)
+
+
+if __name__ == "__main__":
+    main()
