@@ -36,6 +36,10 @@ def _compiled_files(check: Check, root: str) -> set[str]:
     found = set()
     for verdict in check.verdicts:
         run = verdict.report.run
-        files = {run.script, *(one.file for one in (*run.targets, *verdict.report.compiles))}
+        files = {
+            run.script,
+            *(one.file for one in run.targets),
+            *(one.file for one in verdict.report.compiles),
+        }
         found |= {locate(file, run.cwd, root) for file in files if file is not None and file.endswith(".py")}
     return {file for file in found if file is not None and "site-packages" not in file}

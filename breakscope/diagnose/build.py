@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from breakscope import __version__
-from breakscope.diagnose import cost, failures, intended, recompiles, refusals, sites, timeline
+from breakscope.diagnose import compile_time, cost, failures, intended, recompiles, refusals, sites, timeline
 from breakscope.diagnose.collect import Collected, Event, collect
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
@@ -58,6 +58,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *recompiles.findings(causes, places),
             *failed,
             *refusals.findings(found, places),
+            *compile_time.findings(found, places, outcome, priced.timing),
         ]
     )
     if priced.note is not None:
@@ -76,7 +77,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         tool=Tool("breakscope", __version__),
         run=_run(found, outcome, regions),
         totals=_totals(found, made, regions),
-        reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
+        reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=_vacuous(found, regions)),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
         steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
@@ -85,6 +86,11 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
         artifacts=_artifacts(found),
     )
+
+
+def _vacuous(found: Collected, regions: Sequence[Region]) -> bool:
+    """Nothing was compiled, and nothing was about to be."""
+    return not regions and compile_time.unfinished(found) is None
 
 
 def _artifacts(found: Collected) -> tuple[Artifact, ...]:

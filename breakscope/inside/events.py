@@ -24,6 +24,9 @@ Event = dict[str, Any]
 START = "start"  # agent alive: pid, python, wall (seconds since 1970)
 TORCH = "torch"  # torch was imported: its version, and that of triton
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
+COMPILING = (
+    "compiling"  # how far a long compile is: phase, frame, ops, seconds, the lines that ran most often
+)
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check
 ERROR = "error"  # Dynamo's dynamo_error record

@@ -18,7 +18,7 @@ from breakscope.report.place import Location, Owner, Tool
 if TYPE_CHECKING:
     import pandas as pd
 
-FindingKind = Literal["graph_break", "recompile", "skip"]
+FindingKind = Literal["graph_break", "recompile", "skip", "compile"]
 # "unknown": an imported trace does not tell how its job ended.
 Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]

@@ -55,7 +55,13 @@ class Compiles:
             kwargs["disable"] = True
             return self._listed(real(*args, **kwargs), "none", fullgraph, lifted)
         wrapped = RegionBackend(
-            self._choose_backend(backend), backend, lifted, self._on_region, self._on_call, self._agent.clock
+            self._choose_backend(backend),
+            backend,
+            lifted,
+            self._on_region,
+            self._on_call,
+            self._on_graph,
+            self._agent.clock,
         )
         context = real(wrapped, *args[1:], **kwargs)
         if kwargs.get("disable"):
@@ -168,6 +174,10 @@ class Compiles:
             from breakscope.inside.capture.cuda_clock import CudaClock
 
             self._agent.clock.device = CudaClock()
+
+    def _on_graph(self) -> None:
+        if self._agent.settings.backend != "eager":  # which is done at once
+            self._frames.watch.backend_begins()
 
     def _on_call(self) -> AbstractContextManager[Any]:
         return _Call(self._agent, self._local)
