@@ -14,8 +14,9 @@ import errno
 import json
 import mmap
 import os
+import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
 PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why there are none
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
+CHILD = "child"  # a process of the script's that cannot be followed: command, why
 END = "end"  # the script ended in an orderly way
 
 # Of Dynamo's compilation_metrics (99 fields, whole configurations among them) these travel.
@@ -73,6 +75,12 @@ METRIC_FIELDS = (
     "inductor_fx_remote_cache_hit_count",
 )
 
+# Of what is written while nothing is compiled, a forked process's own file must have these too.
+_HEAD = frozenset({START, TORCH, COMPILED})
+_WORK = frozenset({REGION, GRAPH_BREAK, RECOMPILE, SKIP, ERROR, METRICS, COMPILING})
+# In the name of a child's file: stands for its process id.
+PID = "%pid%"
+
 SLOTS = 65_536
 SLOT_STEPS = 0
 SLOT_CALLS = 1
@@ -85,18 +93,29 @@ class EventWriter:
 
     Attributes:
         failed: why nothing is written any more, or None.
+        forked: told of the file of a forked process, when it is first written to.
+
+    Args:
+        children: name of the files of forked processes, with :data:`PID` in it; None to write nothing there.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, children: str | None = None) -> None:
         self._path = path
         self._pid = os.getpid()
         self._open()
         self.failed: str | None = None
+        self._children = children
+        self._head: list[Event] = []
+        self.forked: Callable[[str], None] = lambda _path: None
 
     def write(self, event: Event) -> None:
         """Append one event in a single write, so that threads cannot mix two lines."""
+        if event["t"] in _HEAD:
+            self._head.append(event)
         # A forked child (a DataLoader worker) has our descriptor and our hooks, but is not the script.
-        if self.failed is not None or os.getpid() != self._pid:
+        if os.getpid() != self._pid and not self._begin_in_child(event):
+            return
+        if self.failed is not None:
             return
         data = (json.dumps(event, separators=(",", ":")) + "\n").encode("utf-8")
         try:
@@ -106,6 +125,24 @@ class EventWriter:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self.failed = error.strerror or str(error)
+
+    def _begin_in_child(self, event: Event) -> bool:
+        """Begin a file of this process's own, once it compiles; False as long as it does not."""
+        if self._children is None or event["t"] not in _WORK:
+            return False
+        self._pid = os.getpid()
+        self._path = self._children.replace(PID, str(self._pid))
+        self.failed = None
+        try:
+            self._open()
+        except OSError as error:
+            self.failed = error.strerror or str(error)
+            return False
+        for known in self._head:
+            own = {"pid": self._pid, "wall": time.time()} if known["t"] == START else {}
+            os.write(self._fd, (json.dumps({**known, **own}, separators=(",", ":")) + "\n").encode("utf-8"))
+        self.forked(self._path)
+        return True
 
     def _open(self) -> None:
         self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
