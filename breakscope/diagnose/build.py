@@ -7,7 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from breakscope import __version__
-from breakscope.diagnose import compile_time, cost, failures, intended, recompiles, refusals, sites, timeline
+from breakscope.diagnose import (
+    compile_time,
+    cost,
+    failures,
+    intended,
+    recompiles,
+    refusals,
+    sites,
+    timeline,
+    vacuous,
+)
 from breakscope.diagnose.collect import Collected, Event, collect
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places, distinct
@@ -77,7 +87,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         tool=Tool("breakscope", __version__),
         run=_run(found, outcome, regions),
         totals=_totals(found, made, regions),
-        reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=_vacuous(found, regions)),
+        reconciliation=_reconciliation(found, unattributed, regions, made, places),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
         steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
@@ -88,9 +98,17 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     )
 
 
-def _vacuous(found: Collected, regions: Sequence[Region]) -> bool:
-    """Nothing was compiled, and nothing was about to be."""
-    return not regions and compile_time.unfinished(found) is None
+def _reconciliation(
+    found: Collected,
+    unattributed: tuple[Unattributed, ...],
+    regions: Sequence[Region],
+    made: Sequence[Finding],
+    places: Places,
+) -> Reconciliation:
+    """Dynamo's numbers. Vacuous where nothing was compiled, and nothing was about to be."""
+    nothing = not regions and compile_time.unfinished(found) is None
+    reason = vacuous.why(found, made, places) if nothing else None
+    return Reconciliation(_dynamo(found), unattributed, nothing, reason)
 
 
 def _artifacts(found: Collected) -> tuple[Artifact, ...]:

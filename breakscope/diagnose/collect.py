@@ -25,6 +25,7 @@ _KEPT = {
     "signature": "signatures",
     "artifact": "artifacts",
     "compiling": "compiling",
+    "left": "left",
 }
 
 SLOT_STEPS = 0
@@ -163,6 +164,7 @@ class Collected:
     fallbacks: list[Event] = field(default_factory=list)
     artifacts: list[Event] = field(default_factory=list)
     compiling: list[Event] = field(default_factory=list)
+    left: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""

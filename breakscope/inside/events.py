@@ -45,6 +45,7 @@ SAMPLE = "sample"  # one steady step in full: its marks, see capture.clock
 PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why there are none
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
+LEFT = "left"  # a module was called and left alone, for it has no parameters: name of its class
 CHILD = "child"  # a process of the script's that cannot be followed: command, why
 END = "end"  # the script ended in an orderly way
 

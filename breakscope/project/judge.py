@@ -118,7 +118,8 @@ def _death(report: Report) -> str:
 
 def _vacuous(report: Report, accepted: Accepted | None) -> str | None:
     if report.reconciliation.vacuous:
-        return "nothing was compiled, so a clean report means nothing"
+        why = report.reconciliation.why
+        return "nothing was compiled, so a clean report means nothing" + (f": {why}" if why else "")
     # An imported trace does not know who compiled, and lists nobody.
     ours = bool(report.run.targets) and not _compiled_by_script(report)
     if accepted is not None and accepted.compiled_by_script and ours:

@@ -467,11 +467,16 @@ class Unattributed:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """Our numbers beside Dynamo's own."""
+    """Our numbers beside Dynamo's own.
+
+    Attributes:
+        vacuous: nothing was compiled; why: the reason of it, as the end of a sentence.
+    """
 
     dynamo: dict[str, int]
     unattributed: tuple[Unattributed, ...]
     vacuous: bool
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

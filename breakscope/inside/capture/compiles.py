@@ -36,6 +36,7 @@ class Compiles:
         self._local = threading.local()
         self._devices: set[str] = set()
         self._outermost_seen: set[str] = set()
+        self._left_seen: set[str] = set()
         self.quiet = False  # while we compile on the script's behalf, under the module's name
         self._recorder: OutputRecorder | None = None
         if agent.settings.outputs is not None:
@@ -108,6 +109,7 @@ class Compiles:
             skips=torch_api.skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
+            on_left=self._saw_left,
         )
 
     def _compile_outermost(self, call_impl: Any) -> Any:
@@ -124,6 +126,12 @@ class Compiles:
         if name not in self._outermost_seen:
             self._outermost_seen.add(name)
             self._agent.emit(events.COMPILED, name=name, by="breakscope")
+
+    def _saw_left(self, module: Any) -> None:
+        name = type(module).__name__
+        if name not in self._left_seen:
+            self._left_seen.add(name)
+            self._agent.emit(events.LEFT, name=name)
 
     def _on_region(self, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]) -> int:
         slot = self._agent.counters.new()
