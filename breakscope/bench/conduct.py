@@ -62,6 +62,7 @@ class Conductor:
         self._say = say
         self._began = time.monotonic()
         self._most_warm_steps = _MOST_WARM_STEPS
+        self._scouting: Player | None = None
         self._random = random.Random(options.seed)  # noqa: S311 -- the order of rounds
         self.found = Conducted(spent=dict.fromkeys(("startup_s", "warmup_s", "timed_s", "kernels_s"), 0.0))
 
@@ -75,9 +76,8 @@ class Conductor:
         arms = self._options.arms()
         try:
             with self._timed("startup_s"):
-                scouting = self._start_scout(arms[0])
-                players = self._start_all(arms)
-                players = self._long_enough(scouting, players)
+                self._scouting = self._start_scout(arms[0])
+                players = self._long_enough(self._start_all(arms))
                 meanwhile()
             self._perform(players)
             self._again_alone()
@@ -97,6 +97,8 @@ class Conductor:
         """Nobody waits for scripts to end by themselves."""
         for player in self.found.players:
             player.kill()
+        if self._scouting is not None:
+            self._scouting.kill()
 
     def _interrupted(self) -> None:
         """Some minutes of measuring are not thrown away."""
@@ -135,15 +137,13 @@ class Conductor:
             return None
         return start(self._program, eager, 0, self._options, self._shared, self._folder / "scout")
 
-    def _long_enough(self, scouting: Player | None, players: list[Player]) -> list[Player]:
+    def _long_enough(self, players: list[Player]) -> list[Player]:
         """The players, once it is known that the script makes enough steps for them."""
-        if scouting is None:
+        if self._scouting is None:
             return players
         self._say("counting the script's steps")
-        try:
-            made = scout.steps_of_script(scouting, self._plan, time.monotonic() + self._options.timeout_s)
-        finally:
-            scouting.kill()
+        deadline = time.monotonic() + self._options.timeout_s
+        made = scout.steps_of_script(self._scouting, self._plan, deadline)
         wanted = self._plan(1.0)
         if made is None:
             return players

@@ -131,14 +131,13 @@ class EventWriter:
         """Begin a file of this process's own, once it compiles; False as long as it does not."""
         if self._children is None or event["t"] not in _WORK:
             return False
-        self._pid = os.getpid()
-        self._path = self._children.replace(PID, str(self._pid))
-        self.failed = None
+        self._path = self._children.replace(PID, str(os.getpid()))
         try:
             self._open()
-        except OSError as error:
-            self.failed = error.strerror or str(error)
+        except OSError:  # it outlives its scan, whose folder is gone
+            self._children = None
             return False
+        self._pid, self.failed = os.getpid(), None
         for known in self._head:
             own = {"pid": self._pid, "wall": time.time()} if known["t"] == START else {}
             os.write(self._fd, (json.dumps({**known, **own}, separators=(",", ":")) + "\n").encode("utf-8"))

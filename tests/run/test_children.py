@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,3 +142,23 @@ def test_what_a_dataloader_worker_loads_is_not_compiled_for_the_script(scan: Sca
     )
     assert scanned.report.ranks == ()
     assert scanned.report.run.compiled == ("Linear",)
+
+
+def test_a_child_that_outlives_its_scan_is_left_in_peace(scan: Scan, tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text("import torch\nprint('late', file=open('late.txt', 'w'))\n")
+    (tmp_path / "daemon.py").write_text(
+        "import os, subprocess, sys, time\n"
+        "while any(name.startswith('.run-') for name in os.listdir('.breakscope')):\n"
+        "    time.sleep(0.1)\n"
+        "late = subprocess.run([sys.executable, 'late.py'], capture_output=True, text=True)\n"
+        "print(late.returncode, late.stderr, file=open('daemon.txt', 'w'))\n"
+    )
+    scanned = scan(
+        "import subprocess, sys\n"
+        "subprocess.Popen([sys.executable, 'daemon.py'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+    )
+    assert scanned.exit_code == 0
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "daemon.txt").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert (tmp_path / "late.txt").read_text() == "late\n"

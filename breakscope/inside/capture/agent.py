@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 def start(settings_text: str) -> None:
     """Begin to observe this process. Called once, by the boot file."""
     settings = Settings.loads(settings_text.replace(events.PID, str(os.getpid())))
+    folder = os.path.dirname(settings.events)
+    if not Path(folder).is_dir():
+        return  # a child that outlives its scan
     if not Path(settings.counters).exists():  # a rank's: its launcher does not know how many there will be
         Counters.create(Path(settings.counters))
-    folder = os.path.dirname(settings.events)
     forked = os.path.join(folder, f"events-{events.PID}") if settings.children else None
     writer = EventWriter(settings.events, forked)
     agent = Agent(settings, writer, Counters.open(settings.counters))

@@ -94,17 +94,16 @@ class Children:
 
     def _around(self, real: Any) -> Any:
         """``os.execv``, ``os.execve`` or ``os.system``, that what they run is followed."""
-        name = real.__name__
+        shell = real.__name__ == "system"
 
         @functools.wraps(real)
-        def call(*args: Any) -> Any:
-            shell = name == "system"
-            words = _words(args[0] if shell else args[1], shell=shell) if args[shell is False :] else []
-            if name == "execve" and len(args) == 3 and self._wanted(words):
-                args = (*args[:2], with_agent(_text(args[2]), self._agent))
-                return real(*args)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = args[:1] if shell else args[1:2]
+            words = _words(given[0], shell=shell) if given else []
+            if len(args) == 3 and self._wanted(words):  # with an environment of its own
+                return real(*args[:2], with_agent(_text(args[2]), self._agent))
             with self._in_environment(words):
-                return real(*args)
+                return real(*args, **kwargs)
 
         return call
 
@@ -116,13 +115,15 @@ class Children:
             return
         with self._lock:
             before = dict(os.environ)
-            os.environ.update(with_agent(before, self._agent))
+            ours = with_agent(before, self._agent)
+            changed = [name for name, value in ours.items() if before.get(name) != value]
+            os.environ.update({name: ours[name] for name in changed})
             try:
                 yield
             finally:
-                for name in os.environ.keys() - before.keys():
+                for name in changed:
                     del os.environ[name]
-                os.environ.update(before)
+                os.environ.update({name: before[name] for name in changed if name in before})
 
     def _wanted(self, words: Sequence[str]) -> bool:
         """Whether a command is a Python that may run code of the script's; named if it takes no agent."""

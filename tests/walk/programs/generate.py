@@ -1,7 +1,7 @@
 # walk: generate() with a cache, called on what torch.compile gave back
 # first line: VACUOUS: nothing was compiled: Decoder was given to torch.compile at generate.py
 # first finding: none
-# exit: scan 0, check 3, bench 3
+# exit: scan 0, check 3, bench 1
 import torch
 from torch import nn
 
