@@ -39,6 +39,8 @@ _OF_MODULES = frozenset(
 
 def why(found: Collected, findings: Sequence[Finding], places: Places) -> str | None:
     """The end of a sentence that begins with "nothing was compiled: "; None where nothing can be told."""
+    if found.slots is None:
+        return None  # a trace says neither what was imported nor what was called
     if found.torch is None:
         return "the script never imported torch"
     given = [event for event in found.compiled if event["by"] != "breakscope"]
