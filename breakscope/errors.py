@@ -93,3 +93,10 @@ class TraceError(UsageError):
     """A trace or log cannot be imported: missing, unreadable, empty, or no trace."""
 
     slug = "trace"
+
+
+class ScriptTooShortError(BreakscopeError):
+    """A benchmark's script makes too few steps for a verdict; says how many are needed."""
+
+    exit_code = 3
+    slug = "too-short"

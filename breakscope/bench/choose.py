@@ -32,13 +32,17 @@ def recommend(arms: Sequence[ArmResult], horizon: int) -> Recommendation | None:
     """The arm that ends first after ``horizon`` steps, from an empty cache; None without measured arms.
 
     Arms that failed or that compute something else are not candidates. Where the intervals of the two
-    fastest overlap there is no evidence, and no arm is named.
+    fastest overlap there is no evidence, and no arm is named; nor where the others failed.
     """
     totals = [_total(arm, horizon) for arm in arms if _eligible(arm)]
     known = sorted((total for total in totals if total is not None), key=lambda total: total.seconds)
     if not known:
         return None
     best = known[0]
+    failed = [arm.name for arm in arms if arm.status == "failed"]
+    if len(known) == 1 and failed:
+        why = f"no recommendation: {', '.join(failed)} failed, so {best.arm} was held against nothing"
+        return Recommendation(horizon, None, why, tuple(known))
     if len(known) == 1:
         return Recommendation(horizon, best.arm, "it is the only arm that can be recommended", tuple(known))
     second = known[1]

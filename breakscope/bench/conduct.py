@@ -11,12 +11,14 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from breakscope.bench import afterwards, gpu_state, slow_turns, stats
+from breakscope.bench import afterwards, gpu_state, scout, slow_turns, stats
 from breakscope.bench.conducted import Conducted
 from breakscope.bench.players import Player, attempt, start, wait_until_ready
+from breakscope.errors import ScriptTooShortError
 from breakscope.inside.bench.plan import Arm, ArmSettings, Options
 from breakscope.inside.bench.wire import RUN
 from breakscope.run.launch import Program
@@ -59,6 +61,8 @@ class Conductor:
         self._folder = folder
         self._say = say
         self._began = time.monotonic()
+        self._most_warm_steps = _MOST_WARM_STEPS
+        self._scouting: Player | None = None
         self._random = random.Random(options.seed)  # noqa: S311 -- the order of rounds
         self.found = Conducted(spent=dict.fromkeys(("startup_s", "warmup_s", "timed_s", "kernels_s"), 0.0))
 
@@ -66,13 +70,14 @@ class Conductor:
         """Start, warm up, measure in rounds, compare, end. An arm that fails is left with its reason.
 
         Raises:
+            ScriptTooShortError: the script makes too few steps for a verdict.
             KeyboardInterrupt: before anything was measured. Later, what was measured is returned.
         """
         arms = self._options.arms()
         try:
             with self._timed("startup_s"):
-                numbers = range(self._options.processes)
-                players = [self._start(arm, number) for number in numbers for arm in arms]
+                self._scouting = self._start_scout(arms[0])
+                players = self._long_enough(self._start_all(arms))
                 meanwhile()
             self._perform(players)
             self._again_alone()
@@ -92,6 +97,8 @@ class Conductor:
         """Nobody waits for scripts to end by themselves."""
         for player in self.found.players:
             player.kill()
+        if self._scouting is not None:
+            self._scouting.kill()
 
     def _interrupted(self) -> None:
         """Some minutes of measuring are not thrown away."""
@@ -119,6 +126,45 @@ class Conductor:
         player = start(self._program, arm, number, self._options, self._shared, folder)
         self.found.players.append(player)
         return player
+
+    def _start_all(self, arms: Sequence[Arm], again: str = "") -> list[Player]:
+        return [self._start(arm, number, again) for number in range(self._options.processes) for arm in arms]
+
+    # -- scripts that are too short ----------------------------------------------------------------
+
+    def _start_scout(self, eager: Arm) -> Player | None:
+        if self._options.function is not None or self._shared.unit == "call":
+            return None
+        return start(self._program, eager, 0, self._options, self._shared, self._folder / "scout")
+
+    def _long_enough(self, players: list[Player]) -> list[Player]:
+        """The players, once it is known that the script makes enough steps for them."""
+        if self._scouting is None:
+            return players
+        self._say("counting the script's steps")
+        deadline = time.monotonic() + self._options.timeout_s
+        made = scout.steps_of_script(self._scouting, self._plan, deadline)
+        wanted = self._plan(1.0)
+        if made is None:
+            return players
+        if made >= wanted.least:
+            # Some are left to be timed.
+            self._most_warm_steps = min(_MOST_WARM_STEPS, made - wanted.least + wanted.warmup)
+            return players
+        if not self._options.repeat:
+            raise ScriptTooShortError(scout.too_few(made, wanted))
+        return self._start_all_again([player.arm for player in players], scout.repeated(made))
+
+    def _plan(self, step_ms: float) -> scout.Plan:
+        return scout.plan(3 * _WARM_CHUNK, ROUNDS, *self._round_of(step_ms, optimizer=True))
+
+    def _start_all_again(self, arms: Sequence[Arm], note: str) -> list[Player]:
+        """With a step that is a call, which can be repeated."""
+        self._kill_all()
+        self.found.players = []
+        self.found.notes.append(note)
+        self._shared = replace(self._shared, unit="call")
+        return self._start_all(tuple(dict.fromkeys(arms)), "-repeated")
 
     def _perform(self, players: Sequence[Player]) -> None:
         with self._timed("startup_s"):
@@ -156,7 +202,7 @@ class Conductor:
                 break
             compiled_s = sum(sample["compile_s"] for sample in player.warmup)
             tired = time.monotonic() - began - compiled_s > _MOST_WARM_S and len(player.warmup) >= 2 * chunk
-            if reply["ended"] or tired or len(player.warmup) >= _MOST_WARM_STEPS:
+            if reply["ended"] or tired or len(player.warmup) >= self._most_warm_steps:
                 break
         player.warmed = dict(player.last)
 
@@ -193,14 +239,17 @@ class Conductor:
     def _round_size(self, players: Sequence[Player]) -> tuple[int, int]:
         """(timed steps, steps before them) of one process in one round; the same for all."""
         slowest = max(_typical_ms(player) for player in players)
+        return self._round_of(slowest, optimizer=any(player.unit == "optimizer" for player in players))
+
+    def _round_of(self, slowest: float, *, optimizer: bool) -> tuple[int, int]:
         if self._options.steps is not None:
             total = self._options.steps
         else:
             total = int(min(MOST_STEPS, max(ROUNDS, self._options.seconds * 1e3 / max(slowest, 1e-3))))
-        if any(player.unit == "optimizer" for player in players) and self._options.steps is None:
+        if optimizer and self._options.steps is None:
             total = min(total, 5 * ROUNDS)  # the script's own steps are all there is
         # The script's own steps are scarce where a step cannot be repeated.
-        most = 2 if any(player.unit == "optimizer" for player in players) else _MOST_SETTLE_STEPS
+        most = 2 if optimizer else _MOST_SETTLE_STEPS
         wanted = max(_LEAST_SETTLE_STEPS, math.ceil(_SETTLE_MS / max(slowest, 1e-3)))
         return math.ceil(total / ROUNDS), min(most, wanted)
 

@@ -135,6 +135,8 @@ class Player:
             hint = " (the system's out-of-memory killer does this)" if name == "SIGKILL" else ""
             frames = " < ".join(self.crash_frames())
             return f"ended by {name}{hint}" + (f" in {frames}" if frames else said)
+        if code == 0:
+            said += "; what is compiled was not called often enough, and breakscope scan may say why"
         return f"it ended with exit status {code} before it had made its steps{said}"
 
     def log_tail(self) -> str:

@@ -146,7 +146,12 @@ def explain(text: str) -> str:
 
 def list_text() -> str:
     """Plain text for ``breakscope explain --list``: every code with its title, one a line."""
-    groups = {"1": "graph breaks", "2": "recompiles and guards", "3": "skips, limits and failures"}
+    groups = {
+        "1": "graph breaks",
+        "2": "recompiles and guards",
+        "3": "skips, limits and failures",
+        "4": "compile times",
+    }
     lines: list[str] = []
     for digit, heading in groups.items():
         lines += ["", heading] if lines else [heading]

@@ -1000,4 +1000,62 @@ top = x.abs().sum(-1).amax()""",
         "info",
         "upstream",
     ),
+    Entry(
+        "BS401",
+        "loop unrolled into the graph",
+        "Dynamo runs a Python loop while it traces, so that the ops of every round come into the graph. "
+        "Tracing and the backend take longer with each round, and another number of rounds is a new compile.",
+        "Compile the loop's body and leave the loop to Python, or write it as scan or while_loop.",
+        """\
+# before: x.shape[0] copies of the cell in one graph
+@torch.compile
+def run(x, h): return [h := cell(step, h) for step in x]
+# after: one small graph, called in a loop (or torch._higher_order_ops.scan over x)
+cell = torch.compile(cell)
+def run(x, h): return [h := cell(step, h) for step in x]""",
+        "warning",
+        "rewrite",
+    ),
+    Entry(
+        "BS402",
+        "compile time out of proportion to the run",
+        "Compiling took most of the run, and the steps that the run makes are too few to win that back.",
+        "Compile one repeated block instead of the whole, keep the compile cache, or leave short runs eager.",
+        """\
+# before
+model = torch.compile(model)
+# after: the layers are alike, so that one compile serves all of them
+for layer in model.layers:
+    layer.compile()""",
+        "warning",
+        "config",
+    ),
+    Entry(
+        "BS403",
+        "one function compiled for most of the time",
+        "Most of the run went into compiling this one function: its graph is large, or it is compiled often.",
+        "Compile the blocks that repeat in it each on its own, so that one compile serves all of them.",
+        """\
+# before
+model = torch.compile(model)
+# after
+for layer in model.layers:
+    layer.compile()""",
+        "warning",
+        "config",
+    ),
+    Entry(
+        "BS404",
+        "compile that did not finish",
+        "The run ended while this function was being compiled. What it does compiled is not known.",
+        "Give the run more time, or compile smaller parts of the function each on its own.",
+        """\
+# before
+model = torch.compile(model)
+# after
+for layer in model.layers:
+    layer.compile()""",
+        "error",
+        "config",
+    ),
 )

@@ -16,7 +16,8 @@ class Entry:
     """What breakscope says about one code.
 
     Attributes:
-        code: ``BS1xx`` graph breaks, ``BS2xx`` recompiles and guards, ``BS3xx`` skips. Never renumbered.
+        code: ``BS1xx`` graph breaks, ``BS2xx`` recompiles and guards, ``BS3xx`` skips, ``BS4xx`` compile
+            times. Never renumbered.
         title: a few words, starting in lower case.
         why: why Dynamo stops or compiles again there.
         fix: one imperative sentence: the "do this" line of the terminal.

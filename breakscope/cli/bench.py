@@ -66,6 +66,13 @@ def add(app: typer.Typer) -> None:
         ] = Unit.AUTO,
         steps: Annotated[int | None, typer.Option(min=1, help="Timed steps per process.")] = None,
         seconds: Annotated[float, typer.Option(min=0.01, help="Most timed seconds per process.")] = 10.0,
+        repeat: Annotated[
+            bool,
+            typer.Option(
+                "--repeat",
+                help="If the script makes too few optimizer steps, measure its calls, again and again.",
+            ),
+        ] = False,
         processes: Annotated[
             int, typer.Option(min=1, max=8, help="Processes per arm; from the second on the cache is warm.")
         ] = 2,
@@ -96,8 +103,8 @@ def add(app: typer.Typer) -> None:
     ) -> int:
         """Measure a script eager, compiled, and compiled with fixes, and say what pays.
 
-        Exits with 1 if an arm computes something else than eager or is slower than --budget allows, and
-        with 3 if nothing could be measured. Interrupted (130), it writes what it has measured so far.
+        Exits with 1 if an arm failed, computes something else than eager or is slower than --budget allows,
+        and with 3 if nothing could be measured. Interrupted (130), it writes what it has measured so far.
         """
         from breakscope.bench import run as engine
         from breakscope.inside.bench import plan
@@ -122,6 +129,7 @@ def add(app: typer.Typer) -> None:
             threads=threads,
             timeout_s=timeout,
             horizon=horizon,
+            repeat=repeat,
             kernels=kernels,
             export=None if export is None else str(export.absolute()),
         )
@@ -181,7 +189,8 @@ def _judge(result: Any, stored: Any) -> int:
         reason = result.arms[0].reason
         print(f"breakscope: nothing could be measured: {reason}", file=sys.stderr)
         return 3
-    problems = [
+    problems = [f"{arm.name} failed: {arm.reason}" for arm in result.arms if arm.status == "failed"]
+    problems += [
         f"{arm.name} computes something else than eager: {arm.outputs.why}"
         for arm in result.arms
         if arm.outputs is not None and arm.outputs.status == "different"

@@ -109,7 +109,7 @@ def add(app: typer.Typer) -> None:
         0: clean or known. 1: new findings, or a budget exceeded. 2: cannot be judged as asked. 3: the run
         says nothing (nothing was compiled, or the script died). 4: breakscope itself failed.
         """
-        from breakscope.cli import check_answer
+        from breakscope.cli import check_answer, check_comments
         from breakscope.cli import output as screen
         from breakscope.cli.check_runs import Asked, holds_one, runs
         from breakscope.project import config as configuration
@@ -141,7 +141,8 @@ def add(app: typer.Typer) -> None:
                 )
                 for run in found
             ]
-            return gate.conclude(examined, screen.relative(place))
+            concluded = gate.conclude(examined, screen.relative(place))
+            return check_comments.without_those_for_lint(concluded, settings.root)
 
         answer = judged(before)
         if update_baseline:

@@ -7,11 +7,14 @@ import shutil
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from breakscope.cli import arguments
+
+if TYPE_CHECKING:
+    from breakscope.report.lint import Linted
 
 FORMAT_NAMES = "full|concise|json|sarif|github"
 
@@ -54,6 +57,13 @@ def add(app: typer.Typer) -> None:
         output: arguments.Output = None,
         jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes at most.")] = None,
         no_cache: Annotated[bool, typer.Option("--no-cache", help="Read every file again.")] = False,
+        baseline: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="Known findings (default .breakscope/baseline.json)."),
+        ] = None,
+        update_baseline: Annotated[
+            bool, typer.Option("--update-baseline", help="Accept what is found, in the baseline of check.")
+        ] = False,
         no_suppress: Annotated[
             bool, typer.Option("--no-suppress", help="Show what comments leave out.")
         ] = False,
@@ -81,6 +91,7 @@ def add(app: typer.Typer) -> None:
             suppress=not no_suppress,
         )
         shown, hidden = wanted.apply(found)
+        shown = _without_known(shown, baseline, update_baseline, paths or ["."], exclude or [])
         for remark in (*shown.unreadable, *shown.unused):
             line = f":{remark.line}" if remark.line else ""
             print(f"breakscope: {out.relative(Path(remark.file))}{line}: {remark.text}", file=sys.stderr)
@@ -94,3 +105,24 @@ def add(app: typer.Typer) -> None:
         if shown.unreadable:
             return 2
         return 1 if shown.possible else 0
+
+
+def _without_known(
+    shown: Linted, baseline: Path | None, update: bool, paths: list[str], exclude: list[str]
+) -> Linted:
+    """What the baseline does not know; with ``update``, after it was written anew."""
+    from breakscope.cli import check_answer
+    from breakscope.lint import files, known_breaks
+    from breakscope.project import baseline as baselines
+    from breakscope.project import config, gate
+
+    settings = config.load(file=None)
+    place = baseline if baseline is not None else settings.root / settings.baseline
+    known = gate.read_baseline(place, required=baseline is not None and not update)
+    root = os.getcwd()
+    if update:
+        before = known
+        known = known_breaks.accept(shown, before, root, files.collect(paths, exclude))
+        baselines.save(known, place)
+        check_answer.tell_update(before, known, place)
+    return known_breaks.leave_out(shown, known, root)

@@ -84,6 +84,12 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         timeout: Annotated[float | None, typer.Option(min=0.1, help="Stop after this many seconds.")] = None,
+        children: Annotated[
+            bool,
+            typer.Option(
+                "--children/--no-children", help="Follow the Python processes that the script starts."
+            ),
+        ] = True,
         fixes: Annotated[
             Path | None,
             typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
@@ -129,6 +135,7 @@ def add(app: typer.Typer) -> None:
             timeout=timeout,
             output=output,
             fixes=fixes,
+            children=children,
             live=not quiet,
             artifacts=artifacts,
             launcher=launcher,
@@ -175,6 +182,7 @@ def run(
     launcher: Any = None,
     profile: bool = False,
     fixes: Path | None = None,
+    children: bool = True,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
     from breakscope.inside.capture.artifacts import FOLDER
@@ -197,6 +205,7 @@ def run(
         cost=cost,
         profile=profile,
         fixes=fixes_folder(fixes),
+        children=children and launcher is None,
     )
     if artifacts:
         settings = replace(settings, artifacts=str(place_of(output).parent / FOLDER))

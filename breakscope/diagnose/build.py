@@ -8,6 +8,7 @@ from pathlib import Path
 
 from breakscope import __version__
 from breakscope.diagnose import (
+    compile_time,
     cost,
     failures,
     intended,
@@ -16,6 +17,7 @@ from breakscope.diagnose import (
     refusals,
     sites,
     timeline,
+    vacuous,
 )
 from breakscope.diagnose.collect import Collected, Event, collect
 from breakscope.diagnose.outcome import Outcome
@@ -67,6 +69,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *recompile_cost.priced(found, recompiles.findings(causes, places)),
             *failed,
             *refusals.findings(found, places),
+            *compile_time.findings(found, places, outcome, priced.timing),
         ]
     )
     if priced.note is not None:
@@ -85,7 +88,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         tool=Tool("breakscope", __version__),
         run=_run(found, outcome, regions),
         totals=_totals(found, made, regions),
-        reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
+        reconciliation=_reconciliation(found, unattributed, regions, made, places),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
         steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
@@ -94,6 +97,19 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
         artifacts=_artifacts(found),
     )
+
+
+def _reconciliation(
+    found: Collected,
+    unattributed: tuple[Unattributed, ...],
+    regions: Sequence[Region],
+    made: Sequence[Finding],
+    places: Places,
+) -> Reconciliation:
+    """Dynamo's numbers. Vacuous where nothing was compiled, and nothing was about to be."""
+    nothing = not regions and compile_time.unfinished(found) is None
+    reason = vacuous.why(found, made, places) if nothing else None
+    return Reconciliation(_dynamo(found), unattributed, nothing, reason)
 
 
 def _artifacts(found: Collected) -> tuple[Artifact, ...]:

@@ -24,6 +24,8 @@ _KEPT = {
     "fallback": "fallbacks",
     "signature": "signatures",
     "artifact": "artifacts",
+    "compiling": "compiling",
+    "left": "left",
 }
 
 SLOT_STEPS = 0
@@ -165,6 +167,8 @@ class Collected:
     cudagraphs: list[Event] = field(default_factory=list)
     fallbacks: list[Event] = field(default_factory=list)
     artifacts: list[Event] = field(default_factory=list)
+    compiling: list[Event] = field(default_factory=list)
+    left: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""

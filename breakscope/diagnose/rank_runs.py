@@ -125,7 +125,8 @@ def reconciliation(ranks: Sequence[Rank]) -> Reconciliation:
     return Reconciliation(
         dict(sorted(dynamo.items())),
         tuple(one for rank in ranks for one in rank.reconciliation.unattributed),
-        all(rank.reconciliation.vacuous for rank in ranks),
+        nothing := all(rank.reconciliation.vacuous for rank in ranks),
+        ranks[0].reconciliation.why if nothing else None,
     )
 
 

@@ -14,8 +14,9 @@ import errno
 import json
 import mmap
 import os
+import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ Event = dict[str, Any]
 START = "start"  # agent alive: pid, python, wall (seconds since 1970)
 TORCH = "torch"  # torch was imported: its version, and that of triton
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
+COMPILING = (
+    "compiling"  # how far a long compile is: phase, frame, ops, seconds, the lines that ran most often
+)
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check
 ERROR = "error"  # Dynamo's dynamo_error record
@@ -45,6 +49,8 @@ CALIBRATION = "calibration"  # what entering a region takes on this host, see ca
 PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why there are none
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
+LEFT = "left"  # a module was called and left alone, for it has no parameters: name of its class
+CHILD = "child"  # a process of the script's that cannot be followed: command, why
 END = "end"  # the script ended in an orderly way
 
 # Of Dynamo's compilation_metrics (99 fields, whole configurations among them) these travel.
@@ -74,6 +80,12 @@ METRIC_FIELDS = (
     "inductor_fx_remote_cache_hit_count",
 )
 
+# Of what is written while nothing is compiled, a forked process's own file must have these too.
+_HEAD = frozenset({START, TORCH, COMPILED})
+_WORK = frozenset({REGION, GRAPH_BREAK, RECOMPILE, SKIP, ERROR, METRICS, COMPILING})
+# In the name of a child's file: stands for its process id.
+PID = "%pid%"
+
 SLOTS = 65_536
 SLOT_STEPS = 0
 SLOT_CALLS = 1
@@ -86,18 +98,29 @@ class EventWriter:
 
     Attributes:
         failed: why nothing is written any more, or None.
+        forked: told of the file of a forked process, when it is first written to.
+
+    Args:
+        children: name of the files of forked processes, with :data:`PID` in it; None to write nothing there.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, children: str | None = None) -> None:
         self._path = path
         self._pid = os.getpid()
         self._open()
         self.failed: str | None = None
+        self._children = children
+        self._head: list[Event] = []
+        self.forked: Callable[[str], None] = lambda _path: None
 
     def write(self, event: Event) -> None:
         """Append one event in a single write, so that threads cannot mix two lines."""
+        if event["t"] in _HEAD:
+            self._head.append(event)
         # A forked child (a DataLoader worker) has our descriptor and our hooks, but is not the script.
-        if self.failed is not None or os.getpid() != self._pid:
+        if os.getpid() != self._pid and not self._begin_in_child(event):
+            return
+        if self.failed is not None:
             return
         data = (json.dumps(event, separators=(",", ":")) + "\n").encode("utf-8")
         try:
@@ -107,6 +130,23 @@ class EventWriter:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self.failed = error.strerror or str(error)
+
+    def _begin_in_child(self, event: Event) -> bool:
+        """Begin a file of this process's own, once it compiles; False as long as it does not."""
+        if self._children is None or event["t"] not in _WORK:
+            return False
+        self._path = self._children.replace(PID, str(os.getpid()))
+        try:
+            self._open()
+        except OSError:  # it outlives its scan, whose folder is gone
+            self._children = None
+            return False
+        self._pid, self.failed = os.getpid(), None
+        for known in self._head:
+            own = {"pid": self._pid, "wall": time.time()} if known["t"] == START else {}
+            os.write(self._fd, (json.dumps({**known, **own}, separators=(",", ":")) + "\n").encode("utf-8"))
+        self.forked(self._path)
+        return True
 
     def _open(self) -> None:
         self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

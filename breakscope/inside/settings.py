@@ -26,6 +26,7 @@ class Settings:
         script: what runs as ``__main__``: its absolute path, or the module's name.
         roots: directories of the user's project.
         cost: mark steady steps, to know what each site costs.
+        children: follow the Python processes that the script starts.
         profile: let torch's profiler look at some steady steps.
         seed: of torch's, Python's and numpy's generators, set once when torch is imported; None to leave
             them alone.
@@ -50,6 +51,7 @@ class Settings:
     fixes: str | None = None
     artifacts: str | None = None
     profile: bool = False
+    children: bool = False
 
     def dumps(self) -> str:
         """For the child's environment."""

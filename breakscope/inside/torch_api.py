@@ -207,6 +207,12 @@ ACCESSES: dict[str, Access] = {
             "recompile remedies cannot be placed at a call, and there is no warm-up plan",
         ),
         _since_29(
+            "create_proxy",
+            "torch._dynamo.output_graph:OutputGraph.create_proxy",
+            "every op that goes into a graph: the live line counts them, and loops that are unrolled show",
+            "the live line does not count ops, and unrolled loops are not found",
+        ),
+        _since_29(
             "graph_task_id",
             "torch._C:_current_graph_task_id",
             "a module called again by checkpointing inside backward is not an outermost call",
@@ -516,6 +522,33 @@ def counted() -> dict[str, int]:
         "counters.frames_total": counters["frames"]["total"],
         "counters.frames_ok": counters["frames"]["ok"],
     }
+
+
+def count_ops(took_op: Callable[[Any], None]) -> Callable[[], None]:
+    """Have ``took_op`` told of each op that Dynamo is about to put into a graph. Returns what undoes it."""
+    from torch._dynamo.output_graph import OutputGraph
+
+    real = get("create_proxy")
+
+    def create_proxy(output: Any, kind: str, *args: Any, **kwargs: Any) -> Any:
+        if kind.startswith("call_"):
+            took_op(output)
+        return real(output, kind, *args, **kwargs)
+
+    OutputGraph.create_proxy = create_proxy
+
+    def undo() -> None:
+        OutputGraph.create_proxy = real
+
+    return undo
+
+
+def translators(innermost: Any) -> list[Any]:
+    """Dynamo's translators of the calls that are under way, the outermost first."""
+    found = [innermost]
+    while (outer := getattr(found[-1], "parent", None)) is not None:
+        found.append(outer)
+    return found[::-1]
 
 
 def innermost_backend(callback: Any) -> Any:

@@ -178,6 +178,8 @@ BREAKING_METHODS = {
     "untyped_storage": "BS111",
     "storage": "BS111",
 }
+# A scan calls these meant to be so (diagnose/intended): they break, and nothing is to be done about it.
+MEANT_METHODS = frozenset({"backward"})
 # Of these, other objects have methods of the same name: without evidence of a tensor they say little.
 AMBIGUOUS_METHODS = _names("unique equal storage bincount masked_select")
 

@@ -133,7 +133,9 @@ def _breaking_method(ev: Evaluator, node: ast.Call, name: str, base: Kind, tenso
         return UNKNOWN
     if base is TENSORS or (base is ARRAY and name not in ("item", "tolist")):
         return UNKNOWN
-    ev.report(code, node, likely=base is not MAYBE)
+    meant = name in known.MEANT_METHODS
+    about = "which is compiled on its own" if meant else ""
+    ev.report(code, node, likely=base is not MAYBE and not meant, about=about)
     if name in ("nonzero", "unique") and node.keywords:
         return TENSORS
     return TENSOR if code == "BS105" else SHAPE if name == "tolist" else VALUE if code == "BS102" else UNKNOWN
@@ -144,7 +146,7 @@ def _unknown_method(ev: Evaluator, node: ast.Call, func: ast.Attribute) -> None:
     name = func.attr
     base = func.value
     if name in ("step", "zero_grad") and _OPTIMIZER.search(getattr(base, "id", getattr(base, "attr", ""))):
-        ev.report("BS107", node, likely=name == "step", about="step of an optimizer")
+        ev.report("BS107", node, likely=False, about="step of an optimizer, which is meant to run eagerly")
         return
     if isinstance(base, ast.Name) and base.id in ev.types:
         ev.call(f"of:{ev.types[base.id]}.{name}", node)

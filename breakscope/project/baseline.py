@@ -79,8 +79,8 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     try:
         with open(name, "rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(name) from None
     except (OSError, ValueError) as error:
         raise _error(name, getattr(error, "strerror", None) or str(error)) from None
     if len(data) > MAX_BYTES:

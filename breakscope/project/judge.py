@@ -35,7 +35,7 @@ def judge(
     counting = [finding for finding in report.findings if _counts(finding, report, policy)]
     states = recognise.states(counting, report, baseline, suppressed or {})
     judged = tuple(sorted(states, key=lambda one: worst_first(one.finding)))
-    kept = [one.finding for one in judged if one.state != "suppressed"]
+    kept = [one.finding for one in judged if one.state not in ("suppressed", "meant")]
     spent = spend(report, kept, policy.budgets)
     outcome, why = _outcome(report, judged, spent, policy, baseline.targets.get(target))
     return Verdict(
@@ -118,7 +118,8 @@ def _death(report: Report) -> str:
 
 def _vacuous(report: Report, accepted: Accepted | None) -> str | None:
     if report.reconciliation.vacuous:
-        return "nothing was compiled, so a clean report means nothing"
+        why = report.reconciliation.why
+        return "nothing was compiled, so a clean report means nothing" + (f": {why}" if why else "")
     # An imported trace does not know who compiled, and lists nobody.
     ours = bool(report.run.targets) and not _compiled_by_script(report)
     if accepted is not None and accepted.compiled_by_script and ours:

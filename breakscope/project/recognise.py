@@ -35,6 +35,8 @@ def states(
     for finding in findings:
         if finding.fingerprint in suppressed:
             judged.append(Judged(finding, "suppressed", suppressed[finding.fingerprint]))
+        elif finding.intended is not None:
+            judged.append(Judged(finding, "meant", finding.intended))
         elif finding.fingerprint in by_name:
             judged.append(Judged(finding, "known"))
         else:

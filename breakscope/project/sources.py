@@ -101,6 +101,27 @@ class Sources:
         around = [s for s in self._spans(file) if s.name == name and s.first <= number <= s.last]
         return min(around, key=lambda s: s.last - s.first, default=None)
 
+    def function_around(self, file: str, number: int) -> Span | None:
+        """The innermost function that contains a line, whatever its name."""
+        around = [span for span in self._spans(file) if span.first <= number <= span.last]
+        return min(around, key=lambda span: span.last - span.first, default=None)
+
+    def loop_around(self, file: str, number: int) -> int | None:
+        """Where the innermost loop, or comprehension, begins that runs a line; None where there is none."""
+        tree = self._tree(file)
+        loops = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+        span = self.function_around(file, number)
+        around = [
+            node
+            for node in ast.walk(tree or ast.Module([], []))
+            if isinstance(node, loops)
+            and node.lineno <= number <= (node.end_lineno or node.lineno)
+            # A function that a loop only defines does not run in it.
+            and (span is None or node.lineno >= span.line)
+        ]
+        inner = min(around, key=lambda node: (node.end_lineno or 0) - node.lineno, default=None)
+        return None if inner is None else inner.lineno
+
     def narrow(self, file: str, position: Position) -> Position:
         """The part of a whole statement that is evaluated where it begins.
 

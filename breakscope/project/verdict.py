@@ -14,7 +14,7 @@ from breakscope.project.suppressed import Comment
 from breakscope.report.model import Finding, Owner, Report
 
 Outcome = Literal["clean", "known", "new", "strict", "budget", "not_measured", "vacuous", "died"]
-State = Literal["new", "known", "suppressed"]
+State = Literal["new", "known", "suppressed", "meant"]
 
 # Worst first: a report that says nothing makes every other answer worthless.
 _EXIT_CODES: dict[Outcome, int] = {
@@ -54,7 +54,8 @@ class Judged:
     """A finding that counts, and what is said of it.
 
     Attributes:
-        why: the reason of its suppression, or as what it is known where that is not plain; None otherwise.
+        why: the reason of its suppression, as what it is known where that is not plain, or why it is meant to
+            be so; None otherwise.
     """
 
     finding: Finding

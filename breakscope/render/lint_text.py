@@ -52,6 +52,8 @@ def summary(linted: Linted, options: Options) -> str:
         parts.append(f"{options.hidden:,} less likely: --level possible")
     if linted.suppressed:
         parts.append(f"{linted.suppressed:,} suppressed by comments")
+    if linted.known:
+        parts.append(f"{linted.known:,} in the baseline")
     parts.append("nothing was run: breakscope scan knows")
     return " · ".join(parts)
 

@@ -25,6 +25,7 @@ _KIND_STYLES: dict[FindingKind, str] = {
     "skip": "bold red",
     "graph_break": "bold yellow",
     "recompile": "bold cyan",
+    "compile": "bold cyan",
 }
 _T = TypeVar("_T")
 _LABEL = len("do this") + len(_GAP)

@@ -54,6 +54,7 @@ class Linted:
         files: Python files in the set; ``read`` of them hold code that is likely compiled, or what it calls.
         suppressed: possible breaks that a comment leaves out.
         unreadable: files that could not be read, and why. The others were.
+        known: possible breaks that the baseline accepts.
         unused: comments for breakscope that lint has a doubt about.
     """
 
@@ -64,3 +65,4 @@ class Linted:
     suppressed: int
     unreadable: tuple[Remark, ...] = ()
     unused: tuple[Remark, ...] = ()
+    known: int = 0

@@ -18,7 +18,7 @@ from breakscope.report.place import Location, Owner, Tool
 if TYPE_CHECKING:
     import pandas as pd
 
-FindingKind = Literal["graph_break", "recompile", "skip"]
+FindingKind = Literal["graph_break", "recompile", "skip", "compile"]
 # "unknown": an imported trace does not tell how its job ended.
 Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
@@ -549,11 +549,16 @@ class Unattributed:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """Our numbers beside Dynamo's own."""
+    """Our numbers beside Dynamo's own.
+
+    Attributes:
+        vacuous: nothing was compiled; why: the reason of it, as the end of a sentence.
+    """
 
     dynamo: dict[str, int]
     unattributed: tuple[Unattributed, ...]
     vacuous: bool
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

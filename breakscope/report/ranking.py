@@ -7,7 +7,7 @@ from typing import Any
 
 from breakscope.report.model import Finding, FindingKind, Report
 
-_KINDS: dict[FindingKind, int] = {"skip": 0, "graph_break": 1, "recompile": 2}
+_KINDS: dict[FindingKind, int] = {"skip": 0, "compile": 1, "graph_break": 2, "recompile": 3}
 _INFORMATION = "BS308"
 
 
@@ -15,7 +15,7 @@ def worst_first(*findings: Finding) -> tuple[Any, ...]:
     """Sort key of a finding, or of several that are shown as one with the worst of them first.
 
     By what they take over a number of steps, where one was asked for (:func:`over`); by measured cost, then
-    crossings, then skipped frames before breaks before recompiles, then occurrences. What is meant to be so,
+    crossings, then skips, compile times, breaks, recompiles, then occurrences. What is meant to be so,
     and what is only for information, comes last.
     """
     place = findings[0].location

@@ -15,7 +15,7 @@ from breakscope.inside import events
 from breakscope.inside.settings import Settings
 from breakscope.inside.start import Agent
 from breakscope.report.model import Report
-from breakscope.run import launch
+from breakscope.run import children, launch
 from breakscope.run.launch import Ended, Program
 from breakscope.run.program import project_roots
 from breakscope.run.progress import Progress
@@ -77,9 +77,9 @@ def observe(
         backend=settings.backend,
         mode=settings.mode,
         roots=roots,
-        notes=tuple(_notes(ended, recorded)),
+        notes=(*_notes(ended, recorded), *children.not_followed(recorded)),
     )
-    report = build(recorded, slots, outcome)
+    report = children.with_children(build(recorded, slots, outcome), outcome, recorded, folder)
     asked = {"compile": settings.compile, "dynamic": settings.dynamic, "steps": settings.steps}
     hashes = _hashes(report, started)
     return Observed(replace(report, run=replace(report.run, asked=asked, sources=hashes)), ended, recorded)

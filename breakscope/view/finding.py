@@ -10,7 +10,12 @@ from breakscope.report.model import Cost, Finding, FindingKind, Frame, Guard, Lo
 from breakscope.view import gain
 from breakscope.view.text import count, first_line, harmless, milliseconds, per_step, short_path
 
-_KIND_NOUNS: dict[FindingKind, str] = {"skip": "skip", "graph_break": "site", "recompile": "cause"}
+_KIND_NOUNS: dict[FindingKind, str] = {
+    "skip": "skip",
+    "graph_break": "site",
+    "recompile": "cause",
+    "compile": "compile",
+}
 _SHOWN_GUARDS = 5
 _SHOWN_CALLERS = 6
 _ARROW = " > "
@@ -98,6 +103,8 @@ class Maker:
     def _how_often(self, findings: list[Finding]) -> str:
         if findings[0].kind == "recompile":
             return count(sum(finding.counts.occurrences for finding in findings), "recompile")
+        if findings[0].kind == "compile":
+            return count(sum(finding.counts.occurrences for finding in findings), "compile")
         known = [one.counts.crossings for one in findings if one.counts.crossings is not None]
         crossings = sum(known) if len(known) == len(findings) else None
         text = count(crossings, "crossing")

@@ -140,6 +140,8 @@ def _alarm(report: Report) -> str | None:
     if report.reconciliation.vacuous:
         if ended:
             return f"VACUOUS, {ended}: nothing was compiled up to then"
+        if report.reconciliation.why is not None:
+            return f"VACUOUS: nothing was compiled: {harmless(report.reconciliation.why)}"
         if report.findings:
             return "VACUOUS: nothing was compiled: every function that Dynamo tried runs eagerly"
         return "VACUOUS: nothing was compiled, so this report says nothing about the script"

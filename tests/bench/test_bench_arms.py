@@ -162,7 +162,9 @@ def test_an_arm_that_computes_something_else_is_an_error(bench: Callable[..., An
 def test_out_of_memory_in_one_arm_leaves_the_other(bench: Callable[..., Any]) -> None:
     script = broken('raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 TiB")')
     done = bench(script, "--processes", "1", "--steps", "10")
-    assert done.exit_code == 0, done.stderr
+    assert done.exit_code == 1
+    assert "breakscope: compiled failed: " in done.stderr
+    assert done.benchmark.recommendation.arm is None
     assert done.arm("eager").status == "ok"
     failed = done.arm("compiled")
     assert failed.status == "failed"
@@ -175,7 +177,9 @@ def test_out_of_memory_in_one_arm_leaves_the_other(bench: Callable[..., Any]) ->
 def test_a_hang_in_one_arm_is_ended(bench: Callable[..., Any]) -> None:
     script = broken("return lambda *args: time.sleep(10_000)")
     done = bench(script, "--processes", "1", "--steps", "10", "--timeout", "40")
-    assert done.exit_code == 0, done.stderr
+    assert done.exit_code == 1
+    assert "breakscope: compiled failed: " in done.stderr
+    assert done.benchmark.recommendation.arm is None
     assert done.arm("eager").status == "ok"
     assert done.arm("compiled").reason == "hang: no answer for 40 s (--timeout) after 0 steps; it was ended"
 
@@ -186,7 +190,9 @@ def test_a_crash_in_one_arm_says_where(bench: Callable[..., Any]) -> None:
     done = bench(
         broken("return lambda *args: __import__('ctypes').string_at(0)"), "--processes", "1", "--steps", "10"
     )
-    assert done.exit_code == 0, done.stderr
+    assert done.exit_code == 1
+    assert "breakscope: compiled failed: " in done.stderr
+    assert done.benchmark.recommendation.arm is None
     assert done.arm("eager").status == "ok"
     reason = done.arm("compiled").reason or ""
     assert reason.startswith("ended by SIGSEGV in string_at (__init__.py:"), reason

@@ -59,6 +59,13 @@ def test_without_measured_arms_there_is_no_recommendation() -> None:
     assert recommend([FAILED], 10) is None
 
 
+def test_an_arm_that_failed_is_no_reason_to_recommend_another() -> None:
+    found = recommend([EAGER, FAILED], 10_000)
+    assert found is not None
+    assert found.arm is None
+    assert found.why == f"no recommendation: {FAILED.name} failed, so eager was held against nothing"
+
+
 # ---- budget ----
 
 

@@ -91,6 +91,9 @@ def test_a_run_that_ended_badly_says_so_before_all_else() -> None:
         == "The run was killed (exit status -9): this report holds what was seen up to then."
     )
     assert build(VACUOUS, None).verdict.alarm == "Vacuous: nothing was compiled."
+    why = replace(VACUOUS.reconciliation, why="the script never imported torch")
+    told = build(replace(VACUOUS, reconciliation=why), None).verdict
+    assert told.rest == "The script never imported torch."
     assert build(CLEAN, None).verdict.alarm is None
     for code, ended in ((-9, "killed, SIGKILL"), (137, "killed, SIGKILL"), (999, "killed, exit status 999")):
         report = replace(KILLED, run=replace(KILLED.run, exit_code=code))

@@ -101,7 +101,7 @@ BREAKS: tuple[tuple[str, str], ...] = (
     ("BS105", "y=x.clone()\ny[m]+=1\nreturn y"),
     ("BS107", "e=json.dumps({})\nreturn x"),
     ("BS107", "e=os.path.exists('/')\nreturn x"),
-    ("BS107", "opt.zero_grad()\nopt.step()\nreturn x"),
+    ("BS107?", "opt.zero_grad()\nopt.step()\nreturn x"),
     (
         "BS107",
         "return nn.utils.rnn.pack_padded_sequence(x[None,:,None],torch.tensor([4]),batch_first=True)[0]",

@@ -297,3 +297,14 @@ def test_another_code_at_the_same_place_is_new_on_the_same_torch() -> None:
     assert answer.gone == ()
     both = verdict(of(samples.BRANCH, other, run=newer), knows(of(samples.BRANCH)))
     assert states(both) == {"BS101": "known", "BS103": "new"}
+
+
+def test_what_is_meant_to_be_does_not_fail_and_no_budget_counts_it() -> None:
+    site = samples.BRANCH
+    meant = replace(site, intended="the backward pass is compiled on its own")
+    found = verdict(of(meant), strict=True, budgets=Budgets(max_sites=0))
+    assert (found.outcome, found.exit_code) == ("clean", 0)
+    assert [(one.state, one.why) for one in found.judged] == [("meant", meant.intended)]
+    # It does not stay in a baseline either.
+    assert accept(of(meant), found).findings == ()
+    assert verdict(of(site)).outcome == "new"

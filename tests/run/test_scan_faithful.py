@@ -182,7 +182,8 @@ def test_spawned_and_forked_workers_and_subprocesses_are_left_alone(scan: Scan) 
             child = subprocess.run([sys.executable, "-c", "import sys; print('breakscope' in sys.modules)"],
                                    capture_output=True, text=True)
             print(child.stdout.strip())
-        """
+        """,
+        "--no-children",
     )
     assert scanned.exit_code == 0, scanned.stderr
     assert scanned.text.strip() == "False"

@@ -145,7 +145,8 @@ def test_a_trace_in_which_nothing_was_compiled(tmp_path: Path) -> None:
     made.record({"chromium_event": {}}, None, "{}")
     done = run_import(made.save(tmp_path / "a.log").parent, "a.log")
     assert done.returncode == 0
-    assert "VACUOUS" in done.stdout
+    # It cannot say why: a trace names neither what was imported nor what was called.
+    assert "VACUOUS: nothing was compiled, so this report says nothing about the script" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,9 @@ class ArmHooks:
         untouched = real(backend, *args[1:], **kwargs)
         if kwargs.get("disable"):
             return untouched
-        if self._settings.variant == "eager":
+        nested = self._settings.function is not None and not self._by_us
+        if self._settings.variant == "eager" or nested:
+            # Inside of something compiled, the function of --function would be no call of its own.
             ours = real(backend, *args[1:], **{**kwargs, "disable": True})
         else:
             if self._dynamic is not None:

@@ -57,6 +57,7 @@ class Options:
         processes: per arm: the second one shows the warm cache and what differs between processes.
         device: ``cuda:N`` or ``cpu``: the only device that the script is shown; None to leave it alone.
         timeout_s: longest time that one process may take to answer.
+        repeat: where the script makes too few optimizer steps, repeat its calls instead.
         kernels: list the kernels of a step; export: folder for stand-alone scripts of them.
     """
 
@@ -73,6 +74,7 @@ class Options:
     threads: int | None = None
     timeout_s: float = 900.0
     horizon: int = 10_000
+    repeat: bool = False
     kernels: bool = False
     export: str | None = None
     seed: int = 0

@@ -9,7 +9,6 @@ calls of a step of its warm-up are repeated on copies of their inputs; where a s
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import threading
@@ -237,7 +236,7 @@ class Turns:
         """The first step is about to begin: everything is loaded, nothing is compiled."""
         self._unit.guess()
         self._ready = True
-        atexit.register(self._script_ended)  # late, so that it runs before what torch has registered
+        _at_script_end(self._script_ended)
         self.meter.settle()
         self._send(READY, startup_s=time.perf_counter() - self._began, unit=self._unit.kind)
         self._wait()
@@ -428,3 +427,17 @@ class Turns:
         # A worker of the script's: it has no turn, and must not keep the line open.
         self._over = True
         self._channel.close()
+
+
+def _at_script_end(callback: Callable[[], None]) -> None:
+    """Call once when ``__main__`` is over and Python has not yet begun to shut down.
+
+    ``atexit`` comes too late: thread pools, the script's own and those of Inductor, take no more work then.
+    """
+    shutdown: Callable[[], None] = threading._shutdown  # type: ignore[attr-defined]
+
+    def script_is_over() -> None:
+        callback()
+        shutdown()
+
+    threading._shutdown = script_is_over  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +35,21 @@ if TYPE_CHECKING:
 
 def start(settings_text: str) -> None:
     """Begin to observe this process. Called once, by the boot file."""
-    settings = Settings.loads(settings_text)
+    settings = Settings.loads(settings_text.replace(events.PID, str(os.getpid())))
+    folder = os.path.dirname(settings.events)
+    if not Path(folder).is_dir():
+        return  # a child that outlives its scan
     if not Path(settings.counters).exists():  # a rank's: its launcher does not know how many there will be
         Counters.create(Path(settings.counters))
-    agent = Agent(settings, EventWriter(settings.events), Counters.open(settings.counters))
+    forked = os.path.join(folder, f"events-{events.PID}") if settings.children else None
+    writer = EventWriter(settings.events, forked)
+    agent = Agent(settings, writer, Counters.open(settings.counters))
+    writer.forked = agent.forked_process_compiles
     agent.begin()
+    if settings.children:
+        from breakscope.inside.capture.children import Children
+
+        Children(settings, agent.emit).follow()
 
 
 class Agent:
@@ -126,6 +137,10 @@ class Agent:
                 f"breakscope: the capture stopped: {self._sink.failed}", file=sys.__stderr__
             )
         self.emit(events.END)
+        if self.dynamo is None and os.path.basename(self.settings.counters) != "counters":
+            # One of perhaps many children without torch: nobody asks what it counted.
+            with suppress(OSError):
+                os.unlink(self.settings.counters)
 
     def _emit_raw(self, kind: str, **fields: Any) -> None:
         # Numbers of ours: nothing in them to redact, and many.
@@ -134,6 +149,14 @@ class Agent:
     def _forked(self) -> None:
         # A forked worker keeps its hooks, but what it counts is not the script's.
         self.counters.slots = Counters.in_memory().slots
+
+    def forked_process_compiles(self, file: str) -> None:
+        """A forked process compiles, so that its counts are wanted: they move to a file beside its events."""
+        path = Path(file.replace("events-", "counters-"))
+        Counters.create(path)
+        slots = Counters.open(str(path)).slots
+        slots[:] = memoryview(self.counters.slots)
+        self.counters.slots = slots
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -236,7 +259,10 @@ class Agent:
 
     def wants_outermost(self) -> bool:
         """Whether an outermost module call is to be compiled now: not once the script compiles itself."""
-        return self.settings.compile == "auto" and not self._script_compiles
+        if self.settings.compile != "auto" or self._script_compiles:
+            return False
+        data = sys.modules.get("torch.utils.data")  # what a worker loads is no network of the script's
+        return data is None or data.get_worker_info() is None
 
     def compiled(self, name: str, is_module: bool, **fields: Any) -> None:
         """Note what was given to torch.compile, and by whom."""

@@ -43,6 +43,7 @@ class RegionBackend:
         on_region: told of each compiled graph, its inputs, its number of ops and its collectives; returns
             the slot that counts its runs.
         on_call: makes a context manager for each call of the compiled function.
+        on_graph: told before a graph is compiled.
         clock: times the runs, in steps that are sampled.
     """
 
@@ -53,6 +54,7 @@ class RegionBackend:
         lifted: bool,
         on_region: Callable[[Any, Any, int, list[str]], int],
         on_call: Callable[[], AbstractContextManager[Any]],
+        on_graph: Callable[[], None],
         clock: Clock,
     ) -> None:
         self._compiler = compiler
@@ -60,6 +62,7 @@ class RegionBackend:
         self.lifted = lifted
         self._on_region = on_region
         self._on_call = on_call
+        self._on_graph = on_graph
         self._clock = clock
         # Copied, not looked up by __getattr__: Dynamo's C++ asks a backend for attributes at each
         # call, and would compile a Python __getattr__, and so ask again, without end.
@@ -73,6 +76,7 @@ class RegionBackend:
         """As Dynamo calls a backend."""
         ops = count_ops(graph_module)  # before a backend rewrites the graph
         communicates = collectives(graph_module)
+        self._on_graph()
         compiled = self._compiler(graph_module, example_inputs, **kwargs)
         if compiled == graph_module.forward:
             # As the eager backend returns it. Until its code is asked for, this method stands for one that is

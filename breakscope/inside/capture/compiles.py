@@ -39,6 +39,7 @@ class Compiles:
         self._devices: set[str] = set()
         self._uses: dict[tuple[str, bool], tuple[int, Any]] = {}  # by device and gradients: number, backend
         self._outermost_seen: set[str] = set()
+        self._left_seen: set[str] = set()
         self.quiet = False  # while we compile on the script's behalf, under the module's name
         self._recorder: OutputRecorder | None = None
         if agent.settings.outputs is not None:
@@ -59,7 +60,9 @@ class Compiles:
             return self._listed(real(*args, **kwargs), "none", fullgraph, lifted)
         chosen = self._choose_backend(backend)
         on_region = functools.partial(self._on_region, chosen)
-        wrapped = RegionBackend(chosen, backend, lifted, on_region, self._on_call, self._agent.clock)
+        wrapped = RegionBackend(
+            chosen, backend, lifted, on_region, self._on_call, self._on_graph, self._agent.clock
+        )
         context = real(wrapped, *args[1:], **kwargs)
         if kwargs.get("disable"):
             return context  # torch.compile(disable=True) compiles nothing
@@ -105,6 +108,7 @@ class Compiles:
             skips=torch_api.skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
+            on_left=self._saw_left,
         )
 
     def _compile_outermost(self, call_impl: Any) -> Any:
@@ -121,6 +125,12 @@ class Compiles:
         if name not in self._outermost_seen:
             self._outermost_seen.add(name)
             self._agent.emit(events.COMPILED, name=name, by="breakscope")
+
+    def _saw_left(self, module: Any) -> None:
+        name = type(module).__name__
+        if name not in self._left_seen:
+            self._left_seen.add(name)
+            self._agent.emit(events.LEFT, name=name)
 
     def _on_region(
         self, compiler: Any, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]
@@ -209,6 +219,10 @@ class Compiles:
             from breakscope.inside.capture.cuda_clock import CudaClock
 
             self._agent.clock.device = CudaClock()
+
+    def _on_graph(self) -> None:
+        if self._agent.settings.backend != "eager":  # which is done at once
+            self._frames.watch.backend_begins()
 
     def _on_call(self) -> AbstractContextManager[Any]:
         return _Call(self._agent, self._local)

@@ -97,6 +97,7 @@ class TorchHooks:
             ("some skipped frames are not reported", self._open_break_log),
             ("regions without CUDA graphs are not reported", self._listen_to_cudagraphs),
             ("our own frames may be compiled", self._hide_our_frames),
+            ("ops are not counted while Dynamo is at work", self._hook_ops),
             ("no step runs under the profiler", self._open_window),
             ("what guards and eager operations take of a break is not known", self._allow_glances),
         ):
@@ -155,6 +156,10 @@ class TorchHooks:
         real = torch_api.get("frame_callback")
         if real is not torch_api.MISSING:
             self._undo.append(torch_api.replace_frame_callback(self._frames.callback(real)))
+
+    def _hook_ops(self) -> None:
+        if torch_api.available("create_proxy"):
+            self._undo.append(torch_api.count_ops(self._frames.watch.took_op))
 
     def _hook_bytecode(self) -> None:
         register = torch_api.get("bytecode_hook")

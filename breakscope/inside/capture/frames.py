@@ -13,6 +13,7 @@ from breakscope.diagnose import records
 from breakscope.diagnose.collect import is_limit
 from breakscope.inside import events, torch_api
 from breakscope.inside.capture import signatures
+from breakscope.inside.capture.at_work import Watch
 from breakscope.inside.capture.backend import RegionBackend
 from breakscope.inside.capture.crossings import RESUMED, Crossings, SiteKey
 
@@ -53,6 +54,7 @@ class Frames:
         self._agent = agent
         self._local = threading.local()
         self._skipped: dict[int, _Skipped] = {}
+        self.watch = Watch(agent)
         self.crossings = Crossings(agent.clock, torch_api.never_compile)
 
     @property
@@ -90,11 +92,16 @@ class Frames:
         outer = self.current
         self._local.compile = compile_
         backend = torch_api.innermost_backend(wrapper)
+        work, phase = self.watch.begin(compile_), "done"
         try:
             with self._capture_flags(isinstance(backend, RegionBackend) and backend.lifted):
                 answer = real(wrapper, frame, cache_entry, frame_state)
+        except BaseException as error:
+            phase = "done" if isinstance(error, Exception) else "stopped"
+            raise
         finally:
             self._local.compile = outer
+            self.watch.end(work, phase)
         if getattr(answer, "guarded_code", None) is None:
             kept = self._agent.guarded(
                 "calls of a skipped frame are not counted",

@@ -32,6 +32,7 @@ class OutermostCall:
             modules, such as a whole network that is one ``nn.Sequential``.
         compile_call: gives the compiled form of a ``_call_impl`` function.
         on_call: told of each outermost call before it happens.
+        on_left: told of each outermost call of a module that is left alone, for it holds nothing.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class OutermostCall:
         skips: Callable[[Any], bool],
         compile_call: Callable[[Any], Callable[..., Any]],
         on_call: Callable[[Any], None],
+        on_left: Callable[[Any], None] = lambda _module: None,
     ) -> None:
         self._in_backward = in_backward
         self._wants = wants
         self._skips = skips
         self._compile_call = compile_call
         self._on_call = on_call
+        self._on_left = on_left
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._skipped: dict[type, bool] = {}  # asking Dynamo's rules takes 0.1 ms
@@ -59,7 +62,10 @@ class OutermostCall:
         # TorchScript has compiled its modules already, and keeps no Python behind their calls.
         if isinstance(module, torch.jit.ScriptModule):
             return None
-        if not self._wants() or not _holds_something(module) or self._in_backward():
+        if not self._wants() or self._in_backward():
+            return None
+        if not _holds_something(module):
+            self._on_left(module)
             return None
         return _Call(self, module)
 

@@ -4,7 +4,7 @@
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 const BATCH = 50;
-const KINDS = { graph_break: "graph break", recompile: "recompile", skip: "skipped frame" };
+const KINDS = { graph_break: "graph break", recompile: "recompile", skip: "skipped frame", compile: "compile time" };
 const STATES = {
   changed: "The file is not what the scan saw: this is the line that the report stored.",
   unreadable: "The file could not be read here: this is the line that the report stored.",

@@ -22,7 +22,12 @@ _LEAST = 3  # units; a part of a bar that nobody sees is a part that nobody asks
 _PATH_ROWS = 60
 
 Tone = Literal["break", "skip", "recompile", "compiled", "rest"]
-TONES: dict[FindingKind, Tone] = {"graph_break": "break", "skip": "skip", "recompile": "recompile"}
+TONES: dict[FindingKind, Tone] = {
+    "graph_break": "break",
+    "skip": "skip",
+    "recompile": "recompile",
+    "compile": "recompile",
+}
 
 
 @dataclass(frozen=True, slots=True)

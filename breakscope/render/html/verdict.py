@@ -10,7 +10,7 @@ from breakscope.render.html.findings import FindingView
 from breakscope.report.model import Report
 from breakscope.view import gain
 from breakscope.view.report_view import lost_ms, step_ms
-from breakscope.view.text import NOT_MEASURED, count, milliseconds, per_step
+from breakscope.view.text import NOT_MEASURED, count, harmless, milliseconds, per_step
 
 Tone = Literal["good", "bad", "void"]
 
@@ -48,7 +48,9 @@ def verdict(report: Report, findings: Sequence[FindingView]) -> Verdict:
     alarm = _alarm(report)
     if report.reconciliation.vacuous and not findings:
         sentence = "Nothing was compiled, so this report says nothing about the script."
-        return Verdict("void", alarm, sentence, "", None, "")
+        why = report.reconciliation.why
+        reason = f"{harmless(why[0].upper() + why[1:])}." if why else ""
+        return Verdict("void", alarm, sentence, reason, None, "")
     if not findings:
         steps = f" in {count(report.totals.steps, 'step')}" if report.totals.steps else ""
         sentence = f"Nothing to repair: no graph break, no recompile and no skipped frame{steps}."

@@ -1,0 +1,183 @@
+"""Findings about compile time: unrolled loops, compiles that took most of the run or never ended."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from breakscope import catalog
+from breakscope.diagnose import records
+from breakscope.diagnose.collect import Collected, Event, FrameRef
+from breakscope.diagnose.outcome import Outcome
+from breakscope.diagnose.places import Places
+from breakscope.diagnose.records import RawFrame
+from breakscope.report.model import Counts, Finding, Location, Timing
+
+# A network of 80 layers in a loop is no fault; a loop over a sequence is longer, and its graph too.
+LEAST_OPS, LEAST_TIMES = 1_000, 100
+_LEAST_UNFINISHED_S = 5.0
+_LEAST_FUNCTION_S, _LEAST_COMPILE_S = 30.0, 60.0
+_MOST = 0.5  # of the run
+_STEPS_ASKED = re.compile(r"^stopped after \d+ steps, as asked by --steps$")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of which Dynamo put every round into the graph.
+
+    Attributes:
+        line: where it begins; text: its head.
+    """
+
+    file: str
+    line: int
+    text: str
+    times: int
+
+
+def findings(found: Collected, places: Places, outcome: Outcome, timing: Timing | None) -> list[Finding]:
+    """What compiling itself has to say, the worst first."""
+    latest = {(event["number"]): event for event in found.compiling}
+    made: dict[str, Finding] = {}
+    named: set[tuple[str, str]] = set()
+    for event in latest.values():
+        finding = _of_compile(event, places, outcome)
+        if finding is not None:
+            made.setdefault(finding.fingerprint, finding)
+            named.add(_function(event))
+    return [*made.values(), *_of_run(found, places, outcome, timing, named)]
+
+
+def unfinished(found: Collected) -> Event | None:
+    """The compile that was under way when the run ended; None where there was none."""
+    latest = {event["number"]: event for event in found.compiling}
+    under_way = [event for event in latest.values() if event["phase"] != "done"]
+    return max(under_way, key=lambda event: event["seconds"], default=None)
+
+
+def _function(event: Event) -> tuple[str, str]:
+    frame = event["frame"]
+    return frame["file"], records.unresumed(frame["name"])
+
+
+def _of_compile(event: Event, places: Places, outcome: Outcome) -> Finding | None:
+    seconds, over = _seconds(event, outcome), event["phase"] == "done"
+    frame = FrameRef.read(event["frame"])
+    if frame is None:
+        return None
+    took = f"took {seconds:,.0f} s to compile" if over else f"was still compiled after {seconds:,.0f} s"
+    graph = f"{event['ops']:,} ops in the graph of {frame.qualname}, which {took}"
+    loop = _loop(event, places) if event["ops"] >= LEAST_OPS else None
+    if loop is not None:
+        at = places.location(RawFrame(loop.file, loop.line, _name(loop, places), None), None)
+        reason = f"`{loop.text}` was unrolled {loop.times:,} times: {graph}"
+        return _finding("BS401", at, reason, event, places)
+    if over or seconds < _LEAST_UNFINISHED_S:
+        return None
+    at = places.definition(frame.file, frame.line, frame.name, frame.qualname)
+    return _finding("BS404", at, f"{graph}, when the run ended", event, places, of_function=True)
+
+
+def _seconds(event: Event, outcome: Outcome) -> float:
+    if event["phase"] in ("done", "stopped"):
+        return float(event["seconds"])
+    # The last word of a process that was killed: the compile went on until the end.
+    return float(event["seconds"] + max(0.0, outcome.duration_s - event["at"]))
+
+
+def _loop(event: Event, places: Places) -> Loop | None:
+    """The innermost loop around the line that ran most often."""
+    for file, line, times in event["lines"]:
+        if times < LEAST_TIMES:
+            return None
+        head = places.sources.loop_around(file, line)
+        if head is not None:
+            text = (places.sources.line(file, head) or "").strip().rstrip(":")
+            return Loop(file, head, text, times)
+    return None
+
+
+def _name(loop: Loop, places: Places) -> str:
+    span = places.sources.function_around(loop.file, loop.line)
+    return span.name if span else "<module>"
+
+
+def _of_run(
+    found: Collected,
+    places: Places,
+    outcome: Outcome,
+    timing: Timing | None,
+    named: set[tuple[str, str]],
+) -> list[Finding]:
+    """Compiles that ended and took most of the run, of functions of which nothing was said yet."""
+    by_function: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    for event in found.metrics:
+        frame = event.get("frame")
+        if frame and event["metrics"].get("duration_us"):
+            by_function[frame["file"], records.unresumed(frame["name"])].append(event)
+    if not by_function:
+        return []
+    spent = {key: sum(_duration(event) for event in events) for key, events in by_function.items()}
+    worst = max(spent, key=lambda key: spent[key])
+    if worst in named:
+        return []
+    whole, limit = sum(spent.values()), _MOST * outcome.duration_s
+    reason = _out_of_proportion(found, outcome, timing, whole)
+    if whole >= max(_LEAST_COMPILE_S, limit) and reason is not None:
+        return [_about_function("BS402", reason, by_function[worst], places)]
+    if spent[worst] >= max(_LEAST_FUNCTION_S, limit):
+        reason = f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it"
+        return [_about_function("BS403", reason, by_function[worst], places)]
+    return []
+
+
+def _duration(event: Event) -> float:
+    return float(event["metrics"]["duration_us"]) / 1e6
+
+
+def _out_of_proportion(
+    found: Collected, outcome: Outcome, timing: Timing | None, compile_s: float
+) -> str | None:
+    """After how many steps compiling pays; None where this run makes as many, or was cut short."""
+    step_ms = timing.step_ms if timing is not None else None
+    if not step_ms or found.steps is None or any(map(_STEPS_ASKED.match, found.notes)):
+        return None
+    needed = compile_s * 1e3 / step_ms
+    if found.steps >= needed:
+        return None
+    return (
+        f"compiling took {compile_s:,.0f} of {outcome.duration_s:,.0f} s; if compiled steps are twice as "
+        f"fast as eager ones, that is won back after {needed:,.0f} steps, and this run made {found.steps:,}"
+    )
+
+
+def _about_function(code: str, reason: str, events: Sequence[Event], places: Places) -> Finding:
+    frame = FrameRef.read(events[0]["frame"])
+    assert frame is not None
+    at = places.definition(frame.file, frame.line, frame.name, frame.qualname)
+    return _finding(code, at, reason, events[0], places, of_function=True)
+
+
+def _finding(
+    code: str, location: Location, reason: str, event: Event, places: Places, *, of_function: bool = False
+) -> Finding:
+    entry = catalog.entry(code)
+    step = event.get("step")
+    return Finding(
+        fingerprint=places.fingerprint(code, location, of_function=of_function),
+        code=code,
+        kind="compile",
+        gb_id=None,
+        title=entry.title,
+        reason=reason,
+        explanation=entry.why,
+        hints=(),
+        location=location,
+        stack=(),
+        counts=Counts(1, None, (event["cid"],) if event.get("cid") else ()),
+        first_step=step,
+        last_step=step,
+        not_measured="it is paid while compiling, not in a steady step",
+    )

@@ -1,0 +1,176 @@
+"""Python processes that the script starts: the agent goes into each of them, too.
+
+A child finds its files by its own process id, so that whatever stands between (a shell, a launcher, a fork
+server) needs to know nothing. Where the script forks, the agent is in the child already
+(:class:`breakscope.inside.events.EventWriter` gives it files of its own).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+import shlex
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+from breakscope.inside import events, imports
+from breakscope.inside.events import PID
+from breakscope.inside.settings import Settings
+from breakscope.inside.start import Agent, with_agent
+
+_PYTHON = re.compile(r"^python[\d.]*t?$|^pypy[\d.]*$")
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+_LAUNCHES = re.compile(r"python|\.py\b|\.sh\b|torchrun|accelerate|deepspeed")
+# Helpers of torch and of Python itself, which run no code of the script's.
+_HELPERS = re.compile(r"torch/_inductor/|multiprocessing\.resource_tracker|\bpip\b|\bensurepip\b")
+_ISOLATED = re.compile(r"^-[A-Za-z]*[IE]")
+
+
+class Children:
+    """Stands where this process starts others.
+
+    Args:
+        settings: of this process's agent.
+        emit: takes an event.
+    """
+
+    def __init__(self, settings: Settings, emit: Callable[..., None]) -> None:
+        folder = os.path.dirname(settings.events)
+        own = replace(
+            settings,
+            events=os.path.join(folder, f"events-{PID}"),
+            counters=os.path.join(folder, f"counters-{PID}"),
+        )
+        self._agent = Agent("breakscope.inside.capture.agent", own.dumps())
+        self._emit = emit
+        self._lock = threading.Lock()
+
+    def follow(self) -> None:
+        """From now on, put the agent into every Python that this process starts."""
+        imports.after_import("subprocess", self._hook_subprocess)
+        imports.after_import("multiprocessing.util", self._hook_multiprocessing)
+        for name in ("execv", "execve", "system"):
+            setattr(os, name, self._around(getattr(os, name)))
+
+    def _hook_subprocess(self) -> None:
+        popen: Any = sys.modules["subprocess"].Popen
+        real = popen.__init__
+        signature = inspect.signature(real)
+
+        @functools.wraps(real)
+        def started(*args: Any, **kwargs: Any) -> None:
+            bound = None
+            with suppress(TypeError):  # which the real one raises as well
+                bound = signature.bind(*args, **kwargs)
+            if bound is None:
+                real(*args, **kwargs)
+                return
+            given = bound.arguments
+            words = _words(given.get("args"), shell=bool(given.get("shell")))
+            if self._wanted(words):
+                variables = given.get("env")
+                kwargs_env = os.environ if variables is None else variables
+                given["env"] = with_agent(_text(kwargs_env), self._agent)
+            real(*bound.args, **bound.kwargs)
+
+        popen.__init__ = started
+
+    def _hook_multiprocessing(self) -> None:
+        util: Any = sys.modules["multiprocessing.util"]
+        real = util.spawnv_passfds
+
+        @functools.wraps(real)
+        def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
+            with self._in_environment(_words(args, shell=False)):
+                return real(path, args, passfds)
+
+        util.spawnv_passfds = spawnv_passfds
+
+    def _around(self, real: Any) -> Any:
+        """``os.execv``, ``os.execve`` or ``os.system``, that what they run is followed."""
+        shell = real.__name__ == "system"
+
+        @functools.wraps(real)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = args[:1] if shell else args[1:2]
+            words = _words(given[0], shell=shell) if given else []
+            if len(args) == 3 and self._wanted(words):  # with an environment of its own
+                return real(*args[:2], with_agent(_text(args[2]), self._agent))
+            with self._in_environment(words):
+                return real(*args, **kwargs)
+
+        return call
+
+    @contextmanager
+    def _in_environment(self, words: Sequence[str]) -> Iterator[None]:
+        """For what inherits this process's environment."""
+        if not self._wanted(words):
+            yield
+            return
+        with self._lock:
+            before = dict(os.environ)
+            ours = with_agent(before, self._agent)
+            changed = [name for name, value in ours.items() if before.get(name) != value]
+            os.environ.update({name: ours[name] for name in changed})
+            try:
+                yield
+            finally:
+                for name in changed:
+                    del os.environ[name]
+                os.environ.update({name: before[name] for name in changed if name in before})
+
+    def _wanted(self, words: Sequence[str]) -> bool:
+        """Whether a command is a Python that may run code of the script's; named if it takes no agent."""
+        if not words or _HELPERS.search(" ".join(words)):
+            return False
+        first = os.path.basename(words[0])
+        if first in _SHELLS:
+            return any(map(_LAUNCHES.search, words[1:]))
+        if not _PYTHON.match(first):
+            return _is_python_script(words[0])
+        options = []
+        for word in words[1:]:
+            if not word.startswith("-") or word in ("-m", "-c"):
+                break
+            options.append(word)
+        if any(map(_ISOLATED.match, options)):
+            self._emit(events.CHILD, command=shlex.join(words), why="it takes no PYTHONPATH (-E or -I)")
+            return False
+        return True
+
+
+def _words(command: Any, *, shell: bool) -> list[str]:
+    """The words of a command line, of a shell's the shell itself first; empty where they cannot be told."""
+    try:
+        if isinstance(command, (str, bytes, os.PathLike)):
+            text = os.fsdecode(command)
+            return ["sh", "-c", text] if shell else [text]
+        words = [os.fsdecode(word) for word in command]
+    except TypeError:
+        return []
+    return ["sh", "-c", *words] if shell else words
+
+
+def _text(variables: Mapping[Any, Any]) -> dict[str, str]:
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()}
+
+
+def _is_python_script(path: str) -> bool:
+    """Whether a program, such as ``torchrun``, is a script that Python runs."""
+    import shutil
+
+    found = path if os.sep in path else shutil.which(path)
+    if found is None:
+        return False
+    try:
+        with open(found, "rb") as file:
+            first = file.readline(200)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first

@@ -1,0 +1,117 @@
+"""Findings about compile time, from events as an agent writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from breakscope.diagnose.collect import collect
+from breakscope.diagnose.compile_time import findings, unfinished
+from breakscope.diagnose.outcome import Outcome
+from breakscope.diagnose.places import Places
+from breakscope.report.model import Finding, Timing
+
+SOURCE = """\
+def run(cell, x, h):
+    for step in x:
+        h = cell(step, h)
+    return h
+
+def layers(blocks, x):
+    for block in blocks:
+        x = block(x)
+    return x
+"""
+
+
+class Run:
+    """A run of a script with the source above, and what its agent wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "net.py"
+        self.file.write_text(SOURCE)
+
+    def compiling(self, name: str, line: int, times: int, ops: int, phase: str = "done") -> dict[str, Any]:
+        lines = [[str(self.file), line, times], [str(self.file), 4, 1]]
+        frame = self.frame(name)
+        return {"t": "compiling", "number": 1, "phase": phase, "ops": ops, "seconds": 7.0, "at": 10.0} | {
+            "frame": frame,
+            "lines": lines,
+        }
+
+    def compiled(self, name: str, seconds: float) -> dict[str, Any]:
+        metrics = {"duration_us": round(seconds * 1e6)}
+        return {"t": "metrics", "cid": "0/0", "metrics": metrics, "frame": self.frame(name), "at": seconds}
+
+    def frame(self, name: str) -> dict[str, Any]:
+        return {"file": str(self.file), "name": name, "qualname": name, "line": 1 if name == "run" else 6}
+
+    def findings(
+        self,
+        events: Sequence[dict[str, Any]],
+        *,
+        lasted: float = 100.0,
+        step_ms: float | None = None,
+        steps: int = 0,
+    ) -> list[Finding]:
+        outcome = Outcome("net.py", (), "/", "ok", 0, "", lasted, "eager", None, (str(self.file.parent),))
+        timing = None if step_ms is None else Timing("measured", 20, step_ms)
+        found = collect(events, [steps, steps])
+        return findings(found, Places(outcome.roots, "/breakscope/"), outcome, timing)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_the_loop_that_was_unrolled_is_named_with_how_often(run: Run) -> None:
+    [finding] = run.findings([run.compiling("run", 3, 2_000, 22_992)])
+    assert (finding.code, finding.kind, finding.location.line) == ("BS401", "compile", 2)
+    assert finding.location.function == "run"
+    assert finding.reason == (
+        "`for step in x` was unrolled 2,000 times: 22,992 ops in the graph of run, which took 7 s to compile"
+    )
+
+
+@pytest.mark.parametrize(("times", "ops"), [(48, 3_000), (120, 700)])
+def test_a_loop_over_layers_and_a_short_graph_are_no_findings(run: Run, times: int, ops: int) -> None:
+    assert run.findings([run.compiling("layers", 8, times, ops)]) == []
+
+
+def test_a_compile_that_was_under_way_at_the_end_is_a_finding(run: Run) -> None:
+    [finding] = run.findings([run.compiling("layers", 8, 12, 400, phase="backend")], lasted=95.0)
+    assert (finding.code, finding.location.line) == ("BS404", 6)
+    assert finding.reason == (
+        "400 ops in the graph of layers, which was still compiled after 92 s, when the run ended"
+    )
+
+
+def test_what_was_said_later_of_a_compile_holds(run: Run) -> None:
+    events = [run.compiling("layers", 8, 12, 400, phase="dynamo"), run.compiling("layers", 8, 12, 500)]
+    assert run.findings(events) == []
+    assert unfinished(collect(events, None)) is None
+    assert unfinished(collect(events[:1], None)) is not None
+
+
+def test_compile_time_is_held_against_the_steps_that_the_run_makes(run: Run) -> None:
+    slow = [run.compiled("run", 80.0)]
+    [finding] = run.findings(slow, step_ms=20.0, steps=300)
+    assert finding.code == "BS402"
+    assert finding.reason == (
+        "compiling took 80 of 100 s; if compiled steps are twice as fast as eager ones, that is won back "
+        "after 4,000 steps, and this run made 300"
+    )
+    asked = {"t": "note", "text": "stopped after 300 steps, as asked by --steps"}
+    codes = [one.code for one in run.findings([*slow, asked], step_ms=20.0, steps=300)]
+    assert codes == ["BS403"]  # the run was cut short: that says nothing about its steps
+    assert [one.code for one in run.findings(slow, step_ms=20.0, steps=5_000)] == ["BS403"]
+    assert run.findings([run.compiled("run", 20.0)], lasted=25.0, step_ms=20.0, steps=3) == []
+
+
+def test_an_unrolled_loop_is_the_reason_and_no_second_finding(run: Run) -> None:
+    events = [run.compiling("run", 3, 2_000, 22_992), run.compiled("run", 80.0)]
+    assert [one.code for one in run.findings(events, step_ms=20.0, steps=3)] == ["BS401"]
