@@ -632,13 +632,30 @@ net = DDP(torch.compile(net))""",
         "BS190",
         "error that eager raises too",
         "Dynamo met an error of the program itself: a missing name, wrong arguments, shapes or devices "
-        "that do not fit. The program most likely fails without torch.compile as well.",
-        "Run the script without torch.compile, and repair the error there first.",
+        "that do not fit. The call was made again in eager on the same inputs, and raised as well.",
+        "Repair the error in eager first: the explanation has its text.",
         """\
 # everything runs eagerly: the same error should show
 torch.compiler.set_stance("force_eager")""",
         "error",
         "user_error",
+    ),
+    Entry(
+        "BS191",
+        "error under torch.compile that eager was not seen to raise",
+        "Running the code on stand-ins without data (fake tensors) raised an error. Eager passes, or catches it, "
+        "or was not tried: the explanation says which. An error that the code itself would catch, or that only "
+        "the stand-ins have, ends the compiled call all the same.",
+        "Check the condition before the operation instead of catching its error, or keep the function out of the "
+        "graph with torch.compiler.disable.",
+        """\
+# before: the error comes while Dynamo traces, and this `except` is not asked
+try: y = x @ w
+except RuntimeError: y = x @ w.T
+# after
+y = x @ w if x.shape[-1] == w.shape[0] else x @ w.T""",
+        "error",
+        "rewrite",
     ),
     Entry(
         "BS198",

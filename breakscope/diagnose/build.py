@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from breakscope import __version__
 from breakscope.diagnose import cost, failures, intended, recompiles, refusals, sites, timeline
@@ -27,8 +26,6 @@ from breakscope.report.model import (
 )
 from breakscope.report.ranking import is_site, worst_first
 
-OWN = str(Path(__file__).resolve().parent.parent) + "/"
-
 # What an eager backend cannot show; said in every report made with one.
 _BLIND = (
     "backend {backend}: CUDA-graph skips, Inductor fallbacks and kernel time are not visible; "
@@ -44,12 +41,12 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         slots: its counting slots; None if they could not be read.
     """
     found = collect(events, slots)
-    places = Places(outcome.roots, OWN)
+    places = Places(outcome.roots, sites.OWN)
     folded, lost = sites.fold(found.breaks)
     priced = cost.costs(found, folded, outcome.backend)
     site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
-    causes, lost_recompiles = recompiles.causes(found)
+    causes, lost_recompiles = recompiles.causes(found, places)
     failed, unplaced_errors = failures.failures(found, places)
     made = distinct(
         [

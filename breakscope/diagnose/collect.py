@@ -24,6 +24,7 @@ _KEPT = {
     "fallback": "fallbacks",
     "signature": "signatures",
     "artifact": "artifacts",
+    "eager": "eager",
 }
 
 SLOT_STEPS = 0
@@ -161,6 +162,7 @@ class Collected:
     cudagraphs: list[Event] = field(default_factory=list)
     fallbacks: list[Event] = field(default_factory=list)
     artifacts: list[Event] = field(default_factory=list)
+    eager: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -178,7 +180,9 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
         found.by_optimizer = slots[SLOT_STEPS] > 0
         found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
     for event in events:
-        if event["t"] in ("steps", "sample", "profile"):
+        if event["t"] == "over":
+            _start_over(found)
+        elif event["t"] in ("steps", "sample", "profile"):
             _take_times(found, event)
         else:
             _take(found, event)
@@ -189,6 +193,15 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     refused |= {skip.compile_id for skip in found.skips if skip.limit and skip.compile_id}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
+
+
+def _start_over(found: Collected) -> None:
+    """Drop what was compiled before the script's own torch.compile; the slots were set back as well."""
+    for name in ("breaks", "recompiles", "skips", "regions", "metrics", *_KEPT.values()):
+        if name == "devices":
+            continue  # each is told once
+        getattr(found, name).clear()
+    found.counters = {}
 
 
 def is_limit(metrics: dict[str, Any]) -> bool:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from breakscope import catalog
-from breakscope.diagnose import records
+from breakscope.diagnose import records, trials
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.sites import is_own
 from breakscope.report.model import Counts, Finding, Unattributed
+
+# What running an op on fake tensors raised.
+_RAISED = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote),?\)", re.DOTALL)
 
 
 def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
@@ -22,7 +28,7 @@ def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unat
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
+        finding = _failure(found, event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -38,8 +44,19 @@ def _code(fail_type: str, *, fullgraph: bool) -> str:
     return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
 
 
+def _said(metrics: Event, reason: records.Reason) -> str:
+    """What failed: with the exception's own words where torch's title has none of them."""
+    raised = _RAISED.search(reason.explanation)
+    if raised is not None:
+        return f"{raised['type']}: {raised['text']}"
+    if reason.gb_type.endswith("raised:"):
+        rest = [line.strip() for line in str(metrics.get("fail_reason")).splitlines() if line.strip()]
+        return " ".join(rest[:2])
+    return reason.gb_type
+
+
 def _failure(
-    event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
+    found: Collected, event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
 ) -> Finding | None:
     """The finding of a compile that failed.
 
@@ -49,7 +66,8 @@ def _failure(
     metrics = event["metrics"]
     file = metrics.get("fail_user_frame_filename")
     line = metrics.get("fail_user_frame_lineno")
-    if file is not None and records.is_polyfill(file):
+    path = tuple(frame for frame in path if not is_own(frame.file))
+    if file is not None and (records.is_polyfill(file) or is_own(file)):
         file = None
     if path and (file is None or (path[-1].file, path[-1].line) == (file, line)):
         file, line = path[-1].file, path[-1].line
@@ -57,9 +75,9 @@ def _failure(
         path = ()  # where there is one, it leads to the call of what failed
     if file is None or line is None:
         file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
-    if file is None or line is None:
+    if file is None or line is None or is_own(file):
         return None
-    code = _code(metrics["fail_type"], fullgraph=fullgraph)
+    code = trials.code(found, event["cid"], _code(metrics["fail_type"], fullgraph=fullgraph))
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")
@@ -72,9 +90,9 @@ def _failure(
         code=code,
         kind="skip",
         gb_id=reason.gb_id,
-        title=catalog.entry(code).title,
-        reason=reason.gb_type,
-        explanation=reason.explanation or catalog.entry(code).why,
+        title=trials.title(found, event["cid"], code) or catalog.entry(code).title,
+        reason=_said(metrics, reason),
+        explanation=trials.explained(found, event["cid"], reason.explanation or catalog.entry(code).why),
         hints=reason.hints,
         location=location,
         stack=stack,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from breakscope import catalog
+from breakscope.diagnose import records, trials
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
 from breakscope.report.model import Counts, Finding, Frame, SkippedFrame
+
+OWN = os.path.join(Path(__file__).resolve().parent.parent, "")
 
 _Key = tuple[object, ...]
 
@@ -33,12 +38,17 @@ class Site:
         return {b.site for b in self.breaks if b.site is not None}
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is breakscope's: never a place that a user can do something about."""
+    return file.startswith(OWN)
+
+
 def fold(breaks: Sequence[Break]) -> tuple[list[Site], list[Break]]:
     """Group occurrences by place. Returns the sites in order of first sight, and what has no place."""
     sites: dict[_Key, Site] = {}
     lost: list[Break] = []
     for item in breaks:
-        frame = item.record.location
+        frame = next((one for one in reversed(item.record.frames) if not is_own(one.file)), None)
         if frame is None or not item.record.reasons:
             lost.append(item)
             continue
@@ -78,7 +88,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
-    code = site_code(site, places)
+    code = trials.code(found, telling.compile_id, site_code(site, places))
     qualname = next(
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
     )
@@ -92,9 +102,9 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         code=code,
         kind=kind,  # type: ignore[arg-type]
         gb_id=cause.gb_id,
-        title=title_of(code, cause),
+        title=trials.title(found, telling.compile_id, code) or title_of(code, cause),
         reason=cause.gb_type,
-        explanation=_explanation(record),
+        explanation=trials.explained(found, telling.compile_id, _explanation(record)),
         hints=cause.hints,
         location=location,
         stack=stack,
@@ -132,7 +142,7 @@ def site_code(site: Site, places: Places) -> str:
         said = catalog.is_skip_gb(own[0].record.reasons[-1].gb_id)
         # Dynamo names a loop as the reason, but not a try or a with.
         return "BS301" if said or places.sources.in_block(site.frame.file, site.frame.line) else "BS302"
-    return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+    return records.code_of(cause)
 
 
 # Wrappers for several ranks, whose own code is not what a user can repair.
@@ -156,7 +166,7 @@ def title_of(code: str, cause: Reason) -> str:
     title = catalog.entry(code).title
     if code not in ("BS301", "BS302"):
         return title
-    inner = catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+    inner = records.code_of(cause)
     if inner.startswith("BS3") or inner == "BS199":
         return title
     return f"frame skipped: {catalog.entry(inner).title}"

@@ -17,6 +17,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from breakscope.diagnose.records import unresumed
 from breakscope.inside.capture.recode import asking_first
 
 MINIMUM_TORCH = (2, 9)
@@ -258,23 +259,24 @@ class BreakDetails:
     inlined: int | None
 
 
-def break_details(file: str, line: int) -> BreakDetails:
+def break_details(file: str, line: int, name: str) -> BreakDetails:
     """Details of the break that Dynamo is reporting to the trace logger at this moment.
 
     Args:
         file: file of the innermost user frame, as the record's text gives it.
-        line: its line.
+        line: its line; torch's own log is off by some lines now and then.
+        name: its function, a resume function under the name of what it resumes.
     """
     error = sys.exc_info()[1]
     translators = list(_translators(error))
-    position = None
-    for translator in translators:
-        position = _position(translator, file, line)
-        if position is not None:
-            break
+    positions = (_position(translator, file, line) for translator in translators)
+    position = next(filter(None, positions), None)
     stack = _real_stack(error)
     if position is None and stack:
         position = _summary_position(stack[-1], file, line)
+    if position is None:
+        own = (one for one in translators if unresumed(one.f_code.co_name) == name)
+        position = next(filter(None, (_position(one, file, None) for one in own)), None)
     return BreakDetails(position, None if stack is None else max(len(stack) - 1, 0))
 
 
@@ -312,7 +314,7 @@ def _translator_of(frame: types.FrameType) -> Iterator[Any]:
         yield translator
 
 
-def _position(translator: Any, file: str, line: int) -> tuple[int, int, int, int] | None:
+def _position(translator: Any, file: str, line: int | None) -> tuple[int, int, int, int] | None:
     positions = getattr(translator.current_instruction, "positions", None)
     if positions is None or translator.f_code.co_filename != file:
         return None
@@ -322,7 +324,7 @@ def _position(translator: Any, file: str, line: int) -> tuple[int, int, int, int
         positions.end_lineno,
         positions.end_col_offset,
     )
-    if None in (start, column, end, end_column) or not start <= line <= end:
+    if None in (start, column, end, end_column) or (line is not None and not start <= line <= end):
         return None
     return start, column, end, end_column
 

@@ -89,6 +89,7 @@ class Compiles:
             skips=torch_api.skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
+            on_return=self._agent.start_over_if_due,
         )
 
     def _compile_outermost(self, call_impl: Any) -> Any:
@@ -104,7 +105,7 @@ class Compiles:
         name = type(module).__name__
         if name not in self._outermost_seen:
             self._outermost_seen.add(name)
-            self._agent.emit(events.COMPILED, name=name, by="breakscope")
+            self._agent.compiled_outermost(name)
 
     def _on_region(self, graph_module: Any, example_inputs: Any, ops: int, collectives: list[str]) -> int:
         slot = self._agent.counters.new()

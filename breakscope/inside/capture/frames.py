@@ -20,19 +20,24 @@ if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
 
 
+# Dynamo refuses; the program has not failed.
+_NO_FAILURES = ("Unsupported", "UserError", "FailOnRecompileLimitHit", "RecompileLimitExceeded")
+
+
 @dataclasses.dataclass(slots=True)
 class Compile:
     """One frame in Dynamo's hands.
 
     Attributes:
         broke_at: the site at which the latest attempt ended, and how many inlined calls away it is.
-        metrics: Dynamo's metrics of this compile, once it is over.
+        metrics: Dynamo's metrics of this compile, once it is over; cid: its id.
         modes: settings of the thread when it began; tracing changes them.
     """
 
     frame: Any
     broke_at: tuple[SiteKey, int] | None = None
     metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
+    cid: str | None = None
     modes: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -53,6 +58,7 @@ class Frames:
         self._agent = agent
         self._local = threading.local()
         self._skipped: dict[int, _Skipped] = {}
+        self.tried_in_eager: set[str] = set()  # ids of compiles that failed
         self.crossings = Crossings(agent.clock, torch_api.never_compile)
 
     @property
@@ -63,6 +69,7 @@ class Frames:
     def forget(self) -> None:
         """Dynamo was reset: it will try again what it gave up on."""
         self._skipped.clear()
+        self.tried_in_eager.clear()  # ids begin again
 
     def site(self, compile_: Compile | None) -> int | None:
         """The slot of the site at which a compile ended."""
@@ -93,6 +100,10 @@ class Frames:
         try:
             with self._capture_flags(isinstance(backend, RegionBackend) and backend.lifted):
                 answer = real(wrapper, frame, cache_entry, frame_state)
+        except Exception:
+            if compile_.metrics.get("fail_type") not in (*_NO_FAILURES, None):
+                self._agent.try_in_eager(compile_.cid)
+            raise
         finally:
             self._local.compile = outer
         if getattr(answer, "guarded_code", None) is None:

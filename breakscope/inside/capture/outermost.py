@@ -31,7 +31,7 @@ class OutermostCall:
         skips: whether Dynamo refuses to compile a function as a frame of its own: torch's own
             modules, such as a whole network that is one ``nn.Sequential``.
         compile_call: gives the compiled form of a ``_call_impl`` function.
-        on_call: told of each outermost call before it happens.
+        on_call: told of each outermost call before it happens; on_return: told when it is over.
     """
 
     def __init__(
@@ -41,12 +41,14 @@ class OutermostCall:
         skips: Callable[[Any], bool],
         compile_call: Callable[[Any], Callable[..., Any]],
         on_call: Callable[[Any], None],
+        on_return: Callable[[], None] = lambda: None,
     ) -> None:
         self._in_backward = in_backward
         self._wants = wants
         self._skips = skips
         self._compile_call = compile_call
         self._on_call = on_call
+        self._on_return = on_return
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._skipped: dict[type, bool] = {}  # asking Dynamo's rules takes 0.1 ms
@@ -72,6 +74,12 @@ class OutermostCall:
             return compiled(module, *args, **kwargs)
         finally:
             self._inside.yes = False
+            self._on_return()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether this thread is in an outermost call."""
+        return bool(getattr(self._inside, "yes", False))
 
     @contextmanager
     def inside(self) -> Iterator[None]:
