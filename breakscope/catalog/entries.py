@@ -643,11 +643,10 @@ torch.compiler.set_stance("force_eager")""",
     Entry(
         "BS191",
         "error under torch.compile that eager was not seen to raise",
-        "Running the code on stand-ins without data (fake tensors) raised an error. Eager passes, or catches it, "
-        "or was not tried: the explanation says which. An error that the code itself would catch, or that only "
-        "the stand-ins have, ends the compiled call all the same.",
-        "Check the condition before the operation instead of catching its error, or keep the function out of the "
-        "graph with torch.compiler.disable.",
+        "Running the code on stand-ins without data (fake tensors) raised an error. Eager passes, or catches "
+        "it, or was not tried: the explanation says which. Such an error ends the compiled call even where the "
+        "code itself would catch it.",
+        "Test the condition before the operation, not its error; or put torch.compiler.disable on the function.",
         """\
 # before: the error comes while Dynamo traces, and this `except` is not asked
 try: y = x @ w

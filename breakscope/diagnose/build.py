@@ -76,7 +76,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         reconciliation=Reconciliation(_dynamo(found), unattributed, vacuous=not regions),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
-        steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
+        steps=timeline.steps(found, compiles, [sites.counted_by(found, site) for site in folded]),
         compiles=compiles,
         timing=priced.timing,
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
@@ -100,11 +100,6 @@ def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
             why = "it was not reached in a steady step"
         made.append(replace(finding, cost=found, not_measured=None if found else why))
     return made
-
-
-def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
-    each = [sites.crossings(found, site) for site in folded]
-    return None if None in each else sum(count for count in each if count is not None)
 
 
 def _regions(

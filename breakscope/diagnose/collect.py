@@ -103,6 +103,7 @@ class Skip:
     Attributes:
         slot: counts its calls; site: slot of its break.
         counting: the slot in which it counts crossings, being ``depth`` inlined calls from the break.
+        passes: whether its code counts passes of the break, not only calls.
     """
 
     frame: FrameRef
@@ -114,6 +115,7 @@ class Skip:
     counting: int | None = None
     depth: int | None = None
     compile_id: str | None = None
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,7 @@ def _take(found: Collected, event: Event) -> None:
                 event["counting"],
                 event["depth"],
                 event.get("cid"),
+                event.get("passes", False),
             )
         )
     elif kind == "region":

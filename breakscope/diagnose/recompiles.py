@@ -142,9 +142,7 @@ def _first_sentence(text: str | None) -> str:
     return next(iter((text or "FailOnRecompileLimitHit").strip().splitlines()), "").strip()
 
 
-def _limit(
-    location: Location, group: list[_Reached], causes_found: list[Cause], places: Places
-) -> Finding:
+def _limit(location: Location, group: list[_Reached], causes_found: list[Cause], places: Places) -> Finding:
     entry = catalog.entry("BS303")
     # The limit is one of a code object: of the function, or of what resumes it after one of its breaks.
     codes = {_code(reached.frame) for reached in group}
@@ -176,6 +174,7 @@ def _limit(
             ),
         ),
         guards=tuple(cause.guard for cause in used),
+        calls_of=location.function if calls else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )

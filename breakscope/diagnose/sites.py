@@ -115,6 +115,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         skipped=skipped,
+        calls_of=_calls_of(found, site, places),
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
@@ -181,21 +182,45 @@ def _explanation(record: BreakRecord) -> str:
 
 
 def crossings(found: Collected, site: Site) -> int | None:
-    """Runs into the site, by whichever frame saw most of them.
+    """Runs into the site, by whichever frame saw most of them."""
+    if found.slots is None:
+        return None
+    slot = counted_by(found, site)
+    return 0 if slot is None else found.count(slot)
 
-    Compiled code never counts one crossing twice, but may miss some; see ``capture.crossings``. Callers
-    that Dynamo gave up on may count what is not theirs, and are asked where nothing else counted.
+
+def counted_by(found: Collected, site: Site) -> int | None:
+    """The slot that counts a site's crossings: one for the whole run, so that its steps add up to its total.
+
+    The site's own frame counts its passes. Compiled callers, which end at their call of it, are asked where
+    that frame never counts (torch's own files), and last the callers that Dynamo gave up on, which may count
+    what is not theirs; see ``capture.crossings``.
     """
-    exact = [found.count(slot) for b in site.breaks for slot in (b.site, b.counting)]
-    known = [count for count in exact if count is not None]
-    if not known or max(known):
-        return max(known, default=None)
-    callers = sorted(
-        (skip.depth, found.count(skip.counting) or 0)
-        for skip in found.skips
-        if skip.site in site.slots and skip.depth
+    own = site.slots
+    exact = own | {b.counting for b in site.breaks if b.counting is not None}
+    most = max(
+        exact,
+        key=lambda slot: (bool(slot in own and found.count(slot)), found.count(slot) or 0, -slot),
+        default=None,
     )
-    return next((count for _, count in callers if count), 0)
+    if most is None or found.count(most):
+        return most
+    callers = sorted(
+        (skip.depth, skip.counting)
+        for skip in found.skips
+        if skip.site in site.slots and skip.depth and skip.counting is not None and found.count(skip.counting)
+    )
+    return callers[0][1] if callers else most
+
+
+def _calls_of(found: Collected, site: Site, places: Places) -> str | None:
+    """The given-up function whose calls stand for the crossings; None where passes were counted."""
+    slot = counted_by(found, site)
+    skips = [skip for skip in found.skips if slot is not None and skip.counting == slot and not skip.passes]
+    if not skips or not found.count(slot):
+        return None
+    frame = skips[0].frame
+    return places.definition(frame.file, frame.line, frame.name, frame.qualname).function
 
 
 def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame, ...]:

@@ -22,6 +22,7 @@ from typing import Any
 Event = dict[str, Any]
 
 START = "start"  # agent alive: pid, python, wall (seconds since 1970)
+FORKED = "forked"  # a fork of the process is alive: pid, and the script's line that made it
 TORCH = "torch"  # torch was imported: its version, and that of triton
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
@@ -72,6 +73,7 @@ METRIC_FIELDS = (
     "inductor_fx_remote_cache_hit_count",
 )
 
+OF_FORK = ".fork-"  # between the name of a file and the process that writes it
 SLOTS = 65_536
 SLOT_STEPS = 0
 SLOT_CALLS = 1
@@ -106,6 +108,11 @@ class EventWriter:
         except OSError as error:
             self.failed = error.strerror or str(error)
 
+    def move_to(self, path: str) -> None:
+        """Write into a file of this process's own: a fork does not write among its parent's events."""
+        self._path, self._pid = path, os.getpid()
+        self._open()
+
     def _open(self) -> None:
         self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._identity = _identity(self._fd)
@@ -130,6 +137,9 @@ class EventList:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+
+    def move_to(self, path: str) -> None:
+        """A fork keeps events of its own as it is."""
 
     def write(self, event: Event) -> None:
         """Keep one event."""
@@ -178,6 +188,14 @@ class Counters:
         values = array("q")
         values.frombytes(path.read_bytes()[: 8 * SLOTS])
         return values
+
+    def be_of_fork(self, path: str | None) -> None:
+        """Count from 0, in a file of this process's own; numbers that were given out stay what they are."""
+        if path is None:
+            self.slots = Counters.in_memory().slots
+        else:
+            Counters.create(Path(path))
+            self.slots = Counters.open(path).slots
 
     def used(self) -> list[int]:
         """The values of all slots given out so far."""

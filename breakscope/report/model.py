@@ -205,6 +205,8 @@ class Finding:
         ranks: the ranks that have it; by_rank: what each contributed, empty in a report of one process.
             Counts and skipped calls of a merged finding are sums over them, its cost is that of the rank
             where it costs most.
+        advice: what to do about this one, in words; None in reports of older versions.
+        calls_of: the function whose calls ``counts.crossings`` are, where passes of the line are not counted.
     """
 
     fingerprint: str
@@ -230,6 +232,8 @@ class Finding:
     not_measured: str | None = None
     intended: str | None = None
     by_rank: tuple[RankCounts, ...] = ()
+    advice: str | None = None
+    calls_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,10 @@ class Maker:
             return count(sum(finding.counts.occurrences for finding in findings), "recompile")
         known = [one.counts.crossings for one in findings if one.counts.crossings is not None]
         crossings = sum(known) if len(known) == len(findings) else None
+        functions = {one.calls_of for one in findings}
         text = count(crossings, "crossing")
+        if len(functions) == 1 and crossings is not None and (function := functions.pop()) is not None:
+            text = f"{count(crossings, 'call')} of {harmless(function)}"
         if crossings is None:
             return f"{count(sum(one.counts.occurrences for one in findings), 'occurrence')}, {text}"
         steps = self.report.totals.steps

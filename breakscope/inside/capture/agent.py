@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,9 @@ from breakscope.report.owners import owner_of
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.step_unit import StepUnit
+
+
+MOST_FORKS = 64  # of more, nothing is kept
 
 
 def start(settings_text: str) -> None:
@@ -62,6 +66,7 @@ class Agent:
         self._compiled_early = self._over_due = False
         self._awaits_script = False  # --steps waits for the script's own torch.compile
         self._in_trial = False
+        self._forks = 0
         self._stopping = False
         self._unit: StepUnit | None = None  # asked by --steps alone
         self.dynamo: Any = None  # breakscope.inside.capture.dynamo, once torch is there
@@ -72,7 +77,7 @@ class Agent:
         """Hook the process: now what needs no torch, the rest when the script imports it."""
         self.start_event()
         atexit.register(self._end)
-        os.register_at_fork(after_in_child=self._forked)
+        os.register_at_fork(before=self._forking, after_in_child=self._forked)
         if self.settings.fixes is not None:
             overlay.install(self.settings.fixes, self.settings.script)
         if self.settings.compile == "auto" and self.settings.steps is not None:
@@ -124,9 +129,26 @@ class Agent:
         # Numbers of ours: nothing in them to redact, and many.
         self._sink.write({"t": kind, **fields})
 
+    def _forking(self) -> None:
+        self._forks += not self._in_trial
+
     def _forked(self) -> None:
-        # A forked worker keeps its hooks, but what it counts is not the script's.
-        self.counters.slots = Counters.in_memory().slots
+        """In a forked worker: it keeps its hooks, but what it counts and compiles is told apart."""
+        if self._in_trial or self._forks > MOST_FORKS or not self.settings.counters:
+            self.counters.be_of_fork(None)
+            return
+        self.guarded("what a forked process does is not known", self._tell_apart)
+
+    def _tell_apart(self) -> None:
+        suffix = f"{events.OF_FORK}{os.getpid()}"
+        self.counters.be_of_fork(self.settings.counters + suffix)
+        self._sink.move_to(self.settings.events + suffix)
+        caller: types.FrameType | None = sys._getframe(1)
+        roots = self.settings.roots
+        while caller is not None and owner_of(caller.f_code.co_filename, roots) != "project":
+            caller = caller.f_back
+        place = {"file": caller.f_code.co_filename, "line": caller.f_lineno} if caller else {}
+        self.emit(events.FORKED, pid=os.getpid(), **place)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -274,7 +296,7 @@ class Agent:
         self.emit(events.COMPILED, name=name, by=by, **place, **fields)
 
     def try_in_eager(self, cid: str | None) -> None:
-        """A call failed under torch.compile: note whether it fails in eager too. Each compile is tried once."""
+        """A call failed under torch.compile: note whether eager fails too. Each compile is tried once."""
         if cid is None or cid in self.dynamo.tried_in_eager:
             return
         self.dynamo.tried_in_eager.add(cid)
