@@ -6,7 +6,9 @@ from breakscope.diagnose.collect import Collected, Event
 
 _FAILS = "BS190"
 _COMPILE_ONLY = "BS191"
-_OURS = "The call was compiled by breakscope (--compile auto), not by the script: without breakscope it does not fail."
+_OURS = (
+    "The call was compiled by breakscope (--compile auto), not by the script: without breakscope it passes."
+)
 
 
 def outcome(found: Collected, compile_id: str | None) -> Event:
