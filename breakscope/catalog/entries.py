@@ -43,6 +43,11 @@ _DATA = ("BS103", "BS105")
 
 # (codes that are too coarse, what the record's text must say, the code that fits). First match wins.
 REFINEMENTS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("BS102", "BS103", "BS107", "BS110", "BS111"),
+        r"\bn(um)?p(y)?\.random\b|<built-in method \w+ of numpy\.random",
+        "BS127",
+    ),
     (_DATA, r"_local_scalar_dense|\baten\.item\b", "BS102"),
     (("BS101",), r"\brandom_value_\d", "BS127"),
     (_CALL, r"\bprint\b|LoggingLogger|\bLogger\b|warning_once", "BS104"),
@@ -643,10 +648,10 @@ torch.compiler.set_stance("force_eager")""",
     Entry(
         "BS191",
         "error under torch.compile that eager was not seen to raise",
-        "Running the code on stand-ins without data (fake tensors) raised an error. Eager passes, or catches "
-        "it, or was not tried: the explanation says which. Such an error ends the compiled call even where the "
-        "code itself would catch it.",
-        "Test the condition before the operation, not its error; or put torch.compiler.disable on the function.",
+        "Running the code on stand-ins without data (fake tensors) raised an error. Eager "
+        "passes, or catches it, or was not tried: the explanation says which. Such an error ends the compiled "
+        "call even where the code itself would catch it.",
+        "Test the condition before the operation, not its error; or use torch.compiler.disable.",
         """\
 # before: the error comes while Dynamo traces, and this `except` is not asked
 try: y = x @ w

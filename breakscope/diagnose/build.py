@@ -47,12 +47,12 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
     causes, lost_recompiles = recompiles.causes(found, places)
-    failed, unplaced_errors = failures.failures(found, places)
+    failed, unplaced_errors = failures.failures(found, places, outcome.backend)
     made = distinct(
         [
             *site_findings,
             *recompiles.limits(found, causes, places),
-            *recompiles.findings(causes, places),
+            *recompiles.findings(found, causes, places),
             *failed,
             *refusals.findings(found, places),
         ]

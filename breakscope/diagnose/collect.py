@@ -200,9 +200,9 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
 def _start_over(found: Collected) -> None:
     """Drop what was compiled before the script's own torch.compile; the slots were set back as well."""
     for name in ("breaks", "recompiles", "skips", "regions", "metrics", *_KEPT.values()):
-        if name == "devices":
-            continue  # each is told once
-        getattr(found, name).clear()
+        if name not in ("devices", "compiled"):  # these are told once
+            getattr(found, name).clear()
+    found.compiled = [event for event in found.compiled if event["by"] != "breakscope"]
     found.counters = {}
 
 

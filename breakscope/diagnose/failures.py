@@ -6,6 +6,7 @@ import re
 
 from breakscope import catalog
 from breakscope.diagnose import records, trials
+from breakscope.diagnose.break_advice import advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.sites import is_own
@@ -15,7 +16,7 @@ from breakscope.report.model import Counts, Finding, Unattributed
 _RAISED = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote),?\)", re.DOTALL)
 
 
-def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
+def failures(found: Collected, places: Places, backend: str) -> tuple[list[Finding], list[Unattributed]]:
     """One finding for each (fullgraph=True, a crash), and what cannot be placed."""
     explained = {b.compile_id for b in found.breaks}
     fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
@@ -28,7 +29,7 @@ def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unat
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(found, event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
+        finding = _failure(found, event, paths.get(event["cid"], ()), places, backend, fullgraph=fullgraph)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -40,8 +41,20 @@ def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unat
 def _code(fail_type: str, *, fullgraph: bool) -> str:
     if fail_type in ("Unsupported", "UserError"):
         return "BS305" if fullgraph else "BS302"
+    if fail_type == "UncapturedHigherOrderOpError":
+        return "BS120"  # what breaks inside of torch.cond and the like ends the compile
     # Running an op on fake tensors raised: shapes, dtypes or devices that do not fit.
     return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
+
+
+def _advice(code: str, reason: records.Reason, backend: str, in_eager: str) -> str:
+    if code == "BS306" and backend in ("eager", "aot_eager"):
+        works = "; the same call passes in eager" if in_eager == "passed" else ""
+        return (
+            f"Dynamo itself failed, not the backend (this scan used {backend}){works}. Put torch.compiler.disable on"
+            " the function that holds the line, and report the text to PyTorch."
+        )
+    return advice(code, records.code_of(reason), reason, "plain", None)
 
 
 def _said(metrics: Event, reason: records.Reason) -> str:
@@ -56,7 +69,13 @@ def _said(metrics: Event, reason: records.Reason) -> str:
 
 
 def _failure(
-    found: Collected, event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
+    found: Collected,
+    event: Event,
+    path: tuple[records.RawFrame, ...],
+    places: Places,
+    backend: str,
+    *,
+    fullgraph: bool,
 ) -> Finding | None:
     """The finding of a compile that failed.
 
@@ -94,6 +113,7 @@ def _failure(
         reason=_said(metrics, reason),
         explanation=trials.explained(found, event["cid"], reason.explanation or catalog.entry(code).why),
         hints=reason.hints,
+        advice=_advice(code, reason, backend, trials.outcome(found, event["cid"])["outcome"]),
         location=location,
         stack=stack,
         counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),

@@ -9,7 +9,9 @@ from breakscope.diagnose import guards
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import placeless
 from breakscope.diagnose.guards import GuardFailure
+from breakscope.diagnose.origins import origin
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.recompile_advice import advice
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
 
@@ -60,12 +62,12 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
     return list(grouped.values()), lost
 
 
-def findings(causes_found: list[Cause], places: Places) -> list[Finding]:
+def findings(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
     """One finding for each cause."""
-    return [_finding(cause, places) for cause in causes_found if cause.recompiles]
+    return [_finding(found, cause, places) for cause in causes_found if cause.recompiles]
 
 
-def _finding(cause: Cause, places: Places) -> Finding:
+def _finding(found: Collected, cause: Cause, places: Places) -> Finding:
     code = catalog.cause_code(cause.guard.cause)
     frame = cause.frame
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
@@ -91,6 +93,7 @@ def _finding(cause: Cause, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         guard=cause.guard,
+        advice=_advice(found, cause, places),
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
@@ -112,12 +115,19 @@ class _Reached:
     calls: int | None
 
 
+def _advice(found: Collected, cause: Cause, places: Places) -> str:
+    """What to do, led back to the outermost calls of its first recompile and of the version that did not fit."""
+    first = (cause.recompiles or cause.refused)[0]
+    seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
+    return advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused))
+
+
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
     """One finding for each function that reached the recompile limit, with the guards that used it up."""
     grouped: dict[Location, list[_Reached]] = {}
     for reached in _reached(found):
         grouped.setdefault(_defined(reached.frame, places), []).append(reached)
-    return [_limit(location, group, causes_found, places) for location, group in grouped.items()]
+    return [_limit(found, location, group, causes_found, places) for location, group in grouped.items()]
 
 
 def _reached(found: Collected) -> list[_Reached]:
@@ -142,7 +152,9 @@ def _first_sentence(text: str | None) -> str:
     return next(iter((text or "FailOnRecompileLimitHit").strip().splitlines()), "").strip()
 
 
-def _limit(location: Location, group: list[_Reached], causes_found: list[Cause], places: Places) -> Finding:
+def _limit(
+    found: Collected, location: Location, group: list[_Reached], causes_found: list[Cause], places: Places
+) -> Finding:
     entry = catalog.entry("BS303")
     # The limit is one of a code object: of the function, or of what resumes it after one of its breaks.
     codes = {_code(reached.frame) for reached in group}
@@ -174,10 +186,21 @@ def _limit(location: Location, group: list[_Reached], causes_found: list[Cause],
             ),
         ),
         guards=tuple(cause.guard for cause in used),
+        advice=_limit_advice(found, used, places),
         calls_of=location.function if calls else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
+
+
+def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
+    """What to do about the guard that used up most of the limit."""
+    if not used:
+        return catalog.entry("BS303").fix
+    most = max(used, key=lambda cause: len(cause.recompiles) + len(cause.refused))
+    others = f" {len(used) - 1} more guards took part." if len(used) > 1 else ""
+    text = _advice(found, most, places).rstrip(".")
+    return f"{text}.{others} A higher torch._dynamo.config.recompile_limit only moves the end."
 
 
 def _code(frame: FrameRef) -> tuple[str, str, int]:

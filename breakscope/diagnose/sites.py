@@ -9,9 +9,11 @@ from pathlib import Path
 
 from breakscope import catalog
 from breakscope.diagnose import records, trials
+from breakscope.diagnose.break_advice import advice
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
+from breakscope.diagnose.records import BreakRecord, RawFrame
+from breakscope.diagnose.shapes import Shape, shape_of
 from breakscope.report.model import Counts, Finding, Frame, SkippedFrame
 
 OWN = os.path.join(Path(__file__).resolve().parent.parent, "")
@@ -88,7 +90,9 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
-    code = trials.code(found, telling.compile_id, site_code(site, places))
+    shape = shape_of(places.sources, site.frame.file, site.position, site.frame.line)
+    inner = _checked(records.code_of(cause), shape)
+    code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape))
     qualname = next(
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
     )
@@ -102,7 +106,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         code=code,
         kind=kind,  # type: ignore[arg-type]
         gb_id=cause.gb_id,
-        title=trials.title(found, telling.compile_id, code) or title_of(code, cause),
+        title=trials.title(found, telling.compile_id, code) or title_of(code, inner),
         reason=cause.gb_type,
         explanation=trials.explained(found, telling.compile_id, _explanation(record)),
         hints=cause.hints,
@@ -115,6 +119,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         skipped=skipped,
+        advice=advice(code, inner, cause, shape, skipped[0].function if skipped else None),
         calls_of=_calls_of(found, site, places),
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
@@ -162,12 +167,18 @@ def _distributed_wrapper(stack: Sequence[Frame]) -> str | None:
     return None
 
 
-def title_of(code: str, cause: Reason) -> str:
+def _checked(code: str, shape: Shape) -> str:
+    """A value that is read to decide whether to raise is a check; one that numpy draws is a random number."""
+    if shape == "random" and code in ("BS102", "BS103", "BS107", "BS110", "BS111"):
+        return "BS127"
+    return "BS106" if shape == "check" and code in ("BS101", "BS102") else code
+
+
+def title_of(code: str, inner: str) -> str:
     """The code's title; that of a skipped frame names what broke inside it."""
     title = catalog.entry(code).title
     if code not in ("BS301", "BS302"):
         return title
-    inner = records.code_of(cause)
     if inner.startswith("BS3") or inner == "BS199":
         return title
     return f"frame skipped: {catalog.entry(inner).title}"

@@ -208,7 +208,9 @@ class Maker:
         suggestion = finding.suggestion
         if suggestion and suggestion.status != "refused":
             return f"{first_line(suggestion.summary)} ({suggestion.status} rewrite)"
-        if finding.kind == "recompile" and finding.guard:
+        if finding.advice:
+            advice = harmless(" ".join(finding.advice.split()))
+        elif finding.kind == "recompile" and finding.guard:
             advice = harmless(guards.remedy(finding.guard))
         else:
             # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.

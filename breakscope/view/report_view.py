@@ -221,7 +221,7 @@ def _launches(report: Report) -> str | None:
     """How torn the compiled code is: each run of a graph is a launch of its own."""
     calls = [region.calls for region in report.regions if region.calls is not None]
     steps = report.totals.steps
-    if not calls or not steps or len(calls) < len(report.regions):
+    if not report.totals.sites or not calls or not steps or len(calls) < len(report.regions):
         return None
     return f"{per_step(sum(calls), steps).replace(' a step', '')} graph launches a step"
 
