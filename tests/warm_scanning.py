@@ -26,6 +26,20 @@ class WarmScans:
         self._warm.commands([["scan", "-q", *options, name]], folder, log)
         return breakscope.load(folder / ".breakscope" / "latest.json")
 
+    def scan_both(self, folder: Path, sources: tuple[str, str], *options: str) -> list[tuple[Report, str]]:
+        """Scan two scripts; return each one's report and what it left in ``said.json``."""
+        commands = []
+        for name, source in zip(("before", "after"), sources, strict=True):
+            (folder / name).mkdir()
+            script, report = folder / name / "script.py", folder / name / "report.json"
+            script.write_text(f"import os\nos.chdir({str(folder / name)!r})\n{source}")
+            commands.append(["scan", "-q", "-o", str(report), *options, str(script)])
+        self._warm.commands(commands, folder, folder / "log")
+        return [
+            (breakscope.load(folder / name / "report.json"), (folder / name / "said.json").read_text())
+            for name in ("before", "after")
+        ]
+
     def close(self) -> None:
         self._warm.close()
 

@@ -48,6 +48,7 @@ REFINEMENTS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"\bn(um)?p(y)?\.random\b|<built-in method \w+ of numpy\.random",
         "BS127",
     ),
+    (_CALL, r"UserDefinedObjectVariable\((Generator|RandomState)\)", "BS127"),
     (_DATA, r"_local_scalar_dense|\baten\.item\b", "BS102"),
     (("BS101",), r"\brandom_value_\d", "BS127"),
     (_CALL, r"\bprint\b|LoggingLogger|\bLogger\b|warning_once", "BS104"),

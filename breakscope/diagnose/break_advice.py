@@ -38,7 +38,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
 _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS104",),
-        r"ogger|ogging",
+        r"\b\w*[lL]ogger\b|\blogging\b(?!_functions)",
         f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions: what Dynamo traces then says"
         " nothing.",
     ),
@@ -108,25 +108,36 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
-def advice(code: str, inner: str, cause: Reason, shape: Shape, function: str | None) -> str:
+def advice(
+    code: str, inner: str, cause: Reason, shape: Shape, function: str | None, *, in_loop: bool = False
+) -> str:
     """What to do, in one or two sentences.
 
     Args:
         code: of the finding; inner: of what broke, where the finding is that its frame was given up.
-        function: what runs eagerly until then.
+        function: what runs eagerly until then; in_loop: whether that is because the break is in a loop.
     """
+    if code == "BS306" and inner == catalog.GENERIC:
+        return catalog.entry(code).fix
     if code in ("BS301", "BS302", "BS305", "BS306") and not inner.startswith("BS3"):
         whole = _of_cause(inner, cause, shape).rstrip(".")
-        rest = f"{function} runs eagerly" if function else "its function runs eagerly"
-        way_out = "; or compile the loop's body instead of the loop" if "loop" in cause.gb_type else ""
-        return f"{whole}. Until then all of {rest}{way_out}."
+        way_out = "; or compile the loop's body instead of the loop" if in_loop else ""
+        return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, shape)
+
+
+def _until_then(code: str, function: str | None) -> str:
+    if code == "BS305":
+        return "fullgraph=True raises"
+    return f"all of {function or 'the function'} runs eagerly"
 
 
 def _of_cause(code: str, cause: Reason, shape: Shape) -> str:
     if (code, shape) in _BY_SHAPE:
         return _BY_SHAPE[code, shape]
-    said = "\n".join((cause.gb_type, cause.explanation, cause.context or "", *cause.hints))
+    # Hints name functions that have nothing to do with this break ("e.g. `print`").
+    hints = cause.hints if code == "BS102" else ()
+    said = "\n".join((cause.gb_type, cause.explanation, cause.context or "", *hints))
     for codes, pattern, text in _BY_TEXT:
         if code in codes and re.search(pattern, said):
             return text

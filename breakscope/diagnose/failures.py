@@ -38,11 +38,13 @@ def failures(found: Collected, places: Places, backend: str) -> tuple[list[Findi
     return made, lost
 
 
-def _code(fail_type: str, *, fullgraph: bool) -> str:
+def _code(fail_type: str, said: str, *, fullgraph: bool) -> str:
     if fail_type in ("Unsupported", "UserError"):
         return "BS305" if fullgraph else "BS302"
     if fail_type == "UncapturedHigherOrderOpError":
         return "BS120"  # what breaks inside of torch.cond and the like ends the compile
+    if "There was no fake impl registered" in said:
+        return "BS119"
     # Running an op on fake tensors raised: shapes, dtypes or devices that do not fit.
     return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
 
@@ -96,7 +98,9 @@ def _failure(
         file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
     if file is None or line is None or is_own(file):
         return None
-    code = trials.code(found, event["cid"], _code(metrics["fail_type"], fullgraph=fullgraph))
+    code = trials.code(
+        found, event["cid"], _code(metrics["fail_type"], str(metrics.get("fail_reason")), fullgraph=fullgraph)
+    )
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")

@@ -36,7 +36,7 @@ _NOT_VARIABLES = frozenset({"torch", "utils_device", "inf", "nan", "device", "L"
 _MAX_DEPTH = 120
 _HOLDERS = frozenset({"_modules", "_parameters", "_buffers", "__dict__"})
 
-Constant = str | int | float | bool | None
+Constant = str | bytes | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _constant(node: ast.expr) -> tuple[Constant] | None:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError):
         return None
-    return (value,) if isinstance(value, str | int | float | None) else None
+    return (value,) if isinstance(value, str | bytes | int | float | None) else None
 
 
 def paths_in(node: ast.expr) -> tuple[Path, ...]:

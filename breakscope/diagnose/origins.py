@@ -31,6 +31,7 @@ class Origin:
     """Two outermost calls, of which two compiles of one function came.
 
     Attributes:
+        direct: what is guarded is an argument of the outermost call itself: it can be marked there.
         same_call: they are one call: the function runs more than once in it, on different things.
         sizes: sizes of arguments that differed, those first that changed as the guard's value did.
         values: (argument, old, new) of Python values that differed.
@@ -38,6 +39,7 @@ class Origin:
         where: ``train.py:27``, the line of the call.
     """
 
+    direct: bool
     same_call: bool
     sizes: tuple[Size, ...]
     values: tuple[tuple[str, str, str], ...]
@@ -70,6 +72,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
     caller = second.get("caller") or {}
     where = f"{caller['file'].replace(chr(92), '/').rpartition('/')[2]}:{caller['line']}" if caller else ""
     return Origin(
+        direct=guard.source in second["origins"],
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
         sizes=tuple(sizes),
         values=tuple(values),

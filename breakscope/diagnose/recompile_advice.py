@@ -12,6 +12,7 @@ _INT = re.compile(r"-?\d+$")
 _SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
 _CACHE = re.compile(r"past_key_value|\bcache|_cache\b|is_updated")
+_VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _SEVERAL = 3  # shown
 
 
@@ -93,8 +94,14 @@ def _decided(guard: Guard, origin: Origin) -> str:
         )
     if ones:
         return _zero_or_one(size, origin, where, ones)
+    if not origin.direct:
+        return (
+            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}, and is behind"
+            " a break or in a function of its own: pass dynamic=True to torch.compile, or repair the break and mark"
+            f" {size.argument}, or pad it to one size. It is one compile: after the second size torch makes it dynamic"
+        )
     return (
-        f"call {_mark(size)} before the call{where} at {origin.where}: it saves the compile for the second size"
+        f"call {_mark(size)} before the call at {origin.where}: it saves the compile for the second size"
         " (torch makes a dimension dynamic by itself then); or pad to one size"
     )
 
@@ -137,10 +144,10 @@ def _decided_by_value(guard: Guard, origin: Origin) -> str:
 
 def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     name = guard.source or "the value"
-    if "environ" in guard.expression:
+    if variable := _VARIABLE.search(guard.expression):
         return (
-            f"read the environment variable once, at import, into a constant: compiled code is guarded on {name}"
-            f" ({_seen(guard)} were seen)"
+            "read the environment variable once, at import, into a constant: compiled code is guarded on"
+            f" {variable['name']}, and compiled again for each of its values"
         )
     kinds = {_kind(value) for value in guard.values}
     if kinds == {"int", "float"}:

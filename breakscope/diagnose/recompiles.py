@@ -166,7 +166,6 @@ def _limit(
     ]
     calls = [reached.calls for reached in group if reached.calls is not None]
     steps = [reached.step for reached in group if reached.step is not None]
-    refused = [reached.compile_id for reached in group if reached.compile_id]
     return Finding(
         fingerprint=places.fingerprint("BS303", location, of_function=True),
         code="BS303",
@@ -181,9 +180,7 @@ def _limit(
         counts=Counts(
             occurrences=len(group),
             crossings=sum(calls) if calls else None,
-            compile_ids=tuple(
-                dict.fromkeys([*(r.compile_id for c in used for r in c.recompiles if r.compile_id), *refused])
-            ),
+            compile_ids=tuple(r.compile_id for c in used for r in c.recompiles if r.compile_id),
         ),
         guards=tuple(cause.guard for cause in used),
         advice=_limit_advice(found, used, places),

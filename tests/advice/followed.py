@@ -34,11 +34,13 @@ class Followed:
     """A program, and the change to it that the advice asks for.
 
     Attributes:
-        code: of the finding; shape: which of its shapes.
+        code: of the finding, with that of its cause for a skipped frame (``BS302>BS112``); shape: which of
+            its shapes.
         advice: a pattern that the finding's advice matches: the words that are followed.
         change: (old text, new text) pairs: the diff.
         lessens: None where the finding goes; else the words by which the advice says that it only lessens it.
         near: whether the outputs may differ in the last digits.
+        silent: the program raises until the advice is followed: its outputs cannot be compared.
     """
 
     code: str
@@ -48,6 +50,7 @@ class Followed:
     change: tuple[tuple[str, str], ...]
     lessens: str | None = None
     near: bool = False
+    silent: bool = False
     options: tuple[str, ...] = ()
 
     @property
@@ -75,9 +78,14 @@ def of_function(
     *change: tuple[str, str],
     outside: str = "",
     call: str = "f(x)",
+    guard: str = "",
     **more: object,
 ) -> Followed:
-    """An example that is a compiled function ``f(x)`` and two calls of it."""
+    """An example that is a compiled function ``f(x)`` and two calls of it.
+
+    Args:
+        outside: what stands before the function; guard: what stands before each call.
+    """
     lines = "\n".join(f"    {line}" for line in body.strip("\n").splitlines())
-    source = f"{outside}\n@torch.compile\ndef f(x):\n{lines}\nfor _ in range(2):\n    say({call})\n"
+    source = f"{outside}\n@torch.compile\ndef f(x):\n{lines}\nfor _ in range(2):\n    {guard}say({call})\n"
     return Followed(code, shape, advice, source, change, **more)  # type: ignore[arg-type]
