@@ -10,7 +10,7 @@ import breakscope
 from breakscope.report.model import Finding, Report
 
 sys.path.append(str(Path(__file__).parent / "fix" / "observed"))
-from warm import Warm  # noqa: E402 -- the process stands among the tests of fix
+from warm import Warm
 
 
 class WarmScans:

@@ -650,7 +650,8 @@ torch.compiler.set_stance("force_eager")""",
         "BS191",
         "error under torch.compile that eager was not seen to raise",
         "Running the code on stand-ins without data (fake tensors) raised an error. Eager "
-        "passes, or catches it, or was not tried: the explanation says which. Such an error ends the compiled "
+        "passes, or catches it, or was not tried: the explanation says which. Such an error ends the"
+        " compiled "
         "call even where the code itself would catch it.",
         "Test the condition before the operation, not its error; or use torch.compiler.disable.",
         """\

@@ -13,8 +13,10 @@ _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
 _CHECK = (
-    "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'. Dynamo"
-    " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use torch._check."
+    "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
+    " Dynamo"
+    " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
+    " torch._check."
 )
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
@@ -32,6 +34,19 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "size",
     ): f"A Python number is needed here: compute it before the compiled call and pass it in, or set"
     f" {_SCALARS}, with torch._check on its bounds where the code compares it.",
+    ("BS101", "fast path"): (
+        "The branch leaves early or sets None, so torch.where cannot select: decide it before the compiled"
+        " call and"
+        " pass a Python bool (or no mask at all where it is all ones), or take the fast path out."
+    ),
+    ("BS105", "experts"): (
+        f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {_SHAPES}; else put"
+        " torch.compiler.disable on this block, and the rest stays whole."
+    ),
+    ("BS102", "experts"): (
+        f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {_SHAPES}; else put"
+        " torch.compiler.disable on this block, and the rest stays whole."
+    ),
     ("BS106", "check"): _CHECK,
 }
 # (codes, what the record says, the advice). First match wins.
@@ -39,32 +54,45 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS104",),
         r"\b\w*[lL]ogger\b|\blogging\b(?!_functions)",
-        f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions: what Dynamo traces then says"
-        " nothing.",
+        (
+            f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions, which then says"
+            " nothing where it is compiled."
+        ),
     ),
     (
         ("BS104",),
         r"warn",
-        f"Warn before the compiled call, or add the function to {_CONFIG}.reorderable_logging_functions: it then"
-        " runs after the graph.",
+        (
+            f"Warn before the compiled call, or add the function to {_CONFIG}.reorderable_logging_functions:"
+            " it then runs after the graph."
+        ),
     ),
     (
         ("BS104",),
         r"\bprint\b",
-        f"Remove the call, or say {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes after"
-        " the graph.",
+        (
+            f"Remove the call, or say {_CONFIG}.reorderable_logging_functions.add(print) once: the text then"
+            " comes after"
+            " the graph."
+        ),
     ),
     (
         ("BS102",),
         r"\.tolist\(\)|Tensor\.tolist",
-        f"Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set {_SCALARS}"
-        " (integers only).",
+        (
+            f"Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
+            f" {_SCALARS}"
+            " (integers only)."
+        ),
     ),
     (
         ("BS102",),
         r"capture_scalar_outputs|\.item\(\)",
-        "Drop the .item(), int() or float() where a 0-d tensor will do (arithmetic, torch.where); where Python needs"
-        f" the number, set {_SCALARS}.",
+        (
+            "Drop the .item(), int() or float() where a 0-d tensor will do (arithmetic, torch.where); where"
+            " Python needs"
+            f" the number, set {_SCALARS}."
+        ),
     ),
     (
         ("BS103",),
@@ -74,8 +102,10 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS103",),
         r"aten\.(equal|allclose|is_nonzero)",
-        "Compare with operations that give a tensor, (a == b).all() or torch.isclose(a, b).all(), and take its bool"
-        " in the caller.",
+        (
+            "Compare with operations that give a tensor, (a == b).all() or torch.isclose(a, b).all(), and"
+            " take its bool in the caller."
+        ),
     ),
     (
         ("BS105",),
@@ -90,20 +120,28 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS105",),
         r"masked_select|nonzero|index|unique|bincount",
-        f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {_SHAPES}, where the rest of the"
-        " graph can do with an unknown size.",
+        (
+            f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {_SHAPES}, where the"
+            " rest of the graph can do with an unknown size."
+        ),
     ),
     (
         ("BS115",),
         r"Parameter\(\)` constructor",
-        "Make the parameter, and modules that have one, in __init__ or before the compiled call: forward only reads"
-        " it.",
+        (
+            "Make the parameter, and modules that have one, in __init__ or before the compiled call: forward"
+            " only reads"
+            " it."
+        ),
     ),
     (
         ("BS120",),
         r"",
-        "Take what breaks out of the functions given to the operator (prints, .item(), writes to outer values): they"
-        " must be traced whole.",
+        (
+            "Take what breaks out of the functions given to the operator (prints, .item(), writes to outer"
+            " values): they"
+            " must be traced whole."
+        ),
     ),
 )
 

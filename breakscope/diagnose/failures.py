@@ -53,7 +53,8 @@ def _advice(code: str, reason: records.Reason, backend: str, in_eager: str) -> s
     if code == "BS306" and backend in ("eager", "aot_eager"):
         works = "; the same call passes in eager" if in_eager == "passed" else ""
         return (
-            f"Dynamo itself failed, not the backend (this scan used {backend}){works}. Put torch.compiler.disable on"
+            f"Dynamo itself failed, not the backend (this scan used {backend}){works}. Put"
+            " torch.compiler.disable on"
             " the function that holds the line, and report the text to PyTorch."
         )
     return advice(code, records.code_of(reason), reason, "plain", None)

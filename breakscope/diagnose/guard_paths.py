@@ -123,6 +123,12 @@ def _extend(base: Path | None, kind: Literal["attribute", "item", "call"], key: 
 
 def _path_of_call(node: ast.Call) -> Path | None:
     match ast.unparse(node.func), node.func, node.args:
+        # The n-th value of a dict, which a dataclass of outputs also calls [n].
+        case "dict.__getitem__", _, [
+            base,
+            ast.Subscript(ast.Call(ast.Name("list")), ast.Constant(int(number))),
+        ]:
+            return _extend(path_of(base), "item", number)
         case _, ast.Attribute(ast.Call() as read, "item"), [] if ast.unparse(read.func) == "___as_tensor":
             return path_of(read)
         case _, ast.Attribute(base, method), [] if method in _METHODS:

@@ -31,7 +31,8 @@ def advice(guard: Guard, origin: Origin | None, times: int) -> str:
         text = _attribute(guard, times)
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
-            "one graph with gradients and one without, for training and evaluation, is normal and made once; if the"
+            "one graph with gradients and one without, for training and evaluation, is normal and made once;"
+            " if the"
             " mode changes at every call, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
@@ -70,14 +71,16 @@ def _size(guard: Guard, origin: Origin | None) -> str:
     if origin.values:
         return _decided_by_value(guard, origin)
     return (
-        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from data"
+        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from"
+        " data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
 
 
 def _own_tensor(guard: Guard) -> str:
     return (
-        f"{guard.source} is a parameter or buffer: several modules, or one that was changed, share this function's"
+        f"{guard.source} is a parameter or buffer: several modules, or one that was changed, share this"
+        " function's"
         " code, and each of their sizes is a version. Nothing to do for a few; for many raise"
         " torch._dynamo.config.recompile_limit, or compile what calls them, so that they are inlined"
     )
@@ -90,15 +93,19 @@ def _decided(guard: Guard, origin: Origin) -> str:
     if guard.cause == "symbolic_shape" and not ones:
         return (
             f"the code holds only where {guard.expected}: dimension {size.dimension} of {size.argument}"
-            f"{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away the branch on it"
+            f"{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away the branch on"
+            " it"
         )
     if ones:
         return _zero_or_one(size, origin, where, ones)
     if not origin.direct:
         return (
-            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}, and is behind"
-            " a break or in a function of its own: pass dynamic=True to torch.compile, or repair the break and mark"
-            f" {size.argument}, or pad it to one size. It is one compile: after the second size torch makes it dynamic"
+            f"{guard.source} has its size from dimension {size.dimension} of"
+            f" {size.argument}{_whole(origin)}, and is behind"
+            " a break or in a function of its own: pass dynamic=True to torch.compile, or repair the break"
+            " and mark"
+            f" {size.argument}, or pad it to one size. It is one compile: after the second size torch makes"
+            " it dynamic"
         )
     return (
         f"call {_mark(size)} before the call at {origin.where}: it saves the compile for the second size"
@@ -112,18 +119,23 @@ def _mark(size: Size) -> str:
 
 
 def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
+    unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
     return (
-        f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of {size.argument}{where}"
-        f" came with {' and '.join(ones)} at {origin.where}: one graph more, once. Leave such calls out (drop_last=True"
-        " for a last batch), pad them, or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
+        f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
+        f" {size.argument}"
+        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once. Leave such calls"
+        " out"
+        f" (drop_last=True for a last batch), or pad them{unbacked if origin.direct else ''}"
     )
 
 
 def _several_times(guard: Guard, origin: Origin) -> str:
     return (
         f"one call{_at(origin)} runs this function on several sizes of {guard.source}"
-        f" ({_seen(guard)}), so marking an argument does not help: torch makes the dimension dynamic after the second"
-        " size. One more compile is normal; if it grows, compile what calls it as a whole, or pass dynamic=True"
+        f" ({_seen(guard)}), so marking an argument does not help: torch makes the dimension dynamic after"
+        " the second"
+        " size. One more compile is normal; if it grows, compile what calls it as a whole, or pass"
+        " dynamic=True"
     )
 
 
@@ -134,7 +146,8 @@ def _at(origin: Origin) -> str:
 def _decided_by_value(guard: Guard, origin: Origin) -> str:
     name, old, new = origin.values[0]
     return (
-        f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same, or compile"
+        f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
+        " or compile"
         " with dynamic=True so that it is symbolic from the start"
     )
 
@@ -152,9 +165,12 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     kinds = {_kind(value) for value in guard.values}
     if kinds == {"int", "float"}:
         return (
-            f"pass {name} always as a float, float({name}): ints and floats are compiled apart, and after its second"
+            f"pass {name} always as a float, float({name}): ints and floats are compiled apart, and after"
+            " its second"
             " value torch treats a float as symbolic"
         )
+    if "None" in kinds:
+        return _optional(guard)
     if len(kinds) > 1:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
     if ".param_groups[" in name or guard.cause == "constant_value":
@@ -163,17 +179,30 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     what = "it" if given else name
     if times <= 1 and guard.cause == "int_value":
         return (
-            f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1 apart). To save"
+            f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1"
+            " apart). To save"
             " this compile, pass dynamic=True to torch.compile, or keep the value the same"
         )
     if times <= 1:
         return (
-            f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To save this"
+            f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
+            " save this"
             f" compile, pass {what} as a tensor, torch.tensor({name})"
         )
     return (
-        f"the code needs {name} as a constant (a range, a branch, an index), so each value is compiled, and dynamic=True"
-        f" does not help ({_seen(guard)} were seen): keep the values few, or use {what} as a tensor in arithmetic only"
+        f"the code needs {name} as a constant (a range, a branch, an index), so each value is compiled, and"
+        " dynamic=True"
+        f" does not help ({_seen(guard)} were seen): keep the values few, or use {what} as a tensor in"
+        " arithmetic only"
+    )
+
+
+def _optional(guard: Guard) -> str:
+    name = guard.source or "the argument"
+    return (
+        f"{name} is there at some calls and None at others: a version with it and one without is normal for"
+        " an"
+        " optional argument. To save one, pass it always as one type (zeros or ones for None)"
     )
 
 
@@ -191,12 +220,14 @@ def _attribute(guard: Guard, times: int) -> str:
     name = guard.source or "the attribute"
     if name.endswith(".training"):
         return (
-            "one compilation for train() and one for eval() is normal; switch once an epoch, not at every call"
+            "one compilation for train() and one for eval() is normal; switch once an epoch, not at every"
+            " call"
             f" ({name})"
         )
     if "None" in (guard.expected, guard.actual):
         return (
-            f"give {name} its value in __init__, or call the module once in eager before it is compiled: it is"
+            f"give {name} its value in __init__, or call the module once in eager before it is compiled: it"
+            " is"
             f" {guard.expected} at one call and {guard.actual} at another"
         )
     number = bool(guard.expected and _INT.match(guard.expected))
@@ -204,7 +235,8 @@ def _attribute(guard: Guard, times: int) -> str:
         return remedy(guard)
     if number and times >= 1:
         return (
-            f"make {name} a tensor (register_buffer, and add_(1) for a counter), or count in the caller; for an int of an"
+            f"make {name} a tensor (register_buffer, and add_(1) for a counter), or count in the caller; for"
+            " an int of an"
             " nn.Module, torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
             f" ({_seen(guard)} were seen)"
         )
@@ -216,10 +248,20 @@ def _attribute(guard: Guard, times: int) -> str:
 
 def _object(guard: Guard, origin: Origin | None) -> str:
     text = remedy(guard)
+    if guard.cause == "requires_grad" and origin is not None and not origin.direct:
+        return (
+            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version for training"
+            " and one for evaluation is normal. If it changes at every call, keep the mode and requires_grad of the"
+            " inputs the same, or repair the break because of which this function is compiled on its own"
+        )
+    if guard.cause == "type" and "None" in guard.values:
+        return _optional(guard)
     if guard.cause == "container" and _CACHE.search(guard.source or ""):
         return (
-            f"{guard.source} grows while it is filled, and each length is a version: give the model a cache of fixed"
-            " size (transformers.StaticCache, cache_implementation='static'), or use_cache=False where nothing is"
+            f"{guard.source} grows while it is filled, and each length is a version: give the model a cache"
+            " of fixed"
+            " size (transformers.StaticCache, cache_implementation='static'), or use_cache=False where"
+            " nothing is"
             f" generated ({_seen(guard)} were seen)"
         )
     if origin is None or not origin.same_call or guard.cause == "rank":
@@ -228,9 +270,11 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         guard.cause, ""
     )
     return (
-        f"one call{_at(origin)} runs this function more than once, and {what}{guard.source} differs between them"
+        f"one call{_at(origin)} runs this function more than once, and {what}{guard.source} differs between"
+        " them"
         f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
-        " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its own"
+        " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
+        " own"
     )
 
 

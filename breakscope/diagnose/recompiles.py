@@ -116,7 +116,7 @@ class _Reached:
 
 
 def _advice(found: Collected, cause: Cause, places: Places) -> str:
-    """What to do, led back to the outermost calls of its first recompile and of the version that did not fit."""
+    """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
     return advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused))

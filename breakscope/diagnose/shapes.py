@@ -10,10 +10,13 @@ from typing import Literal
 
 from breakscope.project.sources import Position, Sources
 
-Shape = Literal["check", "loop", "size", "layerdrop", "random", "plain"]
-"""check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a shape,
-a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the number. plain: anything else."""
+Shape = Literal["check", "loop", "size", "layerdrop", "random", "experts", "fast path", "plain"]
+"""check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
+shape, a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the
+number. experts: which tokens go to which expert. fast path: the branch leaves early or sets None. plain:
+anything else."""
 
+_EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
 # Calls that need Python numbers.
 _NUMBERS = re.compile(
@@ -24,12 +27,20 @@ _NUMBERS = re.compile(
 
 def shape_of(sources: Sources, file: str, position: Position | None, line: int) -> Shape:
     """The shape of a site; "plain" where its source cannot be read."""
-    around = sources.around(file, position or (line, 0, line, 0))
+    if position is None:  # in a trace: the statement that begins on the line
+        text = sources.line(file, line) or ""
+        begin = len(text) - len(text.lstrip())
+        position = (line, begin, line, begin)
+    around = sources.around(file, position)
     statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
     if isinstance(statement, ast.Assert) or _only_raises(statement):
         return "check"
     if isinstance(statement, ast.If) and "layerdrop" in ast.unparse(statement.test):
         return "layerdrop"
+    if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
+        return "fast path"
+    if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(_head(statement))):
+        return "experts"
     if isinstance(statement, ast.While):
         return "loop"
     innermost = around[-1] if around else None
@@ -42,6 +53,18 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     if name is not None and function is not None and any(_needs_number(way) for way in _uses(function, name)):
         return "size"
     return "plain"
+
+
+def _head(statement: ast.stmt) -> ast.AST:
+    """What a statement evaluates itself, without its body."""
+    return getattr(statement, "iter", None) or getattr(statement, "test", None) or statement
+
+
+def _leaves_or_empties(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Return() | ast.Break() | ast.Continue() | ast.Assign(_, ast.Constant(None)):
+            return True
+    return False
 
 
 def _only_raises(node: ast.AST | None) -> bool:

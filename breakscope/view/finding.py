@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from breakscope import catalog
@@ -12,6 +13,7 @@ from breakscope.view.text import count, first_line, harmless, milliseconds, per_
 _KIND_NOUNS: dict[FindingKind, str] = {"skip": "skip", "graph_break": "site", "recompile": "cause"}
 _SHOWN_GUARDS = 5
 _SHOWN_CALLERS = 6
+_SETTING = re.compile(r"(?<=config\.)\w+")
 _ARROW = " > "
 # What to call that which differed, where the source alone does not say it.
 _SUBJECTS = ("dtype", "device", "requires_grad", "rank", "type")
@@ -136,8 +138,18 @@ class Maker:
             ("inside", (harmless(inside(finding.cost)),)),
             ("meant", (harmless(finding.intended or ""),)),
             ("do this", (self._advice(finding) if finding.intended is None else "",)),
+            ("torch", self._hints(finding)),
         ]
         return [(label, texts) for label, texts in details if any(texts)]
+
+    def _hints(self, finding: Finding) -> tuple[str, ...]:
+        """Torch's own hints: a setting that the advice does not name; all of them with --all."""
+        hints = [harmless(" ".join(hint.split())) for hint in finding.hints]
+        if self.all:
+            return tuple(hints)
+        said = self._advice(finding)
+        settings = ((_SETTING.search(hint), hint) for hint in hints)
+        return tuple(_first_sentence(hint) for found, hint in settings if found and found[0] not in said)
 
     def _path(self, file: str, line: int, column: int | None = None) -> str:
         return f"{short_path(file, self.folders)}:{line}" + (f":{column}" if column is not None else "")
@@ -219,6 +231,10 @@ class Maker:
         if suggestion is None:
             return advice
         return f"{advice.removesuffix('.')} (no rewrite: {first_line(suggestion.why)})"
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[.!])\s", text, maxsplit=1)[0]
 
 
 def _folded(frames: int) -> list[str]:

@@ -259,7 +259,7 @@ class Agent:
         self.emit(events.COMPILED, name=name, by="breakscope")
 
     def start_over_if_due(self) -> None:
-        """Undo what we compiled before the script's first ``torch.compile``: plain use would not have done it.
+        """Undo what we compiled before the script's first ``torch.compile``: plain use would not have.
 
         A warm-up in eager, a module that is called in a constructor. Not while one of them is under way.
         """
