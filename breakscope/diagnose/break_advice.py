@@ -39,6 +39,16 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " call and"
         " pass a Python bool (or no mask at all where it is all ones), or take the fast path out."
     ),
+    ("BS102", "fast path"): (
+        "The branch leaves early or sets None, so torch.where cannot select: decide it before the compiled"
+        " call and"
+        " pass a Python bool (or no mask at all where it is all ones), or take the fast path out."
+    ),
+    ("BS102", "branch"): (
+        "It decides a branch: drop the .item(), compute both sides and select with torch.where, or use"
+        " torch.cond"
+        " if a side is costly."
+    ),
     ("BS105", "experts"): (
         f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {_SHAPES}; else put"
         " torch.compiler.disable on this block, and the rest stays whole."

@@ -65,7 +65,10 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             shapes = was["tensor"]["shape"], held["tensor"]["shape"]
             if len(shapes[0]) == len(shapes[1]):
                 pairs = enumerate(zip(*shapes, strict=True))
-                sizes += [Size(names.of(path), d, a, b) for d, (a, b) in pairs if a != b]
+                found_sizes = [Size(names.of(path), d, a, b) for d, (a, b) in pairs if a != b]
+                # What is guarded may be an argument itself.
+                own = second["origins"].get(guard.source) == path
+                sizes = [*found_sizes, *sizes] if own else [*sizes, *found_sizes]
         elif not ({"tensor", "object", "same"} & {*held, *was}):
             values.append((names.of(path), str(next(iter(was.values()))), str(next(iter(held.values())))))
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
@@ -113,9 +116,11 @@ class _Names:
         if kind == "kwargs":
             return self._keyword(ast.literal_eval(key)) + rest
         number = int(key)
-        plain = self._call is not None and not any(isinstance(one, ast.Starred) for one in self._call.args)
-        if self._call is not None and plain and number < len(self._call.args):
-            return ast.unparse(self._call.args[number]) + rest
+        given = [] if self._call is None else self._call.args
+        plain = number < len(given) and not any(isinstance(one, ast.Starred) for one in given)
+        # An expression makes another tensor each time: what is marked must be a variable.
+        if plain and isinstance(given[number], ast.Name | ast.Attribute | ast.Subscript):
+            return ast.unparse(given[number]) + rest
         return (self._parameters[number] if number < len(self._parameters) else path) + rest
 
     def _keyword(self, name: str) -> str:

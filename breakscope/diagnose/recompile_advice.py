@@ -250,9 +250,12 @@ def _object(guard: Guard, origin: Origin | None) -> str:
     text = remedy(guard)
     if guard.cause == "requires_grad" and origin is not None and not origin.direct:
         return (
-            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version for training"
-            " and one for evaluation is normal. If it changes at every call, keep the mode and requires_grad of the"
-            " inputs the same, or repair the break because of which this function is compiled on its own"
+            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
+            " for"
+            " training and one for evaluation is normal. If it changes at every call, keep the mode and"
+            " requires_grad of the inputs the same, or repair the break that makes this function a compile"
+            " of its"
+            " own"
         )
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard)

@@ -197,7 +197,7 @@ def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
     most = max(used, key=lambda cause: len(cause.recompiles) + len(cause.refused))
     others = f" {len(used) - 1} more guards took part." if len(used) > 1 else ""
     text = _advice(found, most, places).rstrip(".")
-    return f"{text}.{others} A higher torch._dynamo.config.recompile_limit only moves the end."
+    return f"{text}.{others} A higher torch._dynamo.config.recompile_limit helps where the versions are few."
 
 
 def _code(frame: FrameRef) -> tuple[str, str, int]:

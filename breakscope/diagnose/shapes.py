@@ -10,11 +10,11 @@ from typing import Literal
 
 from breakscope.project.sources import Position, Sources
 
-Shape = Literal["check", "loop", "size", "layerdrop", "random", "experts", "fast path", "plain"]
+Shape = Literal["check", "loop", "size", "layerdrop", "random", "experts", "fast path", "branch", "plain"]
 """check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
 shape, a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the
-number. experts: which tokens go to which expert. fast path: the branch leaves early or sets None. plain:
-anything else."""
+number. experts: which tokens go to which expert. fast path: the branch leaves early or sets None.
+branch: any other test. plain: anything else."""
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
@@ -48,6 +48,8 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "random"
     if _needs_number(around):
         return "size"
+    if isinstance(statement, ast.If) or any(isinstance(node, ast.IfExp) for node in around):
+        return "branch"
     name = _assigned(statement)
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
     if name is not None and function is not None and any(_needs_number(way) for way in _uses(function, name)):

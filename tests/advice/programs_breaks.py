@@ -95,6 +95,21 @@ BREAKS: tuple[Followed, ...] = (
         ("x.sum().item()", "x.sum()"),
         near=True,
     ),
+    f(
+        "BS102",
+        "an item that decides",
+        r"It decides a branch",
+        "if x.sum().item() > 1:\n    x = x * 2\nreturn x",
+        ("if x.sum().item() > 1:\n        x = x * 2", "x = torch.where(x.sum() > 1, x * 2, x)"),
+    ),
+    f(
+        "BS101",
+        "a fast path",
+        r"before the compiled call",
+        "if x.max() > 99:\n    return x\nreturn x * 2",
+        ("def f(x):\n    if x.max() > 99:", "def f(x, high):\n    if high:"),
+        ("say(f(x))", "say(f(x, bool(x.max() > 99)))"),
+    ),
     f("BS102", "float()", r"0-d tensor", "return x * float(x.max())", ("float(x.max())", "x.max()")),
     f(
         "BS102",
