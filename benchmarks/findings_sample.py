@@ -33,7 +33,7 @@ def lines(finding: Finding) -> Iterator[str]:
 
 def main(most: int, paths: list[str]) -> None:
     findings = [finding for path in paths for finding in breakscope.load(path).findings]
-    drawn = random.Random(0).sample(findings, min(most, len(findings)))  # noqa: S311 -- the same ones again
+    drawn = random.Random(0).sample(findings, min(most, len(findings)))
     for number, finding in enumerate(drawn, 1):
         first, *rest = lines(finding)
         print(f"[{number}] {first}", *rest, sep="\n")
