@@ -43,6 +43,12 @@ _DATA = ("BS103", "BS105")
 
 # (codes that are too coarse, what the record's text must say, the code that fits). First match wins.
 REFINEMENTS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("BS102", "BS103", "BS107", "BS110", "BS111"),
+        r"\bn(um)?p(y)?\.random\b|<built-in method \w+ of numpy\.random",
+        "BS127",
+    ),
+    (_CALL, r"UserDefinedObjectVariable\((Generator|RandomState)\)", "BS127"),
     (_DATA, r"_local_scalar_dense|\baten\.item\b", "BS102"),
     (("BS101",), r"\brandom_value_\d", "BS127"),
     (_CALL, r"\bprint\b|LoggingLogger|\bLogger\b|warning_once", "BS104"),
@@ -632,13 +638,30 @@ net = DDP(torch.compile(net))""",
         "BS190",
         "error that eager raises too",
         "Dynamo met an error of the program itself: a missing name, wrong arguments, shapes or devices "
-        "that do not fit. The program most likely fails without torch.compile as well.",
-        "Run the script without torch.compile, and repair the error there first.",
+        "that do not fit. The call was made again in eager on the same inputs, and raised as well.",
+        "Repair the error in eager first: the explanation has its text.",
         """\
 # everything runs eagerly: the same error should show
 torch.compiler.set_stance("force_eager")""",
         "error",
         "user_error",
+    ),
+    Entry(
+        "BS191",
+        "error under torch.compile that eager was not seen to raise",
+        "Running the code on stand-ins without data (fake tensors) raised an error. Eager "
+        "passes, or catches it, or was not tried: the explanation says which. Such an error ends the"
+        " compiled "
+        "call even where the code itself would catch it.",
+        "Test the condition before the operation, not its error; or use torch.compiler.disable.",
+        """\
+# before: the error comes while Dynamo traces, and this `except` is not asked
+try: y = x @ w
+except RuntimeError: y = x @ w.T
+# after
+y = x @ w if x.shape[-1] == w.shape[0] else x @ w.T""",
+        "error",
+        "rewrite",
     ),
     Entry(
         "BS198",

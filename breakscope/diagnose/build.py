@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from breakscope import __version__
 from breakscope.diagnose import (
@@ -38,8 +37,6 @@ from breakscope.report.model import (
 )
 from breakscope.report.ranking import is_site, worst_first
 
-OWN = str(Path(__file__).resolve().parent.parent) + "/"
-
 # What an eager backend cannot show; said in every report made with one.
 _BLIND = (
     "backend {backend}: CUDA-graph skips, Inductor fallbacks and kernel time are not visible; "
@@ -55,18 +52,18 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         slots: its counting slots; None if they could not be read.
     """
     found = collect(events, slots)
-    places = Places(outcome.roots, OWN)
+    places = Places(outcome.roots, sites.OWN)
     folded, lost = sites.fold(found.breaks)
     priced = cost.costs(found, folded, outcome.backend)
     site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
-    causes, lost_recompiles = recompiles.causes(found)
-    failed, unplaced_errors = failures.failures(found, places)
+    causes, lost_recompiles = recompiles.causes(found, places)
+    failed, unplaced_errors = failures.failures(found, places, outcome.backend)
     made = distinct(
         [
             *site_findings,
             *recompiles.limits(found, causes, places),
-            *recompile_cost.priced(found, recompiles.findings(causes, places)),
+            *recompile_cost.priced(found, recompiles.findings(found, causes, places)),
             *failed,
             *refusals.findings(found, places),
             *compile_time.findings(found, places, outcome, priced.timing),
@@ -91,7 +88,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         reconciliation=_reconciliation(found, unattributed, regions, made, places),
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
-        steps=timeline.steps(found, compiles, lambda seen: _crossings(seen, folded)),
+        steps=timeline.steps(found, compiles, [sites.counted_by(found, site) for site in folded]),
         compiles=compiles,
         timing=priced.timing,
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
@@ -128,11 +125,6 @@ def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
             why = "it was not reached in a steady step"
         made.append(replace(finding, cost=found, not_measured=None if found else why))
     return made
-
-
-def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
-    each = [sites.crossings(found, site) for site in folded]
-    return None if None in each else sum(count for count in each if count is not None)
 
 
 def _regions(

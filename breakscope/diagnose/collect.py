@@ -26,6 +26,7 @@ _KEPT = {
     "artifact": "artifacts",
     "compiling": "compiling",
     "left": "left",
+    "eager": "eager",
 }
 
 SLOT_STEPS = 0
@@ -104,6 +105,7 @@ class Skip:
     Attributes:
         slot: counts its calls; site: slot of its break.
         counting: the slot in which it counts crossings, being ``depth`` inlined calls from the break.
+        passes: whether its code counts passes of the break, not only calls.
     """
 
     frame: FrameRef
@@ -115,6 +117,7 @@ class Skip:
     counting: int | None = None
     depth: int | None = None
     compile_id: str | None = None
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,7 @@ class Collected:
     artifacts: list[Event] = field(default_factory=list)
     compiling: list[Event] = field(default_factory=list)
     left: list[Event] = field(default_factory=list)
+    eager: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -186,7 +190,9 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
         found.by_optimizer = slots[SLOT_STEPS] > 0
         found.steps = slots[SLOT_STEPS] if found.by_optimizer else slots[SLOT_CALLS]
     for event in events:
-        if event["t"] in ("steps", "sample", "partial", "held", "glance", "calibration", "profile"):
+        if event["t"] == "over":
+            _start_over(found)
+        elif event["t"] in ("steps", "sample", "partial", "held", "glance", "calibration", "profile"):
             _take_times(found, event)
         else:
             _take(found, event)
@@ -197,6 +203,15 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     refused |= {skip.compile_id for skip in found.skips if skip.limit and skip.compile_id}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
+
+
+def _start_over(found: Collected) -> None:
+    """Drop what was compiled before the script's own torch.compile; the slots were set back as well."""
+    for name in ("breaks", "recompiles", "skips", "regions", "metrics", *_KEPT.values()):
+        if name not in ("devices", "compiled"):  # these are told once
+            getattr(found, name).clear()
+    found.compiled = [event for event in found.compiled if event["by"] != "breakscope"]
+    found.counters = {}
 
 
 def is_limit(metrics: dict[str, Any]) -> bool:
@@ -260,6 +275,7 @@ def _take(found: Collected, event: Event) -> None:
                 event["counting"],
                 event["depth"],
                 event.get("cid"),
+                event.get("passes", False),
             )
         )
     elif kind == "region":

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from breakscope import catalog
-from breakscope.diagnose import records
+from breakscope.diagnose import records, trials
+from breakscope.diagnose.break_advice import advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.sites import is_own
 from breakscope.report.model import Counts, Finding, Unattributed
 
+# What running an op on fake tensors raised.
+_RAISED = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote),?\)", re.DOTALL)
 
-def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unattributed]]:
+
+def failures(found: Collected, places: Places, backend: str) -> tuple[list[Finding], list[Unattributed]]:
     """One finding for each (fullgraph=True, a crash), and what cannot be placed."""
     explained = {b.compile_id for b in found.breaks}
     fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
@@ -22,7 +29,7 @@ def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unat
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(event, paths.get(event["cid"], ()), places, fullgraph=fullgraph)
+        finding = _failure(found, event, paths.get(event["cid"], ()), places, backend, fullgraph=fullgraph)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -31,15 +38,47 @@ def failures(found: Collected, places: Places) -> tuple[list[Finding], list[Unat
     return made, lost
 
 
-def _code(fail_type: str, *, fullgraph: bool) -> str:
+def _code(fail_type: str, said: str, *, fullgraph: bool) -> str:
     if fail_type in ("Unsupported", "UserError"):
         return "BS305" if fullgraph else "BS302"
+    if fail_type == "UncapturedHigherOrderOpError":
+        return "BS120"  # what breaks inside of torch.cond and the like ends the compile
+    if "There was no fake impl registered" in said:
+        return "BS119"
     # Running an op on fake tensors raised: shapes, dtypes or devices that do not fit.
     return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
 
 
+def _advice(code: str, reason: records.Reason, backend: str, in_eager: str) -> str:
+    if code == "BS306" and backend in ("eager", "aot_eager"):
+        works = "; the same call passes in eager" if in_eager == "passed" else ""
+        return (
+            f"Dynamo itself failed, not the backend (this scan used {backend}){works}. Put"
+            " torch.compiler.disable on"
+            " the function that holds the line, and report the text to PyTorch."
+        )
+    return advice(code, records.code_of(reason), reason, "plain", None)
+
+
+def _said(metrics: Event, reason: records.Reason) -> str:
+    """What failed: with the exception's own words where torch's title has none of them."""
+    raised = _RAISED.search(reason.explanation)
+    if raised is not None:
+        return f"{raised['type']}: {raised['text']}"
+    if reason.gb_type.endswith("raised:"):
+        rest = [line.strip() for line in str(metrics.get("fail_reason")).splitlines() if line.strip()]
+        return " ".join(rest[:2])
+    return reason.gb_type
+
+
 def _failure(
-    event: Event, path: tuple[records.RawFrame, ...], places: Places, *, fullgraph: bool
+    found: Collected,
+    event: Event,
+    path: tuple[records.RawFrame, ...],
+    places: Places,
+    backend: str,
+    *,
+    fullgraph: bool,
 ) -> Finding | None:
     """The finding of a compile that failed.
 
@@ -49,7 +88,8 @@ def _failure(
     metrics = event["metrics"]
     file = metrics.get("fail_user_frame_filename")
     line = metrics.get("fail_user_frame_lineno")
-    if file is not None and records.is_polyfill(file):
+    path = tuple(frame for frame in path if not is_own(frame.file))
+    if file is not None and (records.is_polyfill(file) or is_own(file)):
         file = None
     if path and (file is None or (path[-1].file, path[-1].line) == (file, line)):
         file, line = path[-1].file, path[-1].line
@@ -57,9 +97,11 @@ def _failure(
         path = ()  # where there is one, it leads to the call of what failed
     if file is None or line is None:
         file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
-    if file is None or line is None:
+    if file is None or line is None or is_own(file):
         return None
-    code = _code(metrics["fail_type"], fullgraph=fullgraph)
+    code = trials.code(
+        found, event["cid"], _code(metrics["fail_type"], str(metrics.get("fail_reason")), fullgraph=fullgraph)
+    )
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")
@@ -72,10 +114,11 @@ def _failure(
         code=code,
         kind="skip",
         gb_id=reason.gb_id,
-        title=catalog.entry(code).title,
-        reason=reason.gb_type,
-        explanation=reason.explanation or catalog.entry(code).why,
+        title=trials.title(found, event["cid"], code) or catalog.entry(code).title,
+        reason=_said(metrics, reason),
+        explanation=trials.explained(found, event["cid"], reason.explanation or catalog.entry(code).why),
         hints=reason.hints,
+        advice=_advice(code, reason, backend, trials.outcome(found, event["cid"])["outcome"]),
         location=location,
         stack=stack,
         counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),

@@ -36,7 +36,7 @@ _NOT_VARIABLES = frozenset({"torch", "utils_device", "inf", "nan", "device", "L"
 _MAX_DEPTH = 120
 _HOLDERS = frozenset({"_modules", "_parameters", "_buffers", "__dict__"})
 
-Constant = str | int | float | bool | None
+Constant = str | bytes | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,12 @@ def _extend(base: Path | None, kind: Literal["attribute", "item", "call"], key: 
 
 def _path_of_call(node: ast.Call) -> Path | None:
     match ast.unparse(node.func), node.func, node.args:
+        # The n-th value of a dict, which a dataclass of outputs also calls [n].
+        case "dict.__getitem__", _, [
+            base,
+            ast.Subscript(ast.Call(ast.Name("list")), ast.Constant(int(number))),
+        ]:
+            return _extend(path_of(base), "item", number)
         case _, ast.Attribute(ast.Call() as read, "item"), [] if ast.unparse(read.func) == "___as_tensor":
             return path_of(read)
         case _, ast.Attribute(base, method), [] if method in _METHODS:
@@ -142,7 +148,7 @@ def _constant(node: ast.expr) -> tuple[Constant] | None:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError):
         return None
-    return (value,) if isinstance(value, str | int | float | None) else None
+    return (value,) if isinstance(value, str | bytes | int | float | None) else None
 
 
 def paths_in(node: ast.expr) -> tuple[Path, ...]:

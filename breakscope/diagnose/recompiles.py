@@ -9,22 +9,29 @@ from breakscope.diagnose import guards
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import placeless
 from breakscope.diagnose.guards import GuardFailure
+from breakscope.diagnose.origins import origin
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.recompile_advice import advice
 from breakscope.diagnose.records import RawFrame
-from breakscope.report.model import Counts, Finding, Guard
+from breakscope.report.model import Counts, Finding, Guard, Location
 
 
 @dataclass(slots=True)
 class Cause:
-    """Every recompile of one function for one reason."""
+    """Every recompile of one function for one reason.
+
+    Attributes:
+        refused: those that the limit refused: nothing was compiled for them.
+    """
 
     frame: FrameRef
     guard: Guard
     failure: GuardFailure
     recompiles: list[Recompile] = field(default_factory=list)
+    refused: list[Recompile] = field(default_factory=list)
 
 
-def causes(found: Collected) -> tuple[list[Cause], list[Recompile]]:
+def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompile]]:
     """Group recompiles by function and cause. Returns the causes, and recompiles without a frame.
 
     A recompile names one failed guard for each compiled version that did not fit, the latest version
@@ -33,10 +40,8 @@ def causes(found: Collected) -> tuple[list[Cause], list[Recompile]]:
     grouped: dict[tuple[object, ...], Cause] = {}
     lost: list[Recompile] = []
     for item in found.recompiles:
-        if item.refused:
-            continue  # nothing was compiled; the limit's own finding tells
         if item.frame is None or not item.failures:
-            lost.append(item)
+            lost += [item] * (not item.refused)  # nothing was compiled; the limit's own finding tells
             continue
         failure = item.failures[0]
         # The name with its resume prefix tells a value that entered a resumed function from others.
@@ -46,23 +51,23 @@ def causes(found: Collected) -> tuple[list[Cause], list[Recompile]]:
             else item.frame.name
         )
         guard = guards.classify(failure, function=name, actuals=item.values)
-        key = (item.frame.file, *guards.finding_key(guard, item.frame.name))
+        key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
         if cause is None:
             cause = grouped[key] = Cause(item.frame, replace(guard, resumed=item.frame.resumed), failure)
         else:
             resumed = cause.guard.resumed and item.frame.resumed
             cause.guard = replace(guards.merge_values(cause.guard, guard), resumed=resumed)
-        cause.recompiles.append(item)
+        (cause.refused if item.refused else cause.recompiles).append(item)
     return list(grouped.values()), lost
 
 
-def findings(causes_found: list[Cause], places: Places) -> list[Finding]:
+def findings(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
     """One finding for each cause."""
-    return [_finding(cause, places) for cause in causes_found]
+    return [_finding(found, cause, places) for cause in causes_found if cause.recompiles]
 
 
-def _finding(cause: Cause, places: Places) -> Finding:
+def _finding(found: Collected, cause: Cause, places: Places) -> Finding:
     code = catalog.cause_code(cause.guard.cause)
     frame = cause.frame
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
@@ -88,47 +93,112 @@ def _finding(cause: Cause, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         guard=cause.guard,
+        advice=_advice(found, cause, places),
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
 
 
+def _defined(frame: FrameRef, places: Places) -> Location:
+    """The function of a frame: many classes of one file have a ``forward``, told apart by where it begins."""
+    return places.definition(frame.file, frame.line, frame.name, frame.qualname)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """One time that a code object reached the limit: Dynamo gave up on it (``skip``), or raised."""
+
+    frame: FrameRef
+    why: str | None
+    step: int | None
+    compile_id: str | None
+    calls: int | None
+
+
+def _advice(found: Collected, cause: Cause, places: Places) -> str:
+    """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
+    first = (cause.recompiles or cause.refused)[0]
+    seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
+    return advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused))
+
+
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
     """One finding for each function that reached the recompile limit, with the guards that used it up."""
-    made: dict[tuple[str, str], Finding] = {}
-    for skip in found.skips:
-        if not skip.limit:
-            continue
-        frame = skip.frame
-        used = [
-            cause
-            for cause in causes_found
-            if (cause.frame.file, cause.frame.name) == (frame.file, frame.name)
-        ]
-        location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
-        entry = catalog.entry("BS303")
-        calls = found.count(skip.slot)
-        before = made.get((frame.file, frame.name))
-        if before is not None and before.counts.crossings is not None:
-            calls = (calls or 0) + before.counts.crossings
-        made[frame.file, frame.name] = Finding(
-            fingerprint=places.fingerprint("BS303", location, of_function=True),
-            code="BS303",
-            kind="skip",
-            gb_id=None,
-            title=entry.title,
-            reason=skip.why or entry.title,
-            explanation=entry.why,
-            hints=(),
-            location=location,
-            stack=(),
-            counts=Counts(
-                occurrences=1,
-                crossings=calls,
-                compile_ids=tuple(r.compile_id for c in used for r in c.recompiles if r.compile_id),
-            ),
-            guards=tuple(cause.guard for cause in used),
-            first_step=skip.step,
-            last_step=skip.step,
-        )
-    return list(made.values())
+    grouped: dict[Location, list[_Reached]] = {}
+    for reached in _reached(found):
+        grouped.setdefault(_defined(reached.frame, places), []).append(reached)
+    return [_limit(found, location, group, causes_found, places) for location, group in grouped.items()]
+
+
+def _reached(found: Collected) -> list[_Reached]:
+    made = [
+        _Reached(skip.frame, skip.why, skip.step, skip.compile_id, found.count(skip.slot))
+        for skip in found.skips
+        if skip.limit
+    ]
+    told = {skip.compile_id for skip in found.skips if skip.limit}
+    for event in found.metrics:
+        # FailOnRecompileLimitHit reaches the script as an exception, and no frame is given up.
+        if event["metrics"].get("fail_type") == "FailOnRecompileLimitHit" and event["cid"] not in told:
+            frame = FrameRef.read(event.get("frame"))
+            if frame is not None:
+                why = f"raised to the script: {_first_sentence(event['metrics'].get('fail_reason'))}"
+                step = event.get("step" if found.by_optimizer else "call")
+                made.append(_Reached(frame, why, step, event["cid"], None))
+    return made
+
+
+def _first_sentence(text: str | None) -> str:
+    return next(iter((text or "FailOnRecompileLimitHit").strip().splitlines()), "").strip()
+
+
+def _limit(
+    found: Collected, location: Location, group: list[_Reached], causes_found: list[Cause], places: Places
+) -> Finding:
+    entry = catalog.entry("BS303")
+    # The limit is one of a code object: of the function, or of what resumes it after one of its breaks.
+    codes = {_code(reached.frame) for reached in group}
+    used = [
+        cause
+        for cause in causes_found
+        if any(_code(r.frame) in codes for r in (*cause.recompiles, *cause.refused) if r.frame is not None)
+        and _defined(cause.frame, places) == location
+    ]
+    calls = [reached.calls for reached in group if reached.calls is not None]
+    steps = [reached.step for reached in group if reached.step is not None]
+    return Finding(
+        fingerprint=places.fingerprint("BS303", location, of_function=True),
+        code="BS303",
+        kind="skip",
+        gb_id=None,
+        title=entry.title,
+        reason=next((reached.why for reached in group if reached.why), entry.title),
+        explanation=entry.why,
+        hints=(),
+        location=location,
+        stack=(),
+        counts=Counts(
+            occurrences=len(group),
+            crossings=sum(calls) if calls else None,
+            compile_ids=tuple(r.compile_id for c in used for r in c.recompiles if r.compile_id),
+        ),
+        guards=tuple(cause.guard for cause in used),
+        advice=_limit_advice(found, used, places),
+        calls_of=location.function if calls else None,
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
+    )
+
+
+def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
+    """What to do about the guard that used up most of the limit."""
+    if not used:
+        return catalog.entry("BS303").fix
+    most = max(used, key=lambda cause: len(cause.recompiles) + len(cause.refused))
+    others = f" {len(used) - 1} more guards took part." if len(used) > 1 else ""
+    text = _advice(found, most, places).rstrip(".")
+    return f"{text}.{others} A higher torch._dynamo.config.recompile_limit helps where the versions are few."
+
+
+def _code(frame: FrameRef) -> tuple[str, str, int]:
+    return frame.file, frame.name, frame.line

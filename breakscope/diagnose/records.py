@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from breakscope import catalog
+
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.+)$')
 _CARETS = re.compile(r"^ {4,}[~^ ]*[~^][~^ ]*$")
 _CHAIN = "*** While handling this graph break, another graph break occurred: ***"
@@ -194,6 +196,11 @@ def fallback_ops(code: str) -> list[str]:
             found.add(match[1])
         at = code.find(_OPS, at + 1)
     return sorted(found)
+
+
+def code_of(reason: Reason) -> str:
+    """The catalog's code of a reason."""
+    return catalog.code_for_gb(reason.gb_id, reason.gb_type, f"{reason.explanation}\n{reason.context or ''}")
 
 
 def is_polyfill(file: str) -> bool:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from breakscope import catalog
+from breakscope.diagnose import records, trials
+from breakscope.diagnose.break_advice import advice
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
+from breakscope.diagnose.records import BreakRecord, RawFrame
+from breakscope.diagnose.shapes import Shape, shape_of
 from breakscope.report.model import Counts, Finding, Frame, SkippedFrame
+
+OWN = os.path.join(Path(__file__).resolve().parent.parent, "")
 
 _Key = tuple[object, ...]
 
@@ -33,12 +40,17 @@ class Site:
         return {b.site for b in self.breaks if b.site is not None}
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is breakscope's: never a place that a user can do something about."""
+    return file.startswith(OWN)
+
+
 def fold(breaks: Sequence[Break]) -> tuple[list[Site], list[Break]]:
     """Group occurrences by place. Returns the sites in order of first sight, and what has no place."""
     sites: dict[_Key, Site] = {}
     lost: list[Break] = []
     for item in breaks:
-        frame = item.record.location
+        frame = next((one for one in reversed(item.record.frames) if not is_own(one.file)), None)
         if frame is None or not item.record.reasons:
             lost.append(item)
             continue
@@ -78,7 +90,9 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
-    code = site_code(site, places)
+    shape = shape_of(places.sources, site.frame.file, site.position, site.frame.line)
+    inner = _checked(records.code_of(cause), shape)
+    code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape))
     qualname = next(
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
     )
@@ -92,9 +106,9 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         code=code,
         kind=kind,  # type: ignore[arg-type]
         gb_id=cause.gb_id,
-        title=title_of(code, cause),
+        title=trials.title(found, telling.compile_id, code) or title_of(code, inner),
         reason=cause.gb_type,
-        explanation=_explanation(record),
+        explanation=trials.explained(found, telling.compile_id, _explanation(record)),
         hints=cause.hints,
         location=location,
         stack=stack,
@@ -105,6 +119,15 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         ),
         called_from=places.caller(location, stack),
         skipped=skipped,
+        advice=advice(
+            code,
+            inner,
+            cause,
+            shape,
+            skipped[0].function if skipped else None,
+            in_loop="loop" in record.reasons[-1].gb_type,
+        ),
+        calls_of=_calls_of(found, site, places),
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
@@ -132,7 +155,7 @@ def site_code(site: Site, places: Places) -> str:
         said = catalog.is_skip_gb(own[0].record.reasons[-1].gb_id)
         # Dynamo names a loop as the reason, but not a try or a with.
         return "BS301" if said or places.sources.in_block(site.frame.file, site.frame.line) else "BS302"
-    return catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
+    return records.code_of(cause)
 
 
 # Wrappers for several ranks, whose own code is not what a user can repair.
@@ -151,12 +174,18 @@ def _distributed_wrapper(stack: Sequence[Frame]) -> str | None:
     return None
 
 
-def title_of(code: str, cause: Reason) -> str:
+def _checked(code: str, shape: Shape) -> str:
+    """A value that is read to decide whether to raise is a check; one that numpy draws is a random number."""
+    if shape == "random" and code in ("BS102", "BS103", "BS107", "BS110", "BS111"):
+        return "BS127"
+    return "BS106" if shape == "check" and code in ("BS101", "BS102") else code
+
+
+def title_of(code: str, inner: str) -> str:
     """The code's title; that of a skipped frame names what broke inside it."""
     title = catalog.entry(code).title
     if code not in ("BS301", "BS302"):
         return title
-    inner = catalog.code_for_gb(cause.gb_id, cause.gb_type, f"{cause.explanation}\n{cause.context or ''}")
     if inner.startswith("BS3") or inner == "BS199":
         return title
     return f"frame skipped: {catalog.entry(inner).title}"
@@ -171,21 +200,45 @@ def _explanation(record: BreakRecord) -> str:
 
 
 def crossings(found: Collected, site: Site) -> int | None:
-    """Runs into the site, by whichever frame saw most of them.
+    """Runs into the site, by whichever frame saw most of them."""
+    if found.slots is None:
+        return None
+    slot = counted_by(found, site)
+    return 0 if slot is None else found.count(slot)
 
-    Compiled code never counts one crossing twice, but may miss some; see ``capture.crossings``. Callers
-    that Dynamo gave up on may count what is not theirs, and are asked where nothing else counted.
+
+def counted_by(found: Collected, site: Site) -> int | None:
+    """The slot that counts a site's crossings: one for the whole run, so that its steps add up to its total.
+
+    The site's own frame counts its passes. Compiled callers, which end at their call of it, are asked where
+    that frame never counts (torch's own files), and last the callers that Dynamo gave up on, which may count
+    what is not theirs; see ``capture.crossings``.
     """
-    exact = [found.count(slot) for b in site.breaks for slot in (b.site, b.counting)]
-    known = [count for count in exact if count is not None]
-    if not known or max(known):
-        return max(known, default=None)
-    callers = sorted(
-        (skip.depth, found.count(skip.counting) or 0)
-        for skip in found.skips
-        if skip.site in site.slots and skip.depth
+    own = site.slots
+    exact = own | {b.counting for b in site.breaks if b.counting is not None}
+    most = max(
+        exact,
+        key=lambda slot: (bool(slot in own and found.count(slot)), found.count(slot) or 0, -slot),
+        default=None,
     )
-    return next((count for _, count in callers if count), 0)
+    if most is None or found.count(most):
+        return most
+    callers = sorted(
+        (skip.depth, skip.counting)
+        for skip in found.skips
+        if skip.site in site.slots and skip.depth and skip.counting is not None and found.count(skip.counting)
+    )
+    return callers[0][1] if callers else most
+
+
+def _calls_of(found: Collected, site: Site, places: Places) -> str | None:
+    """The given-up function whose calls stand for the crossings; None where passes were counted."""
+    slot = counted_by(found, site)
+    skips = [skip for skip in found.skips if slot is not None and skip.counting == slot and not skip.passes]
+    if not skips or not found.count(slot):
+        return None
+    frame = skips[0].frame
+    return places.definition(frame.file, frame.line, frame.name, frame.qualname).function
 
 
 def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame, ...]:

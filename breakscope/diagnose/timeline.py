@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from breakscope.diagnose import records
@@ -13,20 +12,13 @@ from breakscope.report.model import Compile, Finding, Step
 Phases = dict[str, float]
 
 
-class _Gains(dict[int, int]):
-    """Counting slots as one step changed them."""
-
-    def __missing__(self, slot: int) -> int:
-        return 0
-
-
 def steps(
-    found: Collected, compiles: Sequence[Compile], crossings: Callable[[Collected], int | None]
+    found: Collected, compiles: Sequence[Compile], site_slots: Sequence[int | None]
 ) -> tuple[Step, ...]:
     """Every step that was timed.
 
     Args:
-        crossings: counts them from slots.
+        site_slots: for each site the slot that counts its crossings.
     """
     region_slots = {region.slot for region in found.regions}
     compile_ms: dict[int, float] = {}
@@ -36,12 +28,11 @@ def steps(
             compile_ms[compile_.step] = compile_ms.get(compile_.step, 0.0) + (compile_.seconds or 0.0) * 1e3
             count[compile_.step] = count.get(compile_.step, 0) + 1
     made = []
-    crossed: int | None = 0
-    launched = 0
+    crossed = launched = 0
     for index, start, length, gains in found.step_rows:
         if gains is not None:
-            slots = _Gains({int(slot): gain for slot, gain in gains.items()})
-            crossed = crossings(replace(found, slots=slots))  # type: ignore[arg-type]
+            slots = {int(slot): gain for slot, gain in gains.items()}
+            crossed = sum(slots.get(slot, 0) for slot in site_slots if slot is not None)
             launched = sum(gain for slot, gain in slots.items() if slot in region_slots)
         made.append(
             Step(

@@ -23,6 +23,7 @@ from typing import Any
 Event = dict[str, Any]
 
 START = "start"  # agent alive: pid, python, wall (seconds since 1970)
+FORKED = "forked"  # a fork of the process is alive: pid, and the script's line that made it
 TORCH = "torch"  # torch was imported: its version, and that of triton
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
 COMPILING = (
@@ -31,6 +32,7 @@ COMPILING = (
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check
 ERROR = "error"  # Dynamo's dynamo_error record
+EAGER = "eager"  # a call that failed was made again in eager: outcome, its error, whether we had it compiled
 METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
 REGION = "region"  # a graph was compiled: ops, slot of its run counter
 SKIP = "skip"  # Dynamo gave up on a frame: code, slot of its call counter
@@ -47,6 +49,7 @@ HELD = "held"  # a sampled step in which the device was kept busy at each mark, 
 GLANCE = "glance"  # a step with its guard checks and operations, see capture.glance
 CALIBRATION = "calibration"  # what entering a region takes on this host, see capture.calibrate
 PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why there are none
+OVER = "over"  # the script compiles by itself after all: what breakscope compiled until now is not counted
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
 LEFT = "left"  # a module was called and left alone, for it has no parameters: name of its class
@@ -86,6 +89,7 @@ _WORK = frozenset({REGION, GRAPH_BREAK, RECOMPILE, SKIP, ERROR, METRICS, COMPILI
 # In the name of a child's file: stands for its process id.
 PID = "%pid%"
 
+OF_FORK = ".fork-"  # between the name of a file and the process that writes it
 SLOTS = 65_536
 SLOT_STEPS = 0
 SLOT_CALLS = 1
@@ -110,6 +114,7 @@ class EventWriter:
         self._open()
         self.failed: str | None = None
         self._children = children
+        self._apart = False  # a fork, of which nothing is known but that it is there and what it counts
         self._head: list[Event] = []
         self.forked: Callable[[str], None] = lambda _path: None
 
@@ -118,7 +123,8 @@ class EventWriter:
         if event["t"] in _HEAD:
             self._head.append(event)
         # A forked child (a DataLoader worker) has our descriptor and our hooks, but is not the script.
-        if os.getpid() != self._pid and not self._begin_in_child(event):
+        forked = self._apart or os.getpid() != self._pid
+        if forked and not self._begin_in_child(event) and not self._apart:
             return
         if self.failed is not None:
             return
@@ -141,12 +147,20 @@ class EventWriter:
         except OSError:  # it outlives its scan, whose folder is gone
             self._children = None
             return False
-        self._pid, self.failed = os.getpid(), None
+        self._pid, self._apart, self.failed = os.getpid(), False, None
         for known in self._head:
             own = {"pid": self._pid, "wall": time.time()} if known["t"] == START else {}
             os.write(self._fd, (json.dumps({**known, **own}, separators=(",", ":")) + "\n").encode("utf-8"))
         self.forked(self._path)
         return True
+
+    def move_to(self, path: str) -> None:
+        """Write into a file of this process's own: a fork does not write among its parent's events.
+
+        Once it compiles, it is a process of the report with a file like its parent's.
+        """
+        self._path, self._pid, self._apart = path, os.getpid(), True
+        self._open()
 
     def _open(self) -> None:
         self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -172,6 +186,9 @@ class EventList:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+
+    def move_to(self, path: str) -> None:
+        """A fork keeps events of its own as it is."""
 
     def write(self, event: Event) -> None:
         """Keep one event."""
@@ -220,6 +237,14 @@ class Counters:
         values = array("q")
         values.frombytes(path.read_bytes()[: 8 * SLOTS])
         return values
+
+    def be_of_fork(self, path: str | None) -> None:
+        """Count from 0, in a file of this process's own; numbers that were given out stay what they are."""
+        if path is None:
+            self.slots = Counters.in_memory().slots
+        else:
+            Counters.create(Path(path))
+            self.slots = Counters.open(path).slots
 
     def used(self) -> list[int]:
         """The values of all slots given out so far."""

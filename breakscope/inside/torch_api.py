@@ -12,11 +12,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from breakscope.diagnose.records import unresumed
 from breakscope.inside.capture.recode import asking_first
 
 MINIMUM_TORCH = (2, 9)
@@ -139,6 +141,24 @@ ACCESSES: dict[str, Access] = {
             "torch._dynamo.bytecode_transformation:create_call_function",
             "puts the counting call into compiled code",
             "crossings are counted by the region before them: breaks before the first op are not counted",
+        ),
+        _since_29(
+            "guarded_code",
+            "torch._dynamo.types:GuardedCode",
+            "a frame that Dynamo gave up on runs a copy of its code that counts passes of the site",
+            "crossings in skipped frames are calls of the frame",
+        ),
+        _since_29(
+            "guard_manager",
+            "torch._dynamo.guards:GuardManagerWrapper",
+            "guards that always hold, for that copy",
+            "crossings in skipped frames are calls of the frame",
+        ),
+        _since_29(
+            "compile_id_type",
+            "torch._guards:CompileId",
+            "every code in Dynamo's cache has one",
+            "crossings in skipped frames are calls of the frame",
         ),
         _since_29(
             "skip_code",
@@ -294,23 +314,24 @@ class BreakDetails:
     inlined: int | None
 
 
-def break_details(file: str, line: int) -> BreakDetails:
+def break_details(file: str, line: int, name: str) -> BreakDetails:
     """Details of the break that Dynamo is reporting to the trace logger at this moment.
 
     Args:
         file: file of the innermost user frame, as the record's text gives it.
-        line: its line.
+        line: its line; torch's own log is off by some lines now and then.
+        name: its function, a resume function under the name of what it resumes.
     """
     error = sys.exc_info()[1]
     translators = list(_translators(error))
-    position = None
-    for translator in translators:
-        position = _position(translator, file, line)
-        if position is not None:
-            break
+    positions = (_position(translator, file, line) for translator in translators)
+    position = next(filter(None, positions), None)
     stack = _real_stack(error)
     if position is None and stack:
         position = _summary_position(stack[-1], file, line)
+    if position is None:
+        own = (one for one in translators if unresumed(one.f_code.co_name) == name)
+        position = next(filter(None, (_position(one, file, None) for one in own)), None)
     return BreakDetails(position, None if stack is None else max(len(stack) - 1, 0))
 
 
@@ -348,7 +369,7 @@ def _translator_of(frame: types.FrameType) -> Iterator[Any]:
         yield translator
 
 
-def _position(translator: Any, file: str, line: int) -> tuple[int, int, int, int] | None:
+def _position(translator: Any, file: str, line: int | None) -> tuple[int, int, int, int] | None:
     positions = getattr(translator.current_instruction, "positions", None)
     if positions is None or translator.f_code.co_filename != file:
         return None
@@ -358,7 +379,7 @@ def _position(translator: Any, file: str, line: int) -> tuple[int, int, int, int
         positions.end_lineno,
         positions.end_col_offset,
     )
-    if None in (start, column, end, end_column) or not start <= line <= end:
+    if None in (start, column, end, end_column) or (line is not None and not start <= line <= end):
         return None
     return start, column, end, end_column
 
@@ -558,23 +579,105 @@ def innermost_backend(callback: Any) -> Any:
     return callback
 
 
+def answer_with_counts(
+    answer: Any,
+    code: types.CodeType,
+    entering: Callable[[], object],
+    position: tuple[int, ...],
+    passing: Callable[[], object],
+) -> Any:
+    """Dynamo's answer for a frame that it gave up on, with a copy of its code that counts.
+
+    Args:
+        answer: what Dynamo answered.
+        entering: called each time the frame runs.
+        position: (line, column, end line, end column) of an expression, or (line,); passing: called each
+            time that is evaluated.
+
+    Returns:
+        None where that cannot be: a generator is resumed in the middle, a module's code has no fast locals,
+        or the answer holds for what the frame calls, too.
+    """
+    strategy = answer.frame_exec_strategy
+    if code.co_flags & _RESUMABLE or not code.co_flags & inspect.CO_OPTIMIZED:
+        return None
+    if strategy.recursive_action.name != "DEFAULT":
+        return None
+    if not all(map(available, ("guarded_code", "guard_manager", "compile_id_type"))):
+        return None
+    copy = _counting(code, entering, position, passing)
+    if copy is None:
+        return None
+    # The frame's own action: run the code of the cache. DEFAULT is what is done with what it calls already.
+    again = type(strategy)(strategy.recursive_action, strategy.recursive_action)
+    number = get("compile_id_type")(frame_id=0, frame_compile_id=0)
+    kept = get("guarded_code")(copy, get("guard_manager")(), number)
+    return dataclasses.replace(
+        answer, frame_exec_strategy=again, apply_to_code=False, guarded_code=kept, skip_reason=None
+    )
+
+
+_RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def _counting(
+    code: types.CodeType,
+    entering: Callable[[], object],
+    position: tuple[int, ...],
+    passing: Callable[[], object],
+) -> types.CodeType | None:
+    """``code`` with a call in front, and one before the first instruction of an expression."""
+    found = False
+
+    def insert(instructions: list[Any], _options: dict[str, Any]) -> None:
+        nonlocal found
+        at = next((n for n, one in enumerate(instructions) if _is_part(one, position)), None)
+        if at is not None:
+            found = True
+            target, call = instructions[at], _call_of(passing)
+            for one in instructions:  # who jumps there counts as well
+                if one.target is target:
+                    one.target = call[0]
+            instructions[at:at] = call
+        names = [instruction.opname for instruction in instructions]
+        start = names.index("RESUME") + 1 if "RESUME" in names else 0
+        instructions[start:start] = _call_of(entering)
+
+    copy = _transform(code, insert, entering, passing)
+    return copy if found else None
+
+
+def _is_part(instruction: Any, position: tuple[int, ...]) -> bool:
+    at = instruction.positions
+    if at is None or None in (at.lineno, at.col_offset, at.end_lineno, at.end_col_offset):
+        return False
+    if instruction.opname in ("RESUME", "COPY_FREE_VARS", "MAKE_CELL"):
+        return False
+    if len(position) == 1:
+        return bool(at.lineno == position[0])
+    line, column, end, end_column = position
+    begins_inside = (line, column) <= (at.lineno, at.col_offset)
+    return bool(begins_inside and (at.end_lineno, at.end_col_offset) <= (end, end_column))
+
+
 def count_runs(code: types.CodeType, tick: Callable[[], object]) -> types.CodeType:
     """``code`` with a call of ``tick`` in front.
 
     ``code`` is bytecode that Dynamo generated; it is run, never traced.
     """
-    create_instruction, create_call_function = get("create_instruction"), get("create_call_function")
 
     def insert(instructions: list[Any], _options: dict[str, Any]) -> None:
         names = [instruction.opname for instruction in instructions]
         start = names.index("RESUME") + 1 if "RESUME" in names else 0
-        instructions[start:start] = [
-            *_push_null_and(create_instruction("LOAD_CONST", argval=tick), create_call_function),
-            create_instruction("POP_TOP"),
-        ]
+        instructions[start:start] = _call_of(tick)
 
-    new_code: types.CodeType = _transform(code, insert, tick)
-    return new_code
+    return _transform(code, insert, tick)
+
+
+def _call_of(tick: Callable[[], object]) -> list[Any]:
+    create_instruction, create_call_function = get("create_instruction"), get("create_call_function")
+    load = create_instruction("LOAD_CONST", argval=tick)
+    return [*_push_null_and(load, create_call_function), create_instruction("POP_TOP")]
 
 
 def _push_null_and(load: Any, create_call_function: Callable[..., list[Any]]) -> list[Any]:
@@ -586,7 +689,7 @@ def _push_null_and(load: Any, create_call_function: Callable[..., list[Any]]) ->
     return [load, *null, *rest] if sys.version_info >= (3, 13) else [*null, load, *rest]
 
 
-def _transform(code: types.CodeType, insert: Callable[..., None], constant: object) -> types.CodeType:
+def _transform(code: types.CodeType, insert: Callable[..., None], *called: object) -> types.CodeType:
     # torch keeps transformed code by its hash, which covers its constants; Dynamo puts dicts among them.
     stand_ins: dict[int, object] = {}
     constants = []
@@ -600,7 +703,7 @@ def _transform(code: types.CodeType, insert: Callable[..., None], constant: obje
     new_code = transformed[0] if isinstance(transformed, tuple) else transformed
     if not isinstance(new_code, types.CodeType):
         raise TypeError("transform_code_object returned no code object")
-    if not any(item is constant for item in new_code.co_consts):
+    if not any(item is called[0] for item in new_code.co_consts):
         raise TypeError("the counting call did not reach the compiled code")
     return new_code.replace(co_consts=tuple(stand_ins.get(id(item), item) for item in new_code.co_consts))
 

@@ -149,6 +149,26 @@ class Sources:
             )
         return position
 
+    def around(self, file: str, position: Position) -> list[ast.AST]:
+        """The nodes that contain a place, outermost first; of an expression this holds the whole of it."""
+        tree = self._tree(file)
+        if tree is None:
+            return []
+        line, column, end_line, end_column = position
+        found: list[ast.AST] = [tree]
+        node: ast.AST | None = tree
+        while node is not None:
+            node = next(
+                (
+                    child
+                    for child in ast.iter_child_nodes(node)
+                    if _begins(child) <= (line, column) and (end_line, end_column) <= _ends(child)
+                ),
+                None,
+            )
+            found += [] if node is None else [node]
+        return found
+
     def in_block(self, file: str, number: int) -> bool:
         """Whether a line is in the body of a loop, a ``try`` or a ``with`` of its own function.
 
@@ -217,6 +237,24 @@ def _spans_in(text: str) -> tuple[Span, ...]:
 
     visit(tree, "")
     return tuple(spans)
+
+
+_NOWHERE = (1 << 30, 0)
+
+
+def _begins(node: ast.AST) -> tuple[int, int]:
+    line = getattr(node, "lineno", None)
+    if line is None:
+        # A node without a place (arguments, a comprehension's for) is where its parts are.
+        return min(map(_begins, ast.iter_child_nodes(node)), default=_NOWHERE)
+    return line, node.col_offset  # type: ignore[attr-defined]
+
+
+def _ends(node: ast.AST) -> tuple[int, int]:
+    line = getattr(node, "end_lineno", None)
+    if line is None:
+        return max(map(_ends, ast.iter_child_nodes(node)), default=(0, 0))
+    return line, node.end_col_offset  # type: ignore[attr-defined]
 
 
 def without_comment(line: str) -> str:

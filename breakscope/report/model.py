@@ -270,6 +270,8 @@ class Finding:
         compiling: what its recompiles took, for a cause of them; None if not known.
         horizon_ms: milliseconds that it takes in as many steps as were asked for, compile time and all: one
             scale for breaks and recompiles. None where no number of steps was asked for.
+        advice: what to do about this one, in words; None in reports of older versions.
+        calls_of: the function whose calls ``counts.crossings`` are, where passes of the line are not counted.
     """
 
     fingerprint: str
@@ -297,6 +299,8 @@ class Finding:
     by_rank: tuple[RankCounts, ...] = ()
     compiling: Compiling | None = None
     horizon_ms: float | None = None
+    advice: str | None = None
+    calls_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

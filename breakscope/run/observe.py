@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from breakscope.diagnose import forks
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.inside import events
@@ -77,12 +78,27 @@ def observe(
         backend=settings.backend,
         mode=settings.mode,
         roots=roots,
-        notes=(*_notes(ended, recorded), *children.not_followed(recorded)),
+        notes=(
+            *_notes(ended, recorded),
+            *_of_forks(folder, recorded, str(cwd)),
+            *children.not_followed(recorded),
+        ),
     )
     report = children.with_children(build(recorded, slots, outcome), outcome, recorded, folder)
     asked = {"compile": settings.compile, "dynamic": settings.dynamic, "steps": settings.steps}
     hashes = _hashes(report, started)
     return Observed(replace(report, run=replace(report.run, asked=asked, sources=hashes)), ended, recorded)
+
+
+def _of_forks(folder: Path, recorded: Sequence[events.Event], cwd: str) -> list[str]:
+    """What forked processes of the script did, a sentence for each that ran compiled code."""
+    notes = []
+    for file in sorted(folder.glob(f"events{events.OF_FORK}*")):
+        if file.with_name(file.name.replace(events.OF_FORK, "-", 1)).exists():
+            continue  # it compiled, and is a process of the report
+        slots = events.Counters.read(file.with_name(file.name.replace("events", "counters", 1)))
+        notes.append(forks.note(recorded, tuple(events.read_events(file)), slots, cwd))
+    return [note for note in notes if note is not None]
 
 
 def _hashes(report: Report, started: float) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from breakscope import catalog
@@ -18,6 +19,7 @@ _KIND_NOUNS: dict[FindingKind, str] = {
 }
 _SHOWN_GUARDS = 5
 _SHOWN_CALLERS = 6
+_SETTING = re.compile(r"(?<=config\.)\w+")
 _ARROW = " > "
 # What to call that which differed, where the source alone does not say it.
 _SUBJECTS = ("dtype", "device", "requires_grad", "rank", "type")
@@ -107,7 +109,10 @@ class Maker:
             return count(sum(finding.counts.occurrences for finding in findings), "compile")
         known = [one.counts.crossings for one in findings if one.counts.crossings is not None]
         crossings = sum(known) if len(known) == len(findings) else None
+        functions = {one.calls_of for one in findings}
         text = count(crossings, "crossing")
+        if len(functions) == 1 and crossings is not None and (function := functions.pop()) is not None:
+            text = f"{count(crossings, 'call')} of {harmless(function)}"
         if crossings is None:
             return f"{count(sum(one.counts.occurrences for one in findings), 'occurrence')}, {text}"
         steps = self.report.totals.steps
@@ -142,8 +147,18 @@ class Maker:
             ("inside", (harmless(inside(finding.cost)),)),
             ("meant", (harmless(finding.intended or ""),)),
             ("do this", (self._advice(finding) if finding.intended is None else "",)),
+            ("torch", self._hints(finding)),
         ]
         return [(label, texts) for label, texts in details if any(texts)]
+
+    def _hints(self, finding: Finding) -> tuple[str, ...]:
+        """Torch's own hints: a setting that the advice does not name; all of them with --all."""
+        hints = [harmless(" ".join(hint.split())) for hint in finding.hints]
+        if self.all:
+            return tuple(hints)
+        said = self._advice(finding)
+        settings = ((_SETTING.search(hint), hint) for hint in hints)
+        return tuple(_first_sentence(hint) for found, hint in settings if found and found[0] not in said)
 
     def _path(self, file: str, line: int, column: int | None = None) -> str:
         return f"{short_path(file, self.folders)}:{line}" + (f":{column}" if column is not None else "")
@@ -214,7 +229,9 @@ class Maker:
         suggestion = finding.suggestion
         if suggestion and suggestion.status != "refused":
             return f"{first_line(suggestion.summary)} ({suggestion.status} rewrite)"
-        if finding.kind == "recompile" and finding.guard:
+        if finding.advice:
+            advice = harmless(" ".join(finding.advice.split()))
+        elif finding.kind == "recompile" and finding.guard:
             advice = harmless(guards.remedy(finding.guard))
         else:
             # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.
@@ -223,6 +240,10 @@ class Maker:
         if suggestion is None:
             return advice
         return f"{advice.removesuffix('.')} (no rewrite: {first_line(suggestion.why)})"
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[.!])\s", text, maxsplit=1)[0]
 
 
 def _folded(frames: int) -> list[str]:

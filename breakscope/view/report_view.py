@@ -216,9 +216,19 @@ def _totals(report: Report) -> tuple[str, ...]:
         count(totals.recompiles, "recompile"),
         f"{count(totals.skips, 'frame')} skipped",
         f"{count(totals.regions, 'region')}, {count(totals.ops, 'op')}",
+        *filter(None, (_launches(report),)),
         *([_lost(report)] if report.findings else []),
         *filter(None, (_guards(report), compiled(report), compiled_late(report))),
     )
+
+
+def _launches(report: Report) -> str | None:
+    """How torn the compiled code is: each run of a graph is a launch of its own."""
+    calls = [region.calls for region in report.regions if region.calls is not None]
+    steps = report.totals.steps
+    if not report.totals.sites or not calls or not steps or len(calls) < len(report.regions):
+        return None
+    return f"{per_step(sum(calls), steps).replace(' a step', '')} graph launches a step"
 
 
 def _guards(report: Report) -> str | None:

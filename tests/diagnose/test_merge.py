@@ -204,6 +204,8 @@ def test_every_field_of_a_report_and_of_a_finding_is_known_to_the_merge():
         "stack",
         "called_from",
         "guards",
+        "advice",
+        "calls_of",
     }
     combined = {
         "counts",

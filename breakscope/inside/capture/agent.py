@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,6 +32,9 @@ from breakscope.report.owners import owner_of
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.step_unit import StepUnit
+
+
+MOST_FORKS = 64  # of more, nothing is kept
 
 
 def start(settings_text: str) -> None:
@@ -70,6 +74,10 @@ class Agent:
         self._local = threading.local()
         self._redactor = Redactor()
         self._script_compiles = False
+        self._compiled_early = self._over_due = False
+        self._awaits_script = False  # --steps waits for the script's own torch.compile
+        self._in_trial = False
+        self._forks = 0
         self._stopping = False
         self._begun = False
         self._unit: StepUnit | None = None  # asked by --steps alone
@@ -82,9 +90,11 @@ class Agent:
         self._begun = True
         self.start_event()
         atexit.register(self._end)
-        os.register_at_fork(after_in_child=self._forked)
+        os.register_at_fork(before=self._forking, after_in_child=self._forked)
         if self.settings.fixes is not None:
             overlay.install(self.settings.fixes, self.settings.script)
+        if self.settings.compile == "auto" and self.settings.steps is not None:
+            self._awaits_script = targets.compiles_itself(self.settings.script)
         if self.settings.function is not None:
             targets.install(
                 targets.Target.parse(self.settings.function),
@@ -146,9 +156,26 @@ class Agent:
         # Numbers of ours: nothing in them to redact, and many.
         self._sink.write({"t": kind, **fields})
 
+    def _forking(self) -> None:
+        self._forks += not self._in_trial
+
     def _forked(self) -> None:
-        # A forked worker keeps its hooks, but what it counts is not the script's.
-        self.counters.slots = Counters.in_memory().slots
+        """In a forked worker: it keeps its hooks, but what it counts and compiles is told apart."""
+        if self._in_trial or self._forks > MOST_FORKS or not self.settings.counters:
+            self.counters.be_of_fork(None)
+            return
+        self.guarded("what a forked process does is not known", self._tell_apart)
+
+    def _tell_apart(self) -> None:
+        suffix = f"{events.OF_FORK}{os.getpid()}"
+        self.counters.be_of_fork(self.settings.counters + suffix)
+        self._sink.move_to(self.settings.events + suffix)
+        caller: types.FrameType | None = sys._getframe(1)
+        roots = self.settings.roots
+        while caller is not None and owner_of(caller.f_code.co_filename, roots) != "project":
+            caller = caller.f_back
+        place = {"file": caller.f_code.co_filename, "line": caller.f_lineno} if caller else {}
+        self.emit(events.FORKED, pid=os.getpid(), **place)
 
     def forked_process_compiles(self, file: str) -> None:
         """A forked process compiles, so that its counts are wanted: they move to a file beside its events."""
@@ -214,7 +241,7 @@ class Agent:
         if self._unit is not None:
             if self._unit.open:
                 self._unit.called()
-            if self._unit.kind == "call":
+            if self._unit.kind == "call" and not self._awaits_script:
                 self._stop_after(self.counters.slots[events.SLOT_CALLS])
 
     def _stop_after(self, done: int) -> None:
@@ -264,6 +291,30 @@ class Agent:
         data = sys.modules.get("torch.utils.data")  # what a worker loads is no network of the script's
         return data is None or data.get_worker_info() is None
 
+    def compiled_outermost(self, name: str) -> None:
+        """Note an outermost module call that we compile."""
+        self._compiled_early = True
+        self.emit(events.COMPILED, name=name, by="breakscope")
+
+    def start_over_if_due(self) -> None:
+        """Undo what we compiled before the script's first ``torch.compile``: plain use would not have.
+
+        A warm-up in eager, a module that is called in a constructor. Not while one of them is under way.
+        """
+        if not self._over_due or self.dynamo.in_outermost_call():
+            return
+        self._over_due = self._compiled_early = False
+        self.guarded("what was compiled before the script's own torch.compile is counted", self._start_over)
+
+    def _start_over(self) -> None:
+        self.dynamo.forget_everything()
+        slots = self.counters.slots
+        for slot in range(len(self.counters.used())):
+            if slot != events.SLOT_STEPS:
+                slots[slot] = 0
+        self.clock.restart()
+        self.emit(events.OVER)
+
     def compiled(self, name: str, is_module: bool, **fields: Any) -> None:
         """Note what was given to torch.compile, and by whom."""
         caller = tracebacks.innermost_of_user(sys._getframe(1))
@@ -272,13 +323,32 @@ class Agent:
         # A library's decorated helper is not the script's choice; its compiling a whole model is
         # (Trainer and Accelerate do, on the script's behalf).
         if by == "script" or (by == "library" and is_module):
-            self._script_compiles = True
+            self._script_compiles, self._awaits_script = True, False
+            self._over_due = self._compiled_early
+            self.start_over_if_due()
         place = (
             {"file": caller.f_code.co_filename, "line": caller.f_lineno}
             if caller and by != "breakscope"
             else {}
         )
         self.emit(events.COMPILED, name=name, by=by, **place, **fields)
+
+    def try_in_eager(self, cid: str | None) -> None:
+        """A call failed under torch.compile: note whether eager fails too. Each compile is tried once."""
+        if cid is None or cid in self.dynamo.tried_in_eager:
+            return
+        self.dynamo.tried_in_eager.add(cid)
+        self.guarded("whether an error is eager's too is not known", lambda: self._try_in_eager(cid))
+
+    def _try_in_eager(self, cid: str) -> None:
+        from breakscope.inside.capture.eager_trial import tried
+
+        self._in_trial = True
+        try:
+            answer = tried()
+        finally:
+            self._in_trial = False
+        self.emit(events.EAGER, cid=cid, by_us=self.dynamo.in_outermost_call(), **answer)
 
     # -- helpers for hooks -----------------------------------------------------------------------
 

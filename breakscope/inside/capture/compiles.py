@@ -109,6 +109,7 @@ class Compiles:
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
             on_left=self._saw_left,
+            on_return=self._agent.start_over_if_due,
         )
 
     def _compile_outermost(self, call_impl: Any) -> Any:
@@ -124,7 +125,7 @@ class Compiles:
         name = type(module).__name__
         if name not in self._outermost_seen:
             self._outermost_seen.add(name)
-            self._agent.emit(events.COMPILED, name=name, by="breakscope")
+            self._agent.compiled_outermost(name)
 
     def _saw_left(self, module: Any) -> None:
         name = type(module).__name__
@@ -193,7 +194,13 @@ class Compiles:
         nothing = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
         slot = self._agent.counters.new()
         region = RegionBackend(
-            lambda _graph, _inputs: _nothing, None, False, lambda *_: slot, nullcontext, clock
+            lambda _graph, _inputs: _nothing,
+            None,
+            False,
+            lambda *_: slot,
+            nullcontext,
+            lambda *_: None,
+            clock,
         )(nothing, [])
         try:
             return own_ns(region, self._frames.crossings.ticker(slot, 0), marks)

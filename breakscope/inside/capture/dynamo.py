@@ -33,6 +33,8 @@ class TorchHooks:
         self._frames = Frames(agent)
         self._handler = TraceHandler(agent, self._frames)
         self._compiles = Compiles(agent, self._frames, self._handler)
+        self._outermost: OutermostCall | None = None
+        self.tried_in_eager = self._frames.tried_in_eager
         self._undo: list[Callable[[], None]] = []
         self._dynamo_ready = self._finished = False
 
@@ -78,7 +80,17 @@ class TorchHooks:
 
     def _answer_outermost_calls(self) -> None:
         if torch_api.available("module_call"):
-            self._undo.append(torch_api.answer_module_calls(self._compiles.outermost_call().answer))
+            self._outermost = self._compiles.outermost_call()
+            self._undo.append(torch_api.answer_module_calls(self._outermost.answer))
+
+    def in_outermost_call(self) -> bool:
+        """Whether this thread is in a module call that we compiled."""
+        return self._outermost is not None and self._outermost.under_way
+
+    def forget_everything(self) -> None:
+        """Empty Dynamo's caches and counters, and ours of its frames."""
+        self._frames.forget()
+        torch_api.forget_everything()
 
     def install_dynamo(self) -> None:
         """Hook Dynamo, which has just been loaded."""

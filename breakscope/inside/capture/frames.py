@@ -21,19 +21,24 @@ if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
 
 
+# Dynamo refuses; the program has not failed.
+_NO_FAILURES = ("Unsupported", "UserError", "FailOnRecompileLimitHit", "RecompileLimitExceeded")
+
+
 @dataclasses.dataclass(slots=True)
 class Compile:
     """One frame in Dynamo's hands.
 
     Attributes:
         broke_at: the site at which the latest attempt ended, and how many inlined calls away it is.
-        metrics: Dynamo's metrics of this compile, once it is over.
+        metrics: Dynamo's metrics of this compile, once it is over; cid: its id.
         modes: settings of the thread when it began; tracing changes them.
     """
 
     frame: Any
     broke_at: tuple[SiteKey, int] | None = None
     metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
+    cid: str | None = None
     modes: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -43,8 +48,8 @@ class _Skipped:
 
     code: types.CodeType  # held: ids of dead code objects are used again
     answer: Any
-    slot: int
-    tick: Callable[[], None]
+    counts: bool  # whether the answer holds code that counts by itself
+    called: Callable[[], None]
 
 
 class Frames:
@@ -55,6 +60,7 @@ class Frames:
         self._local = threading.local()
         self._skipped: dict[int, _Skipped] = {}
         self.watch = Watch(agent)
+        self.tried_in_eager: set[str] = set()  # ids of compiles that failed
         self.crossings = Crossings(agent.clock, torch_api.never_compile)
 
     @property
@@ -65,6 +71,7 @@ class Frames:
     def forget(self) -> None:
         """Dynamo was reset: it will try again what it gave up on."""
         self._skipped.clear()
+        self.tried_in_eager.clear()  # ids begin again
 
     def site(self, compile_: Compile | None) -> int | None:
         """The slot of the site at which a compile ended."""
@@ -79,8 +86,8 @@ class Frames:
         def callback(wrapper: Any, frame: Any, cache_entry: Any, frame_state: Any) -> Any:
             skipped = frames._skipped.get(id(frame.f_code))
             if skipped is not None:
-                frames._agent.counters.slots[skipped.slot] += 1
-                skipped.tick()
+                if not skipped.counts:
+                    skipped.called()
                 return skipped.answer
             return frames._convert(real, wrapper, frame, cache_entry, frame_state)
 
@@ -98,6 +105,8 @@ class Frames:
                 answer = real(wrapper, frame, cache_entry, frame_state)
         except BaseException as error:
             phase = "done" if isinstance(error, Exception) else "stopped"
+            if phase == "done" and compile_.metrics.get("fail_type") not in (*_NO_FAILURES, None):
+                self._agent.try_in_eager(compile_.cid)
             raise
         finally:
             self._local.compile = outer
@@ -124,13 +133,21 @@ class Frames:
             return None
         code = compile_.frame.f_code
         slot = self._agent.counters.new()
-        site = counting = depth = None
+        site = counting = depth = position = None
         tick: Callable[[], None] = _nothing
         if compile_.broke_at is not None and not at_limit:
             key, depth = compile_.broke_at
             site, counting = self.crossings.slot(key, 0), self.crossings.slot(key, depth, given_up=True)
             resumed = records.is_resume(code.co_name) and depth == 0
             tick = self.crossings.ticker(counting, RESUMED if resumed else depth)
+            position = key[1:] if key[0] == code.co_filename else None
+        called = self._on_call(slot, tick)
+        counted = None
+        if position is not None and site is not None:
+            counted = self._agent.guarded(
+                "crossings of a skipped frame are calls of the frame",
+                lambda: self._with_counts(answer, code, slot, position, site),
+            )
         self._agent.emit(
             events.SKIP,
             limit=at_limit,
@@ -138,15 +155,35 @@ class Frames:
             site=site,
             counting=counting,
             depth=depth,
+            passes=counted is not None,
             frame=frame_fields(code),
             why=compile_.metrics.get("fail_reason") if at_limit else None,
         )
         # Not applied to the code object: Dynamo then asks again at each call, and we can count.
-        kept = dataclasses.replace(answer, apply_to_code=False)
-        self._skipped[id(code)] = _Skipped(code, kept, slot, tick)
-        self._agent.counters.slots[slot] += 1
-        tick()
+        kept = counted or dataclasses.replace(answer, apply_to_code=False)
+        self._skipped[id(code)] = _Skipped(code, kept, counted is not None, called)
+        if counted is None:
+            called()
         return kept
+
+    def _on_call(self, slot: int, tick: Callable[[], None]) -> Callable[[], None]:
+        """What counts one call of a skipped frame."""
+        counters = self._agent.counters
+
+        def called() -> None:
+            counters.slots[slot] += 1
+            tick()
+
+        torch_api.never_compile(called.__code__)
+        return called
+
+    def _with_counts(
+        self, answer: Any, code: types.CodeType, slot: int, position: tuple[int, ...], site: int
+    ) -> Any:
+        """The answer with code that counts its calls, and passes of the site; None where that cannot be."""
+        called = self._on_call(slot, _nothing)
+        passing = self.crossings.ticker(site, 0)
+        return torch_api.answer_with_counts(answer, code, called, position, passing)
 
     def count_runs(self, original: types.CodeType, generated: types.CodeType) -> types.CodeType | None:
         """Dynamo's bytecode hook: have code that ends at a break tick each time it runs."""

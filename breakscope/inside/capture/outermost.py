@@ -31,7 +31,7 @@ class OutermostCall:
         skips: whether Dynamo refuses to compile a function as a frame of its own: torch's own
             modules, such as a whole network that is one ``nn.Sequential``.
         compile_call: gives the compiled form of a ``_call_impl`` function.
-        on_call: told of each outermost call before it happens.
+        on_call: told of each outermost call before it happens; on_return: told when it is over.
         on_left: told of each outermost call of a module that is left alone, for it holds nothing.
     """
 
@@ -43,6 +43,7 @@ class OutermostCall:
         compile_call: Callable[[Any], Callable[..., Any]],
         on_call: Callable[[Any], None],
         on_left: Callable[[Any], None] = lambda _module: None,
+        on_return: Callable[[], None] = lambda: None,
     ) -> None:
         self._in_backward = in_backward
         self._wants = wants
@@ -50,6 +51,7 @@ class OutermostCall:
         self._compile_call = compile_call
         self._on_call = on_call
         self._on_left = on_left
+        self._on_return = on_return
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._skipped: dict[type, bool] = {}  # asking Dynamo's rules takes 0.1 ms
@@ -78,6 +80,12 @@ class OutermostCall:
             return compiled(module, *args, **kwargs)
         finally:
             self._inside.yes = False
+            self._on_return()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether this thread is in an outermost call."""
+        return bool(getattr(self._inside, "yes", False))
 
     @contextmanager
     def inside(self) -> Iterator[None]:

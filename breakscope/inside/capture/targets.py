@@ -72,6 +72,23 @@ def functions(tree: ast.AST) -> dict[str, _Definition]:
     return found
 
 
+def compiles_itself(script: str) -> bool:
+    """Whether the script's source calls ``torch.compile`` or ``module.compile`` under no condition."""
+    try:
+        tree = ast.parse(Path(script).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    return _mentions_compile(tree)
+
+
+def _mentions_compile(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == "compile":
+        return not (isinstance(node.value, ast.Name) and node.value.id == "re")
+    if isinstance(node, ast.If | ast.IfExp | ast.Try):
+        return False
+    return any(_mentions_compile(child) for child in ast.iter_child_nodes(node))
+
+
 def decorate(tree: ast.Module, qualname: str) -> bool:
     """Put the decorator on one function of ``tree``. False if there is none of that name."""
     definition = functions(tree).get(qualname)

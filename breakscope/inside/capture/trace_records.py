@@ -97,7 +97,7 @@ class TraceHandler(logging.Handler):
         location = record.location
         fields: dict[str, Any] = {}
         if location is not None:
-            details = torch_api.break_details(location.file, location.line)
+            details = torch_api.break_details(location.file, location.line, location.name)
             key = (location.file, *(details.position or (location.line,)))
             depth = details.inlined if inlined is None else inlined
             if compile_ is not None:
@@ -108,6 +108,8 @@ class TraceHandler(logging.Handler):
                 compile_.broke_at = (key, depth or 0)
         frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
         self._agent.emit(events.GRAPH_BREAK, cid=cid, attempt=attempt, payload=payload, frame=frame, **fields)
+        if record.reasons and records.code_of(record.reasons[0]) == "BS190":
+            self._agent.try_in_eager(cid)
 
     def _on_recompile(self, metadata: dict[str, Any], payload: Any) -> None:
         compile_ = self._frames.current
@@ -131,7 +133,7 @@ class TraceHandler(logging.Handler):
         compile_ = self._frames.current
         self._agent.clock.compiling()  # a backward graph is compiled outside of any frame
         if compile_ is not None:
-            compile_.metrics = metrics
+            compile_.metrics, compile_.cid = metrics, _cid(metadata)
         fields = {key: metrics[key] for key in METRIC_FIELDS if metrics.get(key) is not None}
         if isinstance(fields.get("restart_reasons"), set | frozenset):
             fields["restart_reasons"] = sorted(fields["restart_reasons"])

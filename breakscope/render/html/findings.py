@@ -267,6 +267,8 @@ def advice(finding: Finding) -> str:
     suggestion = finding.suggestion
     if suggestion and suggestion.status != "refused":
         return _sentence(first_line(suggestion.summary))
+    if finding.advice:
+        return _sentence(" ".join(finding.advice.split()))
     if finding.kind == "recompile" and finding.guard:
         return _sentence(guards.remedy(finding.guard))
     # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.

@@ -1,0 +1,286 @@
+"""What to do about recompiles: a guard's advice, led back to the outermost call that decides it."""
+
+from __future__ import annotations
+
+import re
+
+from breakscope.diagnose.guard_advice import remedy
+from breakscope.diagnose.origins import Origin, Size
+from breakscope.report.model import Guard
+
+_INT = re.compile(r"-?\d+$")
+_SPECIAL_SIZES = {"0", "1"}
+_OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
+_CACHE = re.compile(r"past_key_value|\bcache|_cache\b|is_updated")
+_VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
+_SEVERAL = 3  # shown
+
+
+def advice(guard: Guard, origin: Origin | None, times: int) -> str:
+    """One or two sentences.
+
+    Args:
+        origin: what differed in the outermost calls; None where that is not known.
+        times: how often the function was compiled again for it.
+    """
+    if _is_sized(guard):
+        text = _size(guard, origin)
+    elif guard.cause in ("int_value", "float_value", "constant_value"):
+        text = _value(guard, origin, times)
+    elif guard.cause == "module_attribute":
+        text = _attribute(guard, times)
+    elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
+        text = (
+            "one graph with gradients and one without, for training and evaluation, is normal and made once;"
+            " if the"
+            " mode changes at every call, " + remedy(guard)
+        )
+    elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
+        text = _object(guard, origin)
+    else:
+        text = remedy(guard)
+    named = guard.source is not None and text.startswith(guard.source)
+    return text if named else text[:1].upper() + text[1:]
+
+
+def _is_sized(guard: Guard) -> bool:
+    return guard.cause in ("size", "symbolic_shape") and guard.dimension is not None
+
+
+def _whole(origin: Origin | None) -> str:
+    return f" of the call at {origin.where}" if origin is not None and origin.where else ""
+
+
+# -- sizes ------------------------------------------------------------------------------------------------
+
+
+def _size(guard: Guard, origin: Origin | None) -> str:
+    if _OWN.search(guard.expression):
+        return _own_tensor(guard)
+    if "___from_numpy" in guard.expression:
+        return (
+            f"pass {guard.source} as a tensor (torch.from_numpy) with torch._dynamo.maybe_mark_dynamic(…,"
+            f" {guard.dimension}): an array cannot be marked"
+        )
+    if origin is None:
+        return remedy(guard)
+    if origin.sizes:
+        return _decided(guard, origin)
+    if origin.same_call:
+        return _several_times(guard, origin)
+    if origin.values:
+        return _decided_by_value(guard, origin)
+    return (
+        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from"
+        " data"
+        f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
+    )
+
+
+def _own_tensor(guard: Guard) -> str:
+    return (
+        f"{guard.source} is a parameter or buffer: several modules, or one that was changed, share this"
+        " function's"
+        " code, and each of their sizes is a version. Nothing to do for a few; for many raise"
+        " torch._dynamo.config.recompile_limit, or compile what calls them, so that they are inlined"
+    )
+
+
+def _decided(guard: Guard, origin: Origin) -> str:
+    size = origin.sizes[0]
+    where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
+    ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
+    if guard.cause == "symbolic_shape" and not ones:
+        return (
+            f"the code holds only where {guard.expected}: dimension {size.dimension} of {size.argument}"
+            f"{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away the branch on"
+            " it"
+        )
+    if ones:
+        return _zero_or_one(size, origin, where, ones)
+    if not origin.direct:
+        return (
+            f"{guard.source} has its size from dimension {size.dimension} of"
+            f" {size.argument}{_whole(origin)}, and is behind"
+            " a break or in a function of its own: pass dynamic=True to torch.compile, or repair the break"
+            " and mark"
+            f" {size.argument}, or pad it to one size. It is one compile: after the second size torch makes"
+            " it dynamic"
+        )
+    return (
+        f"call {_mark(size)} before the call at {origin.where}: it saves the compile for the second size"
+        " (torch makes a dimension dynamic by itself then); or pad to one size"
+    )
+
+
+def _mark(size: Size) -> str:
+    # mark_dynamic raises where the code needs one size, as the channels of a convolution.
+    return f"torch._dynamo.maybe_mark_dynamic({size.argument}, {size.dimension})"
+
+
+def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
+    unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
+    return (
+        f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
+        f" {size.argument}"
+        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once. Leave such calls"
+        " out"
+        f" (drop_last=True for a last batch), or pad them{unbacked if origin.direct else ''}"
+    )
+
+
+def _several_times(guard: Guard, origin: Origin) -> str:
+    return (
+        f"one call{_at(origin)} runs this function on several sizes of {guard.source}"
+        f" ({_seen(guard)}), so marking an argument does not help: torch makes the dimension dynamic after"
+        " the second"
+        " size. One more compile is normal; if it grows, compile what calls it as a whole, or pass"
+        " dynamic=True"
+    )
+
+
+def _at(origin: Origin) -> str:
+    return f" at {origin.where}" if origin.where else ""
+
+
+def _decided_by_value(guard: Guard, origin: Origin) -> str:
+    name, old, new = origin.values[0]
+    return (
+        f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
+        " or compile"
+        " with dynamic=True so that it is symbolic from the start"
+    )
+
+
+# -- values -----------------------------------------------------------------------------------------------
+
+
+def _value(guard: Guard, origin: Origin | None, times: int) -> str:
+    name = guard.source or "the value"
+    if variable := _VARIABLE.search(guard.expression):
+        return (
+            "read the environment variable once, at import, into a constant: compiled code is guarded on"
+            f" {variable['name']}, and compiled again for each of its values"
+        )
+    kinds = {_kind(value) for value in guard.values}
+    if kinds == {"int", "float"}:
+        return (
+            f"pass {name} always as a float, float({name}): ints and floats are compiled apart, and after"
+            " its second"
+            " value torch treats a float as symbolic"
+        )
+    if "None" in kinds:
+        return _optional(guard)
+    if len(kinds) > 1:
+        return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
+    if ".param_groups[" in name or guard.cause == "constant_value":
+        return remedy(guard)
+    given = origin is not None and any(one == name for one, _, _ in origin.values)
+    what = "it" if given else name
+    if times <= 1 and guard.cause == "int_value":
+        return (
+            f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1"
+            " apart). To save"
+            " this compile, pass dynamic=True to torch.compile, or keep the value the same"
+        )
+    if times <= 1:
+        return (
+            f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
+            " save this"
+            f" compile, pass {what} as a tensor, torch.tensor({name})"
+        )
+    return (
+        f"the code needs {name} as a constant (a range, a branch, an index), so each value is compiled, and"
+        " dynamic=True"
+        f" does not help ({_seen(guard)} were seen): keep the values few, or use {what} as a tensor in"
+        " arithmetic only"
+    )
+
+
+def _optional(guard: Guard) -> str:
+    name = guard.source or "the argument"
+    return (
+        f"{name} is there at some calls and None at others: a version with it and one without is normal for"
+        " an"
+        " optional argument. To save one, pass it always as one type (zeros or ones for None)"
+    )
+
+
+def _kind(value: str) -> str:
+    if _INT.match(value):
+        return "int"
+    try:
+        float(value)
+    except ValueError:
+        return "str" if value[:1] in "'\"" else value if value in ("None", "True", "False") else "other"
+    return "float"
+
+
+def _attribute(guard: Guard, times: int) -> str:
+    name = guard.source or "the attribute"
+    if name.endswith(".training"):
+        return (
+            "one compilation for train() and one for eval() is normal; switch once an epoch, not at every"
+            " call"
+            f" ({name})"
+        )
+    if "None" in (guard.expected, guard.actual):
+        return (
+            f"give {name} its value in __init__, or call the module once in eager before it is compiled: it"
+            " is"
+            f" {guard.expected} at one call and {guard.actual} at another"
+        )
+    number = bool(guard.expected and _INT.match(guard.expected))
+    if number and "allow_unspec_int_on_nn_module" not in remedy(guard):
+        return remedy(guard)
+    if number and times >= 1:
+        return (
+            f"make {name} a tensor (register_buffer, and add_(1) for a counter), or count in the caller; for"
+            " an int of an"
+            " nn.Module, torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
+            f" ({_seen(guard)} were seen)"
+        )
+    return remedy(guard)
+
+
+# -- objects ----------------------------------------------------------------------------------------------
+
+
+def _object(guard: Guard, origin: Origin | None) -> str:
+    text = remedy(guard)
+    if guard.cause == "requires_grad" and origin is not None and not origin.direct:
+        return (
+            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
+            " for"
+            " training and one for evaluation is normal. If it changes at every call, keep the mode and"
+            " requires_grad of the inputs the same, or repair the break that makes this function a compile"
+            " of its"
+            " own"
+        )
+    if guard.cause == "type" and "None" in guard.values:
+        return _optional(guard)
+    if guard.cause == "container" and _CACHE.search(guard.source or ""):
+        return (
+            f"{guard.source} grows while it is filled, and each length is a version: give the model a cache"
+            " of fixed"
+            " size (transformers.StaticCache, cache_implementation='static'), or use_cache=False where"
+            " nothing is"
+            f" generated ({_seen(guard)} were seen)"
+        )
+    if origin is None or not origin.same_call or guard.cause == "rank":
+        return text
+    what = {"type": "type of ", "requires_grad": "requires_grad of ", "dtype": "dtype of "}.get(
+        guard.cause, ""
+    )
+    return (
+        f"one call{_at(origin)} runs this function more than once, and {what}{guard.source} differs between"
+        " them"
+        f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
+        " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
+        " own"
+    )
+
+
+def _seen(guard: Guard) -> str:
+    values = guard.values[:_SEVERAL]
+    return ", ".join(values) + ("…" if len(guard.values) > _SEVERAL else "")

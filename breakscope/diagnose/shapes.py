@@ -1,0 +1,107 @@
+"""What kind of statement a site stands in: what helps depends on what the value is for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Literal
+
+from breakscope.project.sources import Position, Sources
+
+Shape = Literal["check", "loop", "size", "layerdrop", "random", "experts", "fast path", "branch", "plain"]
+"""check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
+shape, a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the
+number. experts: which tokens go to which expert. fast path: the branch leaves early or sets None.
+branch: any other test. plain: anything else."""
+
+_EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
+_NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
+# Calls that need Python numbers.
+_NUMBERS = re.compile(
+    r"(range|zeros|ones|empty|full|rand|randn|arange|linspace|view|reshape|expand|repeat|tile|pad|narrow|split|chunk"
+    r"|unflatten|new_(zeros|ones|empty|full)|topk|roll|tril|triu|eye|one_hot|interpolate|unfold)$"
+)
+
+
+def shape_of(sources: Sources, file: str, position: Position | None, line: int) -> Shape:
+    """The shape of a site; "plain" where its source cannot be read."""
+    if position is None:  # in a trace: the statement that begins on the line
+        text = sources.line(file, line) or ""
+        begin = len(text) - len(text.lstrip())
+        position = (line, begin, line, begin)
+    around = sources.around(file, position)
+    statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
+    if isinstance(statement, ast.Assert) or _only_raises(statement):
+        return "check"
+    if isinstance(statement, ast.If) and "layerdrop" in ast.unparse(statement.test):
+        return "layerdrop"
+    if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
+        return "fast path"
+    if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(_head(statement))):
+        return "experts"
+    if isinstance(statement, ast.While):
+        return "loop"
+    innermost = around[-1] if around else None
+    if isinstance(innermost, ast.expr) and _NUMPY_RANDOM.search(ast.unparse(innermost)):
+        return "random"
+    if _needs_number(around):
+        return "size"
+    if isinstance(statement, ast.If) or any(isinstance(node, ast.IfExp) for node in around):
+        return "branch"
+    name = _assigned(statement)
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if name is not None and function is not None and any(_needs_number(way) for way in _uses(function, name)):
+        return "size"
+    return "plain"
+
+
+def _head(statement: ast.stmt) -> ast.AST:
+    """What a statement evaluates itself, without its body."""
+    return getattr(statement, "iter", None) or getattr(statement, "test", None) or statement
+
+
+def _leaves_or_empties(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Return() | ast.Break() | ast.Continue() | ast.Assign(_, ast.Constant(None)):
+            return True
+    return False
+
+
+def _only_raises(node: ast.AST | None) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and not node.orelse
+        and all(isinstance(part, ast.Raise) for part in node.body)
+    )
+
+
+def _needs_number(way: Sequence[ast.AST]) -> bool:
+    """Whether the innermost node of a way from the outside is a size, a bound or an index."""
+    for parent, child in pairwise(way):
+        if isinstance(parent, ast.Slice):
+            return True
+        if isinstance(parent, ast.Call) and child is not parent.func and _NUMBERS.match(_called(parent)):
+            return True
+    return False
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _assigned(statement: ast.stmt | None) -> str | None:
+    match statement:
+        case ast.Assign([ast.Name(name)], _) | ast.AnnAssign(ast.Name(name), _, _):
+            return name
+    return None
+
+
+def _uses(function: ast.AST, name: str, way: tuple[ast.AST, ...] = ()) -> Iterator[tuple[ast.AST, ...]]:
+    """The ways from a function to where it reads a name."""
+    way = (*way, function)
+    if isinstance(function, ast.Name) and function.id == name and isinstance(function.ctx, ast.Load):
+        yield way
+    for child in ast.iter_child_nodes(function):
+        yield from _uses(child, name, way)

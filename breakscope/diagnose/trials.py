@@ -1,0 +1,44 @@
+"""What was learned from making a call that failed under torch.compile again, in eager."""
+
+from __future__ import annotations
+
+from breakscope.diagnose.collect import Collected, Event
+
+_FAILS = "BS190"
+_COMPILE_ONLY = "BS191"
+_OURS = (
+    "The call was compiled by breakscope (--compile auto), not by the script: without breakscope it passes."
+)
+
+
+def outcome(found: Collected, compile_id: str | None) -> Event:
+    """How the call of a compile ended in eager; ``not tried`` in a trace, and where it could not be tried."""
+    tried = (event for event in found.eager if event["cid"] == compile_id)
+    return next(tried, {"outcome": "not tried"})
+
+
+def code(found: Collected, compile_id: str | None, said: str) -> str:
+    """``said``, the code by torch's text; that eager fails too is said only where it was seen to."""
+    if said == _FAILS and outcome(found, compile_id)["outcome"] != "raised":
+        return _COMPILE_ONLY
+    return said
+
+
+def title(found: Collected, compile_id: str | None, code: str) -> str | None:
+    """A title with what was tried; None where the code's own says it."""
+    if code == _COMPILE_ONLY and outcome(found, compile_id)["outcome"] == "passed":
+        return "fails under torch.compile only: the same call passes in eager"
+    return None
+
+
+def explained(found: Collected, compile_id: str | None, text: str) -> str:
+    """Torch's text, with what was tried after it."""
+    tried = outcome(found, compile_id)
+    if tried["outcome"] == "passed":
+        parts = [text, "Tried: the same call, on the same inputs, passes in eager."]
+        return "\n".join([*parts, _OURS] if tried.get("by_us") else parts)
+    if tried["outcome"] == "raised":
+        return f"{text}\nTried: in eager the same call raises {tried['error']}"
+    if why := tried.get("why"):
+        return f"{text}\nWhether eager fails too was not tried: {why}."
+    return text

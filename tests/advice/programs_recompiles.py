@@ -1,0 +1,345 @@
+"""Recompiles, and what their advice makes of them."""
+
+from __future__ import annotations
+
+from followed import Followed
+
+MARK = r"torch\._dynamo\.maybe_mark_dynamic\({}\)"
+
+
+def calls(
+    code: str, shape: str, advice: str, source: str, *change: tuple[str, str], **more: object
+) -> Followed:
+    return Followed(code, shape, advice, source.lstrip("\n"), change, **more)  # type: ignore[arg-type]
+
+
+PLAIN = "@torch.compile\ndef f({}):\n    return {}\n"
+XN = PLAIN.format("x, n", "x * n")
+X = PLAIN.format("x", "x * 2")
+
+RECOMPILES: tuple[Followed, ...] = (
+    calls(
+        "BS201",
+        "an argument",
+        MARK.format("y, 0"),
+        X + "for n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
+        ("    say(f(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))"),
+    ),
+    calls(
+        "BS201",
+        "padded",
+        r"pad to one size",
+        X + "for n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y)[:n])\n",
+        ("f(y)", "f(F.pad(y, (0, 0, 0, 4 - n)))"),
+    ),
+    calls(
+        "BS201",
+        "a keyword",
+        MARK.format("batch, 1"),
+        X + "for n in (2, 3, 4):\n    batch = torch.ones(3, n)\n    say(f(x=batch))\n",
+        ("    say(", "    torch._dynamo.maybe_mark_dynamic(batch, 1)\n    say("),
+    ),
+    calls(
+        "BS201",
+        "in a dict",
+        MARK.format(r"batch\['x'\], 0"),
+        "@torch.compile\ndef f(batch):\n    return batch['x'] * 2\nfor n in (2, 3, 4):\n    batch = {'x': torch.ones(n)}\n    say(f(batch))\n",
+        ("    say(", "    torch._dynamo.maybe_mark_dynamic(batch['x'], 0)\n    say("),
+    ),
+    calls(
+        "BS201",
+        "after a break",
+        r"dynamic=True",
+        "@torch.compile\ndef f(x):\n    h = x * 2\n    print('here')\n    return h.sum(-1)\nfor n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
+        ("@torch.compile", "@torch.compile(dynamic=True)"),
+    ),
+    calls(
+        "BS201",
+        "in a function inside",
+        r"dynamic=True",
+        "def g(h):\n    print('here')\n    return h + 1\n@torch.compile\ndef f(x):\n    return g(x * 2) * 2\nfor n in (2, 3, 4):\n    y = torch.ones(3, n)\n    say(f(y))\n",
+        ("@torch.compile", "@torch.compile(dynamic=True)"),
+    ),
+    calls(
+        "BS201",
+        "after a break that is repaired",
+        r"repair the break",
+        "@torch.compile\ndef f(x):\n    h = x * 2\n    print('here')\n    return h.sum(-1)\nfor n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
+        ("    say(f(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))"),
+        ("    print('here')\n", ""),
+    ),
+    calls(
+        "BS201",
+        "a module's input",
+        MARK.format("y, 0"),
+        "net = torch.compile(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))\nfor n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(net(y))\n",
+        ("    say(net(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(net(y))"),
+        near=True,
+    ),
+    calls(
+        "BS201",
+        "channels of a convolution",
+        MARK.format("y, 1"),
+        "@torch.compile\ndef f(x, w):\n    return F.conv1d(x, w)\nfor n in (2, 3):\n    y, w = torch.ones(1, n, 8), torch.ones(2, n, 3)\n    say(f(y, w))\n",
+        (
+            "    say(f",
+            "    torch._dynamo.maybe_mark_dynamic(y, 1)\n    torch._dynamo.maybe_mark_dynamic(w, 1)\n    say(f",
+        ),
+    ),
+    calls(
+        "BS201",
+        "a last batch of one, dropped",
+        r"drop_last=True",
+        X + "for n in (4, 4, 1):\n    y = torch.ones(n, 3)\n    say(f(y)[:1])\n",
+        ("(4, 4, 1)", "(4, 4, 4)"),
+    ),
+    calls(
+        "BS201",
+        "a batch of one, padded",
+        r"pad them",
+        X + "for n in (4, 4, 1):\n    y = torch.ones(n, 3)\n    say(f(y)[:n])\n",
+        ("f(y)", "f(F.pad(y, (0, 0, 0, 4 - n)))"),
+    ),
+    calls(
+        "BS201",
+        "a batch of one, unbacked",
+        r"mark_unbacked",
+        X + "for n in (4, 4, 1):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
+        ("    say(f(y))", "    torch._dynamo.decorators.mark_unbacked(y, 0)\n    say(f(y))"),
+    ),
+    calls(
+        "BS201",
+        "an array of numpy's",
+        r"as a tensor \(torch\.from_numpy\)",
+        "@torch.compile\ndef f(a):\n    return torch.as_tensor(a) * 2\nfor n in (2, 3, 4):\n    a = np.ones(n)\n    say(f(a))\n",
+        (
+            "    say(f(a))",
+            "    a = torch.from_numpy(a)\n    torch._dynamo.maybe_mark_dynamic(a, 0)\n    say(f(a))",
+        ),
+    ),
+    calls(
+        "BS202",
+        "a transposed input",
+        r"\.contiguous\(\)",
+        X + "square = torch.arange(9.0).reshape(3, 3)\nfor y in (square, square.T):\n    say(f(y))\n",
+        ("f(y)", "f(y.contiguous())"),
+    ),
+    calls(
+        "BS203",
+        "float64 now and then",
+        r"one dtype",
+        X + "for y in (x, x.double()):\n    say(f(y))\n",
+        ("f(y)", "f(y.float())"),
+    ),
+    calls(
+        "BS204",
+        "meta now and then",
+        r"one device",
+        X + "for y in (x, x.to('meta')):\n    say(tuple(f(y).shape))\n",
+        ("f(y)", "f(y.to('meta'))"),
+    ),
+    calls(
+        "BS205",
+        "a gradient now and then",
+        r"\.detach\(\)",
+        X + "for y in (x, x.clone().requires_grad_()):\n    say(f(y))\n",
+        ("f(y)", "f(y.detach())"),
+    ),
+    calls(
+        "BS206",
+        "one sample or many",
+        r"one number of dimensions",
+        X + "for y in (x, x[0]):\n    say(f(y).reshape(-1, 3))\n",
+        ("f(y)", "f(y.reshape(-1, 3))"),
+    ),
+    calls(
+        "BS207",
+        "an int, dynamic",
+        r"dynamic=True",
+        XN + "for n in (2, 3, 4):\n    say(f(x, n))\n",
+        ("@torch.compile", "@torch.compile(dynamic=True)"),
+    ),
+    calls(
+        "BS207",
+        "an int, kept",
+        r"keep the value the same",
+        XN + "for n in (2, 3):\n    say(f(x, n)[0, 1])\n",
+        ("(2, 3)", "(2, 2)"),
+    ),
+    calls(
+        "BS207",
+        "a float, as a tensor",
+        r"torch\.tensor\(n\)",
+        XN + "for n in (0.5, 0.25):\n    say(f(x, n))\n",
+        ("say(f(x, n)", "say(f(x, torch.tensor(n))"),
+    ),
+    calls(
+        "BS207",
+        "an int, then floats",
+        r"float\(n\)",
+        XN + "for n in (2, 2.5, 3.5):\n    say(f(x, n))\n",
+        ("say(f(x, n)", "say(f(x, torch.tensor(float(n)))"),
+    ),
+    calls(
+        "BS207",
+        "a range, few values",
+        r"keep the values few",
+        "@torch.compile\ndef f(x, n):\n    for i in range(n):\n        x = x + i\n    return x\nfor n in (2, 3, 4, 5):\n    say(f(x, n)[0, 0] * 0)\n",
+        ("say(f(x, n)", "say(f(x, 2 + n % 2)"),
+        lessens="few",
+    ),
+    calls(
+        "BS208",
+        "a string",
+        r"compile one function for each|the same",
+        "@torch.compile\ndef f(x, name):\n    return x + len(name)\nfor name in ('aa', 'bb'):\n    say(f(x, name))\n",
+        ("say(f(x, name)", "say(f(x, 'aa')"),
+    ),
+    calls(
+        "BS208",
+        "an environment variable",
+        r"once, at import",
+        "@torch.compile\ndef f(x):\n    return x * 2 if os.environ['ADVICE'] else x\nfor text in ('a', 'b'):\n    os.environ['ADVICE'] = text\n    say(f(x))\n",
+        ("@torch.compile", "os.environ['ADVICE'] = 'a'\nADVICE = os.environ['ADVICE']\n@torch.compile"),
+        ("if os.environ['ADVICE'] else", "if ADVICE else"),
+    ),
+    calls(
+        "BS209",
+        "a counter",
+        r"tensor \(register_buffer",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n    def forward(self, x):\n        self.n += 1\n        return x * self.n\nnet = torch.compile(Net())\nfor _ in range(4): say(net(x))\n",
+        ("self.n = 0", "self.register_buffer('n', torch.zeros(()))"),
+        ("self.n += 1", "self.n.add_(1)"),
+    ),
+    calls(
+        "BS209",
+        "a counter, with the setting",
+        r"allow_unspec_int_on_nn_module = True",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 2\n    def forward(self, x):\n        self.n += 1\n        return x * self.n\nnet = torch.compile(Net(), dynamic=True)\nfor _ in range(4): say(net(x))\n",
+        ("class Net", "torch._dynamo.config.allow_unspec_int_on_nn_module = True\nclass Net"),
+    ),
+    calls(
+        "BS209",
+        "a value made at the first call",
+        r"in __init__",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.scale = None\n    def forward(self, x):\n        if self.scale is None:\n            self.scale = x.abs().max()\n        return x / self.scale\nnet = torch.compile(Net())\nfor _ in range(3): say(net(x))\n",
+        ("self.scale = None", "self.scale = x.abs().max()"),
+        near=True,
+    ),
+    calls(
+        "BS210",
+        "a new function each time",
+        r"one and the same object",
+        "@torch.compile\ndef f(x, g):\n    return g(x)\ndef double(z): return z * 2\ndef twice(z): return z + z\nfor i in range(2):\n    say(f(x, (double, twice)[i]))\n",
+        ("(double, twice)[i]", "double"),
+    ),
+    calls(
+        "BS210",
+        "None or a tensor",
+        r"one type",
+        "@torch.compile\ndef f(x, bias):\n    return x + 0 if bias is None else x + bias\nfor bias in (None, torch.zeros(3)):\n    say(f(x, bias))\n",
+        ("say(f(x, bias))", "say(f(x, torch.zeros(3) if bias is None else bias))"),
+    ),
+    calls(
+        "BS211",
+        "a list that grows",
+        r"the same in number",
+        "@torch.compile\ndef f(parts):\n    return sum(parts)\nfor n in (2, 3):\n    parts = [x] * n\n    say(f(parts))\n",
+        (
+            "@torch.compile\ndef f(parts):\n    return sum(parts)",
+            "@torch.compile(dynamic=True)\ndef f(parts):\n    return parts.sum(0)",
+        ),
+        ("f(parts))", "f(torch.stack(parts)))"),
+    ),
+    calls(
+        "BS212",
+        "gradients at each call",
+        r"always inside, or always outside",
+        X
+        + "w = x.clone().requires_grad_()\nfor on in (True, False):\n    with torch.set_grad_enabled(on): say(f(w))\n",
+        ("set_grad_enabled(on)", "set_grad_enabled(True)"),
+    ),
+    calls(
+        "BS212",
+        "the default dtype",
+        r"set_default_dtype once",
+        X
+        + "for dtype in (torch.float32, torch.float64):\n    torch.set_default_dtype(dtype)\n    say(f(x))\n",
+        ("(torch.float32, torch.float64)", "(torch.float64, torch.float64)"),
+    ),
+    calls(
+        "BS213",
+        "an item, kept a tensor",
+        r"a tensor instead of reading it",
+        "@torch.compile\ndef f(x):\n    n = x.sum().int().item()\n    return x * n\nfor y in (x, x + 1, x + 2): say(f(y))\n",
+        (".int().item()", ".int()"),
+    ),
+    calls(
+        "BS213",
+        "an item, captured",
+        r"capture_scalar_outputs = True",
+        "@torch.compile\ndef f(x):\n    n = x.sum().int().item()\n    return x * n\nfor y in (x, x + 1, x + 2): say(f(y))\n",
+        ("@torch.compile", "torch._dynamo.config.capture_scalar_outputs = True\n@torch.compile"),
+    ),
+    calls(
+        "BS214",
+        "a branch on a size",
+        r"take away the branch",
+        "@torch.compile(dynamic=True)\ndef f(x):\n    return x * 2 if x.shape[0] > 3 else x + x\nfor n in (2, 5): say(f(torch.ones(n)))\n",
+        ("x * 2 if x.shape[0] > 3 else x + x", "x * 2"),
+    ),
+    calls(
+        "BS215",
+        "one tensor twice",
+        r"\.clone\(\) where they meet",
+        "@torch.compile\ndef f(a, b):\n    return a * 2 + b\nfor b in (x + 0, x): say(f(x, b))\n",
+        ("f(x, b)", "f(x, b.clone())"),
+    ),
+    calls(
+        "BS216",
+        "made in inference mode",
+        r"inference_mode\(\)",
+        X + "with torch.inference_mode(): made = x + 0\nfor y in (x, made): say(f(y))\n",
+        ("torch.inference_mode()", "torch.no_grad()"),
+    ),
+    calls(
+        "BS303",
+        "a range",
+        r"keep the values few",
+        "torch._dynamo.config.recompile_limit = 3\n@torch.compile\ndef f(x, n):\n    for i in range(n):\n        x = x + i\n    return x\nfor n in (2, 3, 4, 5, 6):\n    say(f(x, n)[0, 0] * 0)\n",
+        ("say(f(x, n)", "say(f(x, 2 + n % 2)"),
+    ),
+    calls(
+        "BS303",
+        "a counter",
+        r"register_buffer",
+        "torch._dynamo.config.recompile_limit = 3\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 0\n    def forward(self, x):\n        self.n += 1\n        return x * self.n\nnet = torch.compile(Net())\nfor _ in range(6): say(net(x))\n",
+        ("self.n = 0", "self.register_buffer('n', torch.zeros(()))"),
+        ("self.n += 1", "self.n.add_(1)"),
+    ),
+    calls(
+        "BS190",
+        "a wrong shape",
+        r"Repair the error in eager",
+        PLAIN.format("x", "x.view(5, 5)") + "with contextlib.suppress(Exception): f(x)\nsay(1)\n",
+        ("x.view(5, 5)", "x.view(3, 2)"),
+    ),
+    calls(
+        "BS191",
+        "an error that is caught",
+        r"Test the condition",
+        "@torch.compile\ndef f(x, w):\n    try:\n        return x @ w\n    except RuntimeError:\n        return x @ w.T\nwith contextlib.suppress(RuntimeError): f(x, torch.ones(2, 3))\nsay(1)\n",
+        (
+            "    try:\n        return x @ w\n    except RuntimeError:\n        return x @ w.T",
+            "    return x @ w if x.shape[-1] == w.shape[0] else x @ w.T",
+        ),
+    ),
+    calls(
+        "BS306",
+        "a backend that fails",
+        r"--backend eager",
+        "def broken(graph, inputs):\n    raise ValueError('no backend today')\nf = torch.compile(lambda x: x * 2, backend=broken)\nwith contextlib.suppress(Exception): f(x)\nsay(1)\n",
+        ("backend=broken", "backend='eager'"),
+        options=("--backend", "as-script"),
+    ),
+)

@@ -1,0 +1,251 @@
+"""What a report says of a run is what happened: each of these was told wrongly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans, coded
+
+from breakscope.report.model import Report
+
+pytestmark = pytest.mark.torch
+
+Scan = Callable[..., Report]
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmScans]:
+    scans = WarmScans()
+    yield scans
+    scans.close()
+
+
+@pytest.fixture
+def scan(warm: WarmScans, tmp_path: Path) -> Scan:
+    return lambda source, *options: warm.scan(tmp_path, source, *options)
+
+
+WARMED_UP = """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+            for size in (2, 3, 5):
+                self(torch.ones(size, 4))
+
+        def forward(self, x):
+            print(end="")
+            return self.linear(x)
+
+    net = Net()
+    for size in (2, 3, 7):
+        net(torch.ones(size, 4))
+    {compiled}
+    for _ in range(5):
+        net(torch.ones(8, 4))
+"""
+
+
+@pytest.mark.parametrize("compiled", ["net = torch.compile(net)", "net.compile()"])
+def test_a_warm_up_in_eager_is_not_compiled_by_us(scan: Scan, compiled: str) -> None:
+    report = scan(WARMED_UP.format(compiled=compiled))
+    assert [finding.code for finding in report.findings] == ["BS104"]
+    assert (report.totals.steps, report.totals.crossings, report.totals.recompiles) == (5, 5, 0)
+    assert {target.by for target in report.run.targets} == {"script"}
+    assert [step.index for step in report.steps] == [0, 1, 2, 3, 4]
+    assert report.run.device is not None
+
+
+def test_steps_are_counted_from_the_scripts_own_compile_on(scan: Scan) -> None:
+    report = scan(WARMED_UP.format(compiled="net = torch.compile(net)"), "--steps", "3")
+    assert report.totals.steps == 3
+    assert {target.by for target in report.run.targets} == {"script"}
+
+
+def test_each_function_has_its_own_recompile_limit(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        torch._dynamo.config.recompile_limit = 2
+
+        class A(torch.nn.Module):
+            def forward(self, x, n): return x * n
+        class B(torch.nn.Module):
+            def forward(self, x, n): return x + n
+        class C(torch.nn.Module):
+            def forward(self, x, s): return x + len(s)
+
+        a, b, c = (torch.compile(kind(), dynamic=False) for kind in (A, B, C))
+        x = torch.ones(3)
+        for n in range(6): a(x, n)
+        for n in range(5): b(x, n)
+        for s in ("a", "b"): c(x, s)
+    """)
+    limits = coded(report, "BS303")
+    assert {limit.location.function: limit.counts.crossings for limit in limits} == {
+        "A.forward": 4,
+        "B.forward": 3,
+    }
+    assert [[guard.source for guard in limit.guards] for limit in limits] == [["n"], ["n"]]
+    assert limits[0].guards[0].values == ("0", "1", "2")  # also the one that was refused
+    assert report.totals.skips == len(limits)
+    assert {limit.calls_of for limit in limits} == {"A.forward", "B.forward"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "options"),
+    [
+        ("torch._dynamo.config.fail_on_recompile_limit_hit = True", ()),
+        ("compile_options['fullgraph'] = True", ("--keep-fullgraph",)),
+    ],
+)
+def test_a_limit_that_raises_is_in_the_report(scan: Scan, setting: str, options: tuple[str, ...]) -> None:
+    report = scan(
+        f"""
+        import torch
+        torch._dynamo.config.recompile_limit = 2
+        compile_options = {{}}
+        {setting}
+        def f(x, n): return x * n
+        g = torch.compile(f, dynamic=False, **compile_options)
+        try:
+            for n in range(5): g(torch.ones(3), n)
+        except Exception as error:
+            print(type(error))
+        """,
+        *options,
+    )
+    [limit] = coded(report, "BS303")
+    assert limit.location.function == "f"
+    assert limit.reason.startswith("raised to the script: ")
+    assert [guard.source for guard in limit.guards] == ["n"]
+
+
+def test_a_pass_of_the_line_is_what_crosses_a_skipped_frame(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile
+        def f(x, noisy):
+            for i in range(4):
+                x = x + 1
+                if noisy and i % 2:
+                    print(end="")
+            return x
+
+        for noisy in (True, False, True, False, True, False, True, False):
+            f(torch.ones(3), noisy)
+    """)
+    [finding] = coded(report, "BS301")
+    assert (finding.counts.crossings, finding.skipped[0].calls, finding.calls_of) == (8, 8, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("return x.view(5, 5)", "BS190"),
+        (
+            "try:\n                return x @ torch.ones(7)\n            except RuntimeError:\n                return x",
+            "BS191",
+        ),
+    ],
+)
+def test_that_eager_fails_too_is_said_only_where_it_did(scan: Scan, body: str, code: str) -> None:
+    report = scan(f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(3, 3)
+            def forward(self, x):
+                return self.inner(x)
+            def inner(self, x):
+                {body.replace(chr(10), chr(10) + "    ")}
+
+        Net()(torch.ones(3))
+    """)
+    [finding] = report.findings
+    assert finding.code == code
+    assert finding.reason.startswith("RuntimeError: ")
+    if code == "BS191":
+        assert finding.title == "fails under torch.compile only: the same call passes in eager"
+        assert "compiled by breakscope" in finding.explanation
+    else:
+        assert "in eager the same call raises RuntimeError: shape '[5, 5]' is invalid" in finding.explanation
+
+
+def test_trying_a_call_in_eager_leaves_no_trace_in_the_script(scan: Scan, tmp_path: Path) -> None:
+    scan("""
+        import random, torch
+
+        calls = []
+
+        @torch.compile
+        def f(x):
+            calls.append(1)
+            print("called")
+            x.add_(torch.rand(3))
+            return x.view(5, 5)
+
+        x = torch.zeros(3)
+        before = torch.get_rng_state()
+        try: f(x)
+        except Exception: pass
+        with open("left.txt", "w") as file:
+            print(len(calls), x.count_nonzero().item(), file=file)
+    """)
+    # As without us: the list and the text, then the break; the rest never ran.
+    assert (tmp_path / "left.txt").read_text() in ("1 0\n", "1 3\n")
+
+
+def test_a_site_is_where_the_instruction_stands(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile
+        def f(x, mask):
+            hit = torch.greater(
+                mask.sum(
+                    dim=-1
+                ), 0
+            ).nonzero()
+            return x[
+                hit
+            ]
+
+        f(torch.ones(3), torch.ones(3, 2))
+    """)
+    [finding] = coded(report, "BS105")
+    assert finding.location.source == ").nonzero()"
+
+
+def test_forked_processes_are_counted_apart_and_named(scan: Scan) -> None:
+    report = scan("""
+        import multiprocessing, torch
+
+        @torch.compile
+        def f(x):
+            x = x + 1
+            print(end="")
+            return x * 2
+
+        def work():
+            for _ in range(7):
+                f(torch.ones(3))
+
+        for _ in range(3):
+            f(torch.ones(3))
+        child = multiprocessing.get_context("fork").Process(target=work)
+        child.start()
+        child.join()
+        f(torch.ones(3))
+    """)
+    assert report.totals.crossings == 4
+    [note] = [note for note in report.run.notes if note.startswith("process ")]
+    assert "is not in the totals: 7 crossings (script.py:7: 7), 14 graph launches, 0 compiles" in note
+    assert "forked at " in note
+    assert "script.py:17" in note

@@ -1,0 +1,66 @@
+"""Crossings and launches are what programs counted themselves: see ``crossing_programs``."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crossing_programs import PRELUDE, PROGRAMS
+
+import breakscope
+from breakscope.report.model import Finding
+
+pytestmark = pytest.mark.torch
+
+sys.path.append(str(Path(__file__).parents[1] / "fix" / "observed"))
+from warm import Warm  # noqa: E402 -- of the tests of fix: a process that forks
+
+# Dynamo never gets the frame of the site, so only the calls of a caller that it gave up on can be counted:
+# of a property that is the same.
+CALLS_ONLY = {"layers under checkpoint": "Net.forward", "a property": "f"}
+MARKED = re.compile(r'hit\(\s*"([A-F])"|# ([A-F])$', re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm("breakscope")
+    yield process
+    process.close()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_crossings_are_what_the_program_counted(name: str, warm: Warm, tmp_path: Path) -> None:
+    source = PRELUDE + PROGRAMS[name]
+    (tmp_path / "script.py").write_text(source)
+    code = warm.commands([["scan", "-q", "--backend", "as-script", "script.py"]], tmp_path, tmp_path / "log")
+    assert code == 0, (tmp_path / "log.err").read_text()
+    counted = json.loads((tmp_path / "counted.json").read_text())
+    report = breakscope.load(tmp_path / ".breakscope" / "latest.json")
+    assert report.reconciliation.unattributed == ()
+    assert not [note for note in report.run.notes if "not counted" in note or "calls of the frame" in note]
+
+    crossings = Counter[str]()
+    for finding in report.findings:
+        if finding.kind != "recompile":
+            crossings[mark(finding, source)] += finding.counts.crossings or 0
+            assert finding.calls_of == CALLS_ONLY.get(name)
+    if name != "layers under checkpoint":
+        assert crossings == counted["counts"]
+    assert report.totals.crossings == crossings.total()
+    assert sum(step.crossings or 0 for step in report.steps) == crossings.total()
+    assert sum(region.calls or 0 for region in report.regions) == counted["launches"]
+    assert sum(step.launches or 0 for step in report.steps) == counted["launches"]
+
+
+def mark(finding: Finding, source: str) -> str:
+    """The letter of the site at which a finding is."""
+    at = finding.location
+    text = "\n".join(source.splitlines()[at.line - 1 : at.end_line])
+    found = MARKED.search(text)
+    assert found is not None, finding
+    return found[1] or found[2]

@@ -1,0 +1,49 @@
+"""Scans in forks of a process that has imported torch: a third of a second each, and otherwise as any scan."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+import breakscope
+from breakscope.report.model import Finding, Report
+
+sys.path.append(str(Path(__file__).parent / "fix" / "observed"))
+from warm import Warm
+
+
+class WarmScans:
+    """Scans scripts, one after the other."""
+
+    def __init__(self) -> None:
+        self._warm = Warm("breakscope")
+
+    def scan(self, folder: Path, source: str, *options: str, name: str = "script.py") -> Report:
+        """Write a script, scan it, and return the report. Its output goes nowhere."""
+        (folder / name).write_text(textwrap.dedent(source))
+        log = folder / f"{name}.log"
+        self._warm.commands([["scan", "-q", *options, name]], folder, log)
+        return breakscope.load(folder / ".breakscope" / "latest.json")
+
+    def scan_both(self, folder: Path, sources: tuple[str, str], *options: str) -> list[tuple[Report, str]]:
+        """Scan two scripts; return each one's report and what it left in ``said.json``."""
+        commands = []
+        for name, source in zip(("before", "after"), sources, strict=True):
+            (folder / name).mkdir()
+            script, report = folder / name / "script.py", folder / name / "report.json"
+            script.write_text(f"import os\nos.chdir({str(folder / name)!r})\n{source}")
+            commands.append(["scan", "-q", "-o", str(report), *options, str(script)])
+        self._warm.commands(commands, folder, folder / "log")
+        return [
+            (breakscope.load(folder / name / "report.json"), (folder / name / "said.json").read_text())
+            for name in ("before", "after")
+        ]
+
+    def close(self) -> None:
+        self._warm.close()
+
+
+def coded(report: Report, code: str) -> list[Finding]:
+    """The findings with a code."""
+    return [finding for finding in report.findings if finding.code == code]
