@@ -43,6 +43,11 @@ BLOCK = re.compile(
 )
 VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:]{8}\+00:00"), "TIME"),
+    (re.compile(r"\brepairing (the one place|all \d+ places|the breaks) would [^·\n]*"), "GAIN"),
+    (re.compile(r"\b[\d,]+(\.\d+)? to (?=[\d,]+(\.\d+)? ms\b)"), ""),
+    (re.compile(r"; their guards add at most [\d,.]+ ms to a\s+step"), ""),
+    (re.compile(r", [\d,.]+ together"), ""),
+    (re.compile(r"\bguards [\d,.]+ ms a step( ·)?"), ""),
     (re.compile(r"\b[\d,]+(\.\d+)? of [\d,]+(\.\d+)? ms\b"), "DURATION"),
     (re.compile(r"\b[\d,]+(\.\d+)? (ms|s)\b"), "DURATION"),
     (re.compile(r" \(\d+%\)"), ""),

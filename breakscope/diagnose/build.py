@@ -27,6 +27,7 @@ from breakscope.report.model import (
     Compiled,
     Device,
     Finding,
+    FunctionGain,
     Reconciliation,
     Region,
     Report,
@@ -90,7 +91,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         regions=regions,
         steps=timeline.steps(found, compiles, [sites.counted_by(found, site) for site in folded]),
         compiles=compiles,
-        timing=priced.timing,
+        timing=replace(priced.timing, functions=_by_function(site_findings, priced)),
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
         artifacts=_artifacts(found),
     )
@@ -127,6 +128,31 @@ def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
     return made
 
 
+<<<<<<< HEAD
+=======
+def _by_function(findings: Sequence[Finding], priced: cost.Costs) -> tuple[FunctionGain, ...]:
+    """What the sites of each function cost together, where it has several: all, and those of one code."""
+    by_place: dict[tuple[str | None, ...], list[int]] = {}
+    for index, finding in enumerate(findings):
+        if finding.cost is not None:
+            place = finding.location.file, finding.location.function
+            for key in (place, (*place, finding.code)):
+                by_place.setdefault(key, []).append(index)
+    groups = {tuple(some): some for some in by_place.values()}
+    together = priced.together
+    return tuple(
+        FunctionGain(tuple(findings[index].fingerprint for index in some), together(some))
+        for some in groups.values()
+        if len(some) > 1 and together is not None
+    )
+
+
+def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
+    each = [sites.crossings(found, site) for site in folded]
+    return None if None in each else sum(count for count in each if count is not None)
+
+
+>>>>>>> wt-cost
 def _regions(
     found: Collected,
     places: Places,

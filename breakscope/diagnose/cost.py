@@ -46,6 +46,7 @@ class Costs:
         by_site: cost by the site's index; region_ms: host time of one run, by the region's slot.
         why_not: why there is none, as the end of a sentence.
         note: what became of ``--profile``, if it was asked for.
+        together: milliseconds that an average steady step would be shorter without several sites.
     """
 
     timing: Timing
@@ -53,6 +54,7 @@ class Costs:
     region_ms: Mapping[int, float]
     why_not: str | None = None
     note: str | None = None
+    together: Callable[[Collection[int]], float] | None = None
 
 
 def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
@@ -83,7 +85,7 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
         device_busy_ms=seen.busy_ms,
         calibration_s=_calibration_s(found.calibration),
     )
-    return Costs(timing, made, _region_ms(sampled), note=seen.note)
+    return Costs(timing, made, _region_ms(sampled), None, seen.note, lambda some: _ms(priced.gain(some)))
 
 
 def _region_ms(sampled: Sequence[Sampled]) -> dict[int, float]:
@@ -297,6 +299,15 @@ class _Priced:
             if span.owner == index and stretch.wait is not None
         )
 
+    def gain(self, sites: Collection[int], reading: Reading = LIKELY) -> float:
+        """By how much an average steady step would be shorter without some sites."""
+        run = self._run
+        medians = self._medians(list(range(len(self._kinds))), sites, reading)
+        known = sum(run.of_kind[number] * ns for number, ns in medians.items())
+        # Of steps of no sampled shape only single crossings are known.
+        rare = sum(run.crossings(index)[0] * self._one_crossing(index) for index in sites)
+        return max(0.0, (known + rare) / run.steps) if run.steps else 0.0
+
     def timing(self, sampled: Sequence[Sampled], method: str, sites: Collection[int]) -> Timing:
         """What a steady step is made of, and what all of the sites together take of it."""
         run = self._run
@@ -304,15 +315,7 @@ class _Priced:
         # A host that has time to spare makes its marks in that time.
         lengths = [step.ns - (step.own if bound == "host" else 0) for step in sampled]
         bare = run.bare.get(0)
-        # Of steps of no sampled shape only single crossings are known.
-        rare = sum(run.crossings(index)[0] * self._one_crossing(index) for index in sites)
-
-        def gain(reading: Reading) -> float:
-            medians = self._medians(list(range(len(self._kinds))), sites, reading)
-            sampled_kinds = sum(run.of_kind[number] * ns for number, ns in medians.items())
-            return max(0.0, (sampled_kinds + rare) / run.steps) if run.steps else 0.0
-
-        likely = gain(LIKELY)
+        likely = self.gain(sites)
         return Timing(
             method=method,
             steps=len(sampled),
@@ -323,8 +326,8 @@ class _Priced:
             bound=bound,
             guard_us=round(statistics.median(step.total("prologue") for step in sampled) / 1e3, 3),
             gain_ms=_ms(likely),
-            least_gain_ms=_ms(min(likely, gain(LEAST))),
-            most_gain_ms=_ms(max(likely, gain(MOST))),
+            least_gain_ms=_ms(min(likely, self.gain(sites, LEAST))),
+            most_gain_ms=_ms(max(likely, self.gain(sites, MOST))),
             steady_ms=_ms(run.wall),
             steady_steps=run.steps,
             step_kinds=len(self._kinds) + len(run.others),

@@ -388,6 +388,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionGain:
+    """What repairing all sites of one function would gain together, or those of one code.
+
+    Attributes:
+        fingerprints: of its findings, two or more; ms: by which an average steady step would be shorter.
+    """
+
+    fingerprints: tuple[str, ...]
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Timing:
     """What a steady step is made of: the base of every finding's cost.
 
@@ -405,6 +417,7 @@ class Timing:
         gain_ms: by how much a steady step would be shorter without any of the breaks, which is not the sum of
             their costs; least_gain_ms, most_gain_ms: at least and at most. Where steps differ in what they
             run, of an average step.
+        functions: the same for the sites of each function that has several.
         steady_ms: wall time of all steady steps; steady_steps: their number; step_kinds: in how many ways
             they differ in what they run.
         entry_us: what entering a compiled graph takes on this host, as calibrated after the script's end;
@@ -428,6 +441,7 @@ class Timing:
     step_kinds: int | None = None
     entry_us: float | None = None
     calibration_s: float | None = None
+    functions: tuple[FunctionGain, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

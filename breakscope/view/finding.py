@@ -96,7 +96,7 @@ class Maker:
     def _amount(self, findings: list[Finding]) -> str:
         costs = [finding.cost for finding in findings if finding.cost]
         if costs:
-            return gain.amount(self.report, costs)
+            return gain.amount(self.report, costs) + gain.together(self.report, findings)
         amount = self._how_often(findings)
         if len(findings) > 1:
             amount = f"{count(len(findings), _KIND_NOUNS[findings[0].kind])}, {amount}"

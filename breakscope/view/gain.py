@@ -14,6 +14,7 @@ ASSUMED = (
 _PARTED = 0.2  # least and most are both said if they are so far apart, as a part of what is likely
 _LEAST_PARTED_MS = 0.01
 _NOTHING = 0.01  # of a step
+_APART = 0.1  # of the sum of costs: what repairs gain together is said from here on
 _SMALL_FACTOR = 1.2
 _SECOND_MS = 1e3
 _SELDOM = 0.95  # of the steady steps: a break that fewer come to is priced by the step that does
@@ -105,6 +106,17 @@ def stays(finding: Finding) -> str:
     if not finding.skipped and eager < _MUCH_EAGER * cost.parts.get("gap", 0.0):
         return ""
     return f"{milliseconds(eager)} ms a step of operations run eagerly here; that is not what a repair gains"
+
+
+def together(report: Report, findings: Sequence[Finding]) -> str:
+    """What several sites of one function cost together, where that is not the sum; else empty."""
+    names = {finding.fingerprint for finding in findings}
+    known = report.timing.functions if report.timing else ()
+    ms = next((one.ms for one in known if set(one.fingerprints) == names), None)
+    alone = sum(average_ms(report, finding.cost) for finding in findings if finding.cost)
+    if ms is None or abs(ms - alone) <= _APART * alone:
+        return ""
+    return f", {milliseconds(ms)} together"
 
 
 def compiling(finding: Finding) -> str:

@@ -101,6 +101,15 @@ def test_the_work_of_an_lstm_is_no_cost() -> None:
     assert finding.cost.most_ms > 1.5 * finding.cost.ms_per_step  # if it became part of a graph
 
 
+def test_the_sites_of_a_function_are_played_together() -> None:
+    timing, findings = timing_of("second/reduce_overhead"), report_of("second/reduce_overhead").findings
+    most = max(timing.functions, key=lambda one: len(one.fingerprints))
+    costs = {one.fingerprint: one.cost.ms_per_step for one in findings if one.cost}
+    assert len(most.fingerprints) == 4
+    assert timing.gain_ms is not None
+    assert max(costs[name] for name in most.fingerprints) < most.ms < timing.gain_ms
+
+
 @pytest.mark.parametrize("program", RUNS)
 def test_parts_of_a_gap_fill_it(program: str) -> None:
     for finding in report_of(program).findings:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from report_samples import COSTS
 
-from breakscope.report.model import Cost, Finding, Report, SkippedFrame, Timing
+from breakscope.report.model import Cost, Finding, FunctionGain, Report, SkippedFrame, Timing
 from breakscope.view import gain
 from breakscope.view.report_view import build
 
@@ -71,6 +71,17 @@ def test_an_older_report_speaks_of_what_is_lost() -> None:
 def test_an_amount_is_two_figures_where_readings_part(least: float, most: float, said: str) -> None:
     one = report(STEADY, cost(0.25, least_ms=least, most_ms=most))
     assert gain.amount(one, [each.cost for each in one.findings if each.cost]) == said
+
+
+def test_what_several_sites_of_a_function_cost_together_is_said_where_it_is_not_the_sum() -> None:
+    one = report(STEADY, cost(0.3), cost(0.5))
+    names = tuple(finding.fingerprint for finding in one.findings)
+
+    def said(ms: float) -> str:
+        timing = replace(STEADY, functions=(FunctionGain(names, ms),))
+        return gain.together(replace(one, timing=timing), one.findings)
+
+    assert (said(0.6), said(0.78)) == (", 0.60 together", "")
 
 
 def test_eager_work_is_said_not_to_be_a_gain() -> None:

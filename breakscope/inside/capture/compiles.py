@@ -168,7 +168,10 @@ class Compiles:
 
     def _note_use(self, compiler: Any, example_inputs: Any) -> None:
         """How a region is used, for :meth:`calibrate`. A backend of the script's own is not called by us."""
-        module = getattr(compiler, "__module__", None) or type(compiler).__module__
+        own = getattr(
+            compiler, "compiler_fn", compiler
+        )  # torch.compile wraps a function that is given as backend
+        module = getattr(own, "__module__", None) or type(own).__module__
         if module.partition(".")[0] != "torch":
             return
         devices = {device.type for v in example_inputs if (device := getattr(v, "device", None)) is not None}
