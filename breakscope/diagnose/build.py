@@ -128,8 +128,6 @@ def _priced(findings: Sequence[Finding], priced: cost.Costs) -> list[Finding]:
     return made
 
 
-<<<<<<< HEAD
-=======
 def _by_function(findings: Sequence[Finding], priced: cost.Costs) -> tuple[FunctionGain, ...]:
     """What the sites of each function cost together, where it has several: all, and those of one code."""
     by_place: dict[tuple[str | None, ...], list[int]] = {}
@@ -147,12 +145,6 @@ def _by_function(findings: Sequence[Finding], priced: cost.Costs) -> tuple[Funct
     )
 
 
-def _crossings(found: Collected, folded: Sequence[sites.Site]) -> int | None:
-    each = [sites.crossings(found, site) for site in folded]
-    return None if None in each else sum(count for count in each if count is not None)
-
-
->>>>>>> wt-cost
 def _regions(
     found: Collected,
     places: Places,
