@@ -66,11 +66,9 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
         return (
-            f"{guard.source} is a cache that grows with each call: after its second length torch makes the"
-            " dimension"
-            " dynamic. A cache of fixed size (transformers.StaticCache, cache_implementation='static')"
-            " saves this"
-            " compile"
+            f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes the"
+            " dimension dynamic. A cache of fixed size (transformers.StaticCache,"
+            " cache_implementation='static') saves this compile"
         )
     if origin.sizes:
         return _decided(guard, origin)
@@ -217,7 +215,7 @@ def _optional(guard: Guard) -> str:
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an"
-        " optional argument. To save one, pass it always as one type (zeros or ones for None)"
+        " optional argument. To save one, pass it always as one type, with its neutral value for None"
     )
 
 
