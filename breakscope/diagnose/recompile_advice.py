@@ -66,8 +66,8 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
         return (
-            f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes the"
-            " dimension dynamic. A cache of fixed size (transformers.StaticCache,"
+            f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
+            " the dimension dynamic. A cache of fixed size (transformers.StaticCache,"
             " cache_implementation='static') saves this compile"
         )
     if origin.sizes:
