@@ -64,6 +64,12 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         )
     if origin is None:
         return remedy(guard)
+    if _CACHE.search(guard.source or ""):
+        return (
+            f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
+            " the dimension dynamic. A cache of fixed size (transformers.StaticCache,"
+            " cache_implementation='static') saves this compile"
+        )
     if origin.sizes:
         return _decided(guard, origin)
     if origin.same_call:
@@ -119,13 +125,20 @@ def _mark(size: Size) -> str:
 
 
 def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
-    unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
-    return (
+    came = (
         f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
         f" {size.argument}"
-        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once. Leave such calls"
-        " out"
-        f" (drop_last=True for a last batch), or pad them{unbacked if origin.direct else ''}"
+        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once"
+    )
+    if size.dimension:
+        return (
+            f"{came}. That is normal where single items follow a whole sequence, as in generation; else"
+            " pad it"
+        )
+    unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
+    return (
+        f"{came}. Leave such calls out (drop_last=True for a last batch), or pad them"
+        f"{unbacked if origin.direct else ''}"
     )
 
 
@@ -202,7 +215,7 @@ def _optional(guard: Guard) -> str:
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an"
-        " optional argument. To save one, pass it always as one type (zeros or ones for None)"
+        " optional argument. To save one, pass it always as one type, with its neutral value for None"
     )
 
 

@@ -79,7 +79,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS201",
         "channels of a convolution",
-        MARK.format("y, 1"),
+        MARK.format("w, 1"),
         "@torch.compile\ndef f(x, w):\n    return F.conv1d(x, w)\nfor n in (2, 3):\n    y, w = torch.ones(1, n, 8), torch.ones(2, n, 3)\n    say(f(y, w))\n",
         (
             "    say(f",
