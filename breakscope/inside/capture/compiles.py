@@ -168,9 +168,8 @@ class Compiles:
 
     def _note_use(self, compiler: Any, example_inputs: Any) -> None:
         """How a region is used, for :meth:`calibrate`. A backend of the script's own is not called by us."""
-        own = getattr(
-            compiler, "compiler_fn", compiler
-        )  # torch.compile wraps a function that is given as backend
+        # torch.compile wraps a function that is given as backend.
+        own = getattr(compiler, "compiler_fn", compiler)
         module = getattr(own, "__module__", None) or type(own).__module__
         if module.partition(".")[0] != "torch":
             return
