@@ -13,7 +13,7 @@ from breakscope.cli import values
 
 # In the order of the help.
 NAMES = (
-    *("scan", "import", "report", "check", "fix", "run", "remedy", "bench"),
+    *("scan", "import", "report", "check", "fix", "prove", "run", "remedy", "bench"),
     *("diff", "merge", "explain", "lint", "show", "config", "schema"),
 )
 

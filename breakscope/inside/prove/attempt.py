@@ -19,6 +19,7 @@ from breakscope.inside.prove import modes, picture
 from breakscope.inside.prove.compat import memory_of
 from breakscope.inside.prove.copies import Change, Copies
 from breakscope.inside.prove.picture import Comparer, Difference, Picture
+from breakscope.inside.prove.showing import text_of
 from breakscope.inside.prove.world import World, swapped
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -43,6 +44,7 @@ class Conditions:
         mode: entered around the calls.
         saved: note what autograd saves for the way back, and compare nothing else.
         beyond: the limit that a difference would be, where the input is of another kind than the script's.
+        look: gets the arguments of the calls as text, as they are made.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Conditions:
     mode: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     saved: bool = False
     beyond: str = ""
+    look: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,8 @@ def attempt(
             conditions.prepare(world)
         if conditions.calls is not None:
             calls = list(conditions.calls(calls))
+        if conditions.look is not None:
+            conditions.look += [f"{name} = {text_of(value)}" for name, value in _named(function, calls)]
         saved: set[int] = set()
         with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
             noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
