@@ -300,10 +300,27 @@ def _mention(text: str | None, file: str, name: str, known: set[str] | frozenset
         node = nodes.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in known:
             continue
+        if (compiled := _compiled_as(node, name)) is not None:
+            # Not called there; whoever calls what was made of it calls it.
+            if compiled != name and (line := _mention(text, file, compiled, known)) is not None:
+                return line
+            continue
         if name in (getattr(node, "id", None), getattr(node, "attr", None)):
-            return getattr(node, "lineno", 0)
+            if isinstance(getattr(node, "ctx", None), ast.Load):
+                return getattr(node, "lineno", 0)
         nodes += ast.iter_child_nodes(node)
     return None
+
+
+def _compiled_as(node: ast.AST, name: str) -> str | None:
+    """The name that the result of ``torch.compile(name)`` gets in an assignment."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        return None
+    called, target = node.value, node.targets[0]
+    of_it = any(isinstance(one, ast.Name) and one.id == name for one in called.args)
+    if ast.unparse(called.func) != "torch.compile" or not of_it or not isinstance(target, ast.Name):
+        return None
+    return target.id
 
 
 def _counterexample(one: Mapping[str, Any] | None) -> Counterexample | None:

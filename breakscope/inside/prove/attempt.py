@@ -285,6 +285,8 @@ def _watched(seed: int | None) -> Iterator[_Watched]:
     before = _random_state()
 
     def handle(logger: Any, record: logging.LogRecord) -> None:
+        if logger.name.partition(".")[0] == "torch":
+            return  # what torch says of its own work, as the trace of a compile, is no effect of the function
         text.write(f"{logger.name} {record.levelname}: {record.getMessage()}\n")
 
     real = logging.Logger.handle

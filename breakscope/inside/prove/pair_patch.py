@@ -22,6 +22,8 @@ THROUGH = "__breakscope_through__"
 ADDED = "__breakscope_added__"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+# What makes an object: its two forms leave objects that the other forms of its methods do not fit.
+_MAKING = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__setstate__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,8 @@ class _Pairing:
                 old.body = [ast.Pass()]
             return [old]
         assert isinstance(new, _Function)
+        if old.name in _MAKING and prefix:
+            raise NotPairedError(f"it changes how objects of {prefix.rstrip('.')} are made")
         if name in self.result.conditions:
             raise NotPairedError(f"{name} stands there twice")
         return self._in_it(old, new, name) or self._forms(old, new, name)

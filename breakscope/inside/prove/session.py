@@ -226,7 +226,8 @@ class Session:
         self._gradients(bench)
         self._sequences(forms, here)
         if self.captured <= SEARCHED:
-            self._search(bench, (*reach.constants_in(_code(old)), *reach.constants_in(_code(new))))
+            constants = (*reach.constants_in(_code(old)), *reach.constants_in(_code(new)))
+            self._search(bench, (*constants, *_numbers(bench, here)))
         self._saves(bench, plain)
         self._compiled(bench, plain)
         self._earlier = [*self._earlier, _kept(here)][-2:]
@@ -542,6 +543,15 @@ def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
 def _names(forms: Mapping[str, Callable[..., Any]]) -> frozenset[str]:
     """Every name that the forms of a function mention."""
     return frozenset(name for form in ("watched", "new") for name in reach.names_in(_code(forms[form])))
+
+
+def _numbers(bench: _Bench, call: Call) -> Iterator[float]:
+    """Numbers that the forms get or read: a value on such a limit is as telling as one on a number in the code."""
+    args, kwargs = call
+    yield from (float(one) for one in (*args, *kwargs.values()) if type(one) in (int, float))
+    names = _names(bench.forms)
+    for _, content in bench.world.content:
+        yield from (float(one) for name, one in content if name in names and type(one) in (int, float))
 
 
 def _code(function: Callable[..., Any]) -> Any:
