@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli.fix import Format, settings_of
 from breakscope.cli.script_words import ScriptCommand, program_of, program_of_report
 from breakscope.errors import OutputError, UsageError
 
@@ -20,13 +21,6 @@ if TYPE_CHECKING:
     from breakscope.inside.settings import Settings
     from breakscope.report.model import Report
     from breakscope.run.launch import Program
-
-
-class Format(StrEnum):
-    """Choices of ``--format``."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class Exact(StrEnum):
@@ -157,9 +151,7 @@ def _script(ctx: typer.Context, path: Path | None) -> tuple[Program, Settings]:
         os.chdir(report.run.cwd)
     except OSError as error:
         raise OutputError(f"the script ran in {report.run.cwd}: {error.strerror}") from None
-    from breakscope.cli.fix import _settings
-
-    return program_of_report(report), _settings(report)
+    return program_of_report(report), settings_of(report)
 
 
 def _write(place: Path, text: str) -> Path:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
+from breakscope.errors import UsageError
 from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.source_file import parents_of
 from breakscope.inside.record.evidence import Evidence, Seen, Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+# Under which installed packages name rules of theirs.
+ENTRY_POINT = "breakscope.rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,37 @@ def all_rules() -> tuple[Rule, ...]:
             for value in vars(loaded).values()
             if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == loaded.__name__
         ]
-    return tuple(sorted(found, key=lambda rule: (rule.order, rule.name)))
+    return tuple(sorted([*found, *_of_others()], key=lambda rule: (rule.order, rule.name)))
+
+
+def _of_others() -> Iterator[Rule]:
+    """Rules of installed packages: what their entry points name is a rule's class, or a list of them.
+
+    Raises:
+        UsageError: one cannot be loaded, or is no rule.
+    """
+    for point in importlib.metadata.entry_points(group=ENTRY_POINT):
+        try:
+            loaded = point.load()
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise UsageError(f"the rules of {point.name} ({point.value}) cannot be loaded: {what}") from error
+        for cls in loaded if isinstance(loaded, list | tuple) else (loaded,):
+            if not (isinstance(cls, type) and issubclass(cls, Rule)):
+                raise UsageError(f"{point.name} ({point.value}) is no class of breakscope.fix.rule.Rule")
+            yield cls()
+
+
+def rewrite(rule: Rule, site: Site) -> Rewrite | Refusal | None:
+    """A rule's answer. One of somebody else's that fails is a refusal: it must not end the others."""
+    if type(rule).__module__.startswith("breakscope."):
+        return rule.rewrite(site)
+    try:
+        answer = rule.rewrite(site)
+    except Exception as error:  # noqa: BLE001 -- another's code
+        return Refusal(f"the rule {rule.name} failed: {type(error).__name__}: {error}")
+    known = answer is None or isinstance(answer, Rewrite | Refusal)
+    return answer if known else Refusal(f"the rule {rule.name} answered with a {type(answer).__name__}")
 
 
 def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
@@ -224,7 +258,7 @@ def _answers(site: Site) -> tuple[list[tuple[Rule, Rewrite]], list[tuple[Rule, R
     """
     # A skipped frame has a code of its own, whatever stopped Dynamo in it.
     asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
-    answers = [(rule, rule.rewrite(site)) for rule in asked]
+    answers = [(rule, rewrite(rule, site)) for rule in asked]
     rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
     rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
     return rewrites, [(rule, answer) for rule, answer in answers if isinstance(answer, Refusal)]

@@ -330,7 +330,7 @@ PATCHES: tuple[Patched, ...] = (
     change(
         "limit_by_where",
         "a number read twice kept a tensor",
-        MIXED,
+        MIXED.replace("    def forward", "    @torch.no_grad()\n    def forward"),
         (
             "        worst = h.abs().max().item()\n        if worst > self.limit:\n            h = h / worst\n"
             "        else:\n            h = h * 1.0\n        return h\n",

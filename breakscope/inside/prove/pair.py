@@ -127,7 +127,7 @@ def _forms(old: ast.stmt, new: ast.stmt, name: str, result: Pairs) -> list[ast.s
     watched = copy.deepcopy(old)
     result.conditions[name] = _watch(watched, new, name)
     # What switches gradients belongs to the function: it does so in every call.
-    modes = [one for one in old.decorator_list if _switches_gradients(one)]
+    modes = [one for one in old.decorator_list if switches_gradients(one)]
     new.decorator_list = [_decorator(FORM, name, "new"), *copy.deepcopy(modes)]
     watched.decorator_list = [_decorator(FORM, name, "watched"), *copy.deepcopy(modes)]
     old.decorator_list.append(_decorator(CHECK, name))
@@ -153,7 +153,7 @@ def _decorator(name: str, *words: str) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(word) for word in words], [])
 
 
-def _switches_gradients(node: ast.expr) -> bool:
+def switches_gradients(node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     name = getattr(called, "attr", getattr(called, "id", ""))
     return name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")

@@ -202,8 +202,8 @@ class _Pairing:
         through = name in self.as_through or _signature(old) != _signature(new) or lazy
         (self.result.through if through else self.result.functions).append(name)
         watched, new_watched = copy.deepcopy(old), copy.deepcopy(new)
-        found = _watch(watched, new, name, 0, in_new=False)
-        found += _watch(new_watched, old, name, len(found), in_new=True)
+        found = watch(watched, new, name, 0, in_new=False)
+        found += watch(new_watched, old, name, len(found), in_new=True)
         self.result.conditions[name] = found
         forms = ((new, "new", new_modes), (new_watched, "new_watched", new_modes), (watched, "watched", modes))
         for form, word, own in forms:
@@ -250,11 +250,11 @@ def _bound(statement: ast.stmt) -> list[str] | None:
 
 
 def _modes(node: ast.stmt) -> list[ast.expr]:
-    return [one for one in node.decorator_list if pair._switches_gradients(one)]  # type: ignore[attr-defined]
+    return [one for one in node.decorator_list if pair.switches_gradients(one)]  # type: ignore[attr-defined]
 
 
 def _others(node: ast.stmt) -> list[ast.expr]:
-    return [one for one in node.decorator_list if not pair._switches_gradients(one)]  # type: ignore[attr-defined]
+    return [one for one in node.decorator_list if not pair.switches_gradients(one)]  # type: ignore[attr-defined]
 
 
 def _signature(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
@@ -301,7 +301,7 @@ def _owners(function: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
             yield node, node
 
 
-def _watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new: bool) -> list[Watched]:
+def watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new: bool) -> list[Watched]:
     """Watch every condition of a form; those are ``kept`` whose statement the other form has as well."""
     # What the new form does only where nothing is compiled is gone where it matters.
     eager = () if in_new else pair._eager_only(other)
