@@ -104,7 +104,9 @@ def add(app: typer.Typer) -> None:
         folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal to ask on")
-        options = Options(settings_of(report), _codes(select), _codes(ignore), unsafe, inductor, command, tries)
+        options = Options(
+            settings_of(report), _codes(select), _codes(ignore), unsafe, inductor, command, tries
+        )
         with launch.workspace(folder.parent) as work:
             script = runs.Script(program_of_report(report), work, timeout, budget)
             choose = _ask if interactive else None
@@ -147,6 +149,7 @@ def _enter(report: Report) -> Path:
 
 
 def settings_of(report: Report) -> Settings:
+    """How trials compile: as the scan of the report did."""
     from breakscope.inside.settings import Settings
 
     asked = report.run.asked

@@ -17,7 +17,7 @@ from breakscope.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from breakscope.fix.diff import Change
-    from breakscope.fix.prove import Options, Proved
+    from breakscope.fix.prove import Proved
     from breakscope.inside.settings import Settings
     from breakscope.report.model import Report
     from breakscope.run.launch import Program
@@ -33,7 +33,7 @@ class Exact(StrEnum):
 class _PatchCommand(ScriptCommand):
     """The patch is ours and comes first; the script, after ``--``, is not."""
 
-    def _split(self, ctx: object, args: list[str]) -> tuple[list[str], list[str]]:
+    def _split(self, _ctx: object, args: list[str]) -> tuple[list[str], list[str]]:
         at = args.index("--") if "--" in args else len(args)
         return args[:at], args[at + 1 :]
 
@@ -51,7 +51,9 @@ def add(app: typer.Typer) -> None:
         ctx: typer.Context,
         patch: Annotated[
             str,
-            typer.Argument(metavar="PATCH", help="A unified diff; with --against, the file that was changed."),
+            typer.Argument(
+                metavar="PATCH", help="A unified diff; with --against, the file that was changed."
+            ),
         ],
         report: Annotated[
             Path | None, typer.Option(metavar="REPORT", help="The script of a report, as it was scanned.")
@@ -104,7 +106,7 @@ def add(app: typer.Typer) -> None:
         if place is not None and proved.counterexample is not None:
             example = examples.script_of(proved.counterexample, changes, script, options, proved.through)
             wrote = _write(place, example)
-        _show(proved, options, changes, format_, wrote, bench=bench)
+        _show(proved, changes, format_, wrote, bench=bench)
         return 0 if proved.verdict.status == "proved" else 1
 
 
@@ -169,7 +171,6 @@ def _progress(text: str) -> None:
 
 def _show(
     proved: Proved,
-    options: Options,
     changes: list[Change],
     format_: Format,
     wrote: Path | None,

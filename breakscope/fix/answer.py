@@ -88,7 +88,11 @@ def _lines(found: Mapping[str, Any], *, bench: bool) -> Iterator[str]:
         yield f"  Inductor: {inductor['verdict']}, {inductor['why']}"
         if bench:
             steps = inductor.get("step_ms")
-            yield f"  a step: {steps[0]:.3g} ms -> {steps[1]:.3g} ms" if steps else "  a step: could not be timed"
+            yield (
+                f"  a step: {steps[0]:.3g} ms -> {steps[1]:.3g} ms"
+                if steps
+                else "  a step: could not be timed"
+            )
     example = found["counterexample"]
     if example is not None:
         yield from _of_example(example)

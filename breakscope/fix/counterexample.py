@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.fix import diff, prove, runs
-from breakscope.fix.patch import Patch, Rewrite
+from breakscope.fix.patch import Edit, Patch, Rewrite
 from breakscope.fix.prove import Counterexample
 from breakscope.fix.runs import Script
 from breakscope.fix.source_file import read
+from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.run import launch
 from breakscope.run.launch import Program
@@ -59,7 +60,7 @@ def script_of(
 
 
 def show(data: Mapping[str, Any]) -> int:
-    """Run both forms and print what each gives. Returns 1 if they differ, 0 if not, 2 if it cannot be seen."""
+    """Run both forms and print what each gives. Returns 1 if they differ, 0 if not, 2 if nothing can be seen."""
     os.chdir(data["cwd"])
     words = data["command"][1:] if data["module"] else data["command"]
     what = Program(words[0], data["module"], tuple(words[1:]), data["path"])
@@ -97,7 +98,7 @@ def _show_script(data: Mapping[str, Any], script: Script) -> int:
             prove.RULE,
             Rewrite(
                 tuple(
-                    prove.Edit(start, end, text, file)
+                    Edit(start, end, text, file)
                     for file, given in data["proof"]["files"].items()
                     for start, end, text in given[side]
                 ),
@@ -107,7 +108,7 @@ def _show_script(data: Mapping[str, Any], script: Script) -> int:
         )
         for side in ("old", "new")
     ]
-    trials = prove.Trials(script, options.settings, files, (), as_it_was=[sides[0]] if sides[0].edits else ())
+    trials = Trials(script, options.settings, files, (), as_it_was=[sides[0]] if sides[0].edits else ())
     with trials.with_patches([sides[1]]) as after:
         difference = trials.agreement(after, [sides[1]]).difference
         for title, one in (("old", trials.before), ("new", after)):

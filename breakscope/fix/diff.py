@@ -244,8 +244,10 @@ def _sided(file: _File, source: Source, place: str) -> Change | None:
     sides: tuple[Side, ...] = ("old", "new")
     if file.blobs is not None:
         blob = hashlib.sha1(b"blob %d\0" % len(source.data) + source.data, usedforsecurity=False)
-        known = [side for side, name in zip(sides, file.blobs, strict=True) if blob.hexdigest().startswith(name)]
-        sides = tuple(known) or sides  # type: ignore[assignment]
+        known = [
+            side for side, name in zip(sides, file.blobs, strict=True) if blob.hexdigest().startswith(name)
+        ]
+        sides = tuple(known) or sides
     for exact in (True, False):
         for side in sides:
             text = _applied(file.hunks, source.text, side, exact=exact)
@@ -291,5 +293,3 @@ def _found(
 
 def _split(text: str) -> list[str]:
     return [line for line in text.replace("\n", "\n\0").split("\0") if line]
-
-

@@ -1,8 +1,8 @@
 """A proposer from outside: a command that gets a finding as JSON and writes a unified diff.
 
-What it writes is data to us: it is read as a diff, proved in the trial's child, and run nowhere else. A command
-that hangs, floods, writes rubbish or changes files by itself is answered with one sentence, and files of the
-project that it changed are put back.
+What it writes is data to us: it is read as a diff, proved in the trial's child, and run nowhere else. A
+command that hangs, floods, writes rubbish or changes files by itself is answered with one sentence, and files
+of the project that it changed are put back.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def _answer(command: str, request: bytes, timeout_s: float) -> tuple[bytes, int]
         given.write(request)
         given.seek(0)
         # A session of its own: whatever it starts ends with it.
-        child = subprocess.Popen(
+        child = subprocess.Popen(  # noqa: S602 -- the user's own command line
             command,
-            shell=True,  # noqa: S602 -- the user's own command line
+            shell=True,
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

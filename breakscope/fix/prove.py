@@ -1,7 +1,7 @@
 """``breakscope prove``: a patch by anybody, held to the proof that ours are held to.
 
-Each changed function is compared in both forms, on recorded and on invented inputs; then the whole script. What
-cannot be compared function by function is compared by the whole script alone, and is not called proved.
+Each changed function is compared in both forms, on recorded and on invented inputs; then the whole script.
+What cannot be compared function by function is compared by the whole script alone, and not called proved.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ class _Compared:
     proved: Proved
 
 
-def settings_of(changes: Sequence[Change], claims: Claims, through: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def settings_of(
+    changes: Sequence[Change], claims: Claims, through: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     """What :func:`breakscope.fix.runs.prove_files` takes."""
     return {
         "files": {
@@ -190,7 +192,9 @@ def _once(
     proofs = tuple(
         FunctionProof(one["function"], one["file"], _judged([one], proof, claims)) for one in compared
     )
-    return _Compared(compared, Proved(verdict, proofs, _counterexample(refused), through=tuple(sorted(parts))))
+    return _Compared(
+        compared, Proved(verdict, proofs, _counterexample(refused), through=tuple(sorted(parts)))
+    )
 
 
 def _strict(one: dict[str, Any]) -> dict[str, Any]:
@@ -241,7 +245,9 @@ def _why_not_functions(
         return str(proof["troubles"][0])
     if not any(said["functions"] or said["through"] for said in loaded.values()):
         added = [name for said in loaded.values() for name in (*said["added"], *said["removed"])]
-        return f"no function changes: it adds or removes {', '.join(added)}" if added else "only comments change"
+        return (
+            f"no function changes: it adds or removes {', '.join(added)}" if added else "only comments change"
+        )
     if not compared:
         return "no changed function could be compared: the signature of each changes, or it is a generator"
     return None
@@ -305,9 +311,9 @@ def _mention(text: str | None, file: str, name: str, known: set[str] | frozenset
             if compiled != name and (line := _mention(text, file, compiled, known)) is not None:
                 return line
             continue
-        if name in (getattr(node, "id", None), getattr(node, "attr", None)):
-            if isinstance(getattr(node, "ctx", None), ast.Load):
-                return getattr(node, "lineno", 0)
+        read = isinstance(getattr(node, "ctx", None), ast.Load)
+        if read and name in (getattr(node, "id", None), getattr(node, "attr", None)):
+            return getattr(node, "lineno", 0)
         nodes += ast.iter_child_nodes(node)
     return None
 
@@ -349,8 +355,12 @@ def trials_of(
     """Trials of the script as it was, and the patch."""
     summary = "the patch"
     old, new = (
-        Patch((), RULE, Rewrite(tuple(e for one in changes for e in one.edits(side)), summary, exact=options.exact))
-        for side in ("old", "new")  # type: ignore[arg-type]
+        Patch(
+            (),
+            RULE,
+            Rewrite(tuple(e for one in changes for e in one.edits(side)), summary, exact=options.exact),
+        )
+        for side in ("old", "new")
     )
     sources: dict[str, Source] = {one.file: one.disk for one in changes}
     return Trials(script, options.settings, sources, (), progress, [old] if old.edits else ()), new
@@ -443,7 +453,9 @@ def _breaks(
         if same is not None:
             left_over.remove(same)
     left = [one for one in now if (os.path.realpath(one.location.file), one.location.function) in functions]
-    new = [one for one in left_over if os.path.realpath(one.location.file) in files and one.kind == "graph_break"]
+    new = [
+        one for one in left_over if os.path.realpath(one.location.file) in files and one.kind == "graph_break"
+    ]
     return tuple(gone), tuple(one for one in left if one not in new), tuple(new)
 
 

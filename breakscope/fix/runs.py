@@ -108,7 +108,10 @@ def module_of(file: str, script: str) -> str | None:
 
 
 def prove_files(script: Script, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the script eagerly with all files of a patch in both forms (:mod:`breakscope.inside.prove.patch_agent`).
+    """Run the script eagerly with all files of a patch in both forms, and compare them.
+
+    Args:
+        settings: as :func:`breakscope.inside.prove.patch_agent.start` takes them.
 
     Returns:
         ``functions``, ``loaded``, ``troubles``, ``files``, and how the run ``ended``.

@@ -238,7 +238,7 @@ def _page(finding: Finding) -> str:
 
 
 def _callers(finding: Finding) -> list[dict[str, Any]]:
-    found = []
+    found: list[dict[str, Any]] = []
     for frame in reversed(finding.stack[:-1]):
         if frame.owner == "torch" or len(found) == _MOST_CALLERS:
             continue

@@ -310,8 +310,10 @@ PATCHES: tuple[Patched, ...] = (
         "a sum in another order",
         SUMMED,
         (
-            "    total = torch.zeros(x.shape[1], dtype=x.dtype)\n    for row in x:\n        total = total + row\n"
-            "    torch._dynamo.graph_break()\n    return total / max(x.shape[0], 1)\n",
+            (
+                "    total = torch.zeros(x.shape[1], dtype=x.dtype)\n    for row in x:\n        total = total + row\n"
+                "    torch._dynamo.graph_break()\n    return total / max(x.shape[0], 1)\n"
+            ),
             "    return x.sum(0) / max(x.shape[0], 1)\n",
         ),
         beyond_rules=True,
@@ -332,10 +334,14 @@ PATCHES: tuple[Patched, ...] = (
         "a number read twice kept a tensor",
         MIXED.replace("    def forward", "    @torch.no_grad()\n    def forward"),
         (
-            "        worst = h.abs().max().item()\n        if worst > self.limit:\n            h = h / worst\n"
-            "        else:\n            h = h * 1.0\n        return h\n",
-            "        worst = h.detach().abs().max()\n"
-            "        return torch.where(worst > self.limit, h / worst, h * 1.0)\n",
+            (
+                "        worst = h.abs().max().item()\n        if worst > self.limit:\n            h = h / worst\n"
+                "        else:\n            h = h * 1.0\n        return h\n"
+            ),
+            (
+                "        worst = h.detach().abs().max()\n"
+                "        return torch.where(worst > self.limit, h / worst, h * 1.0)\n"
+            ),
         ),
     ),
     change(
@@ -344,9 +350,11 @@ PATCHES: tuple[Patched, ...] = (
         SPLIT,
         (
             "        h = self.first(x).relu()\n        torch._dynamo.graph_break()\n        return self.second(h) * 0.5\n",
-            "        return self.head(self.features(x))\n\n"
-            "    def features(self, x):\n        return self.first(x).relu()\n\n"
-            "    def head(self, h):\n        return self.second(h) * 0.5\n",
+            (
+                "        return self.head(self.features(x))\n\n"
+                "    def features(self, x):\n        return self.first(x).relu()\n\n"
+                "    def head(self, h):\n        return self.second(h) * 0.5\n"
+            ),
         ),
         beyond_rules=True,
     ),
@@ -375,8 +383,10 @@ PATCHES: tuple[Patched, ...] = (
         BRANCH,
         (
             "        if x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n        return x.relu()\n",
-            "        return self.chosen(x).relu()\n\n"
-            "    def chosen(self, x):\n        return torch.where(x.sum() > 0, x * 2, x - 1)\n",
+            (
+                "        return self.chosen(x).relu()\n\n"
+                "    def chosen(self, x):\n        return torch.where(x.sum() > 0, x * 2, x - 1)\n"
+            ),
         ),
     ),
     change(
@@ -384,13 +394,17 @@ PATCHES: tuple[Patched, ...] = (
         "a Python loop made torch.while_loop",
         HALVING,
         (
-            "    steps = 0\n    while x.abs().sum() > 1 and steps < 5:\n        x = x * 0.5\n        steps += 1\n"
-            "    return x.sin()\n",
-            "    def more(steps, x):\n        return (x.abs().sum() > 1) & (steps < 5)\n\n"
-            "    def halve(steps, x):\n        return steps + 1, x * 0.5\n\n"
-            "    steps = torch.zeros((), dtype=torch.int64)\n"
-            "    _, x = torch.while_loop(more, halve, (steps, x))\n"
-            "    return x.sin()\n",
+            (
+                "    steps = 0\n    while x.abs().sum() > 1 and steps < 5:\n        x = x * 0.5\n        steps += 1\n"
+                "    return x.sin()\n"
+            ),
+            (
+                "    def more(steps, x):\n        return (x.abs().sum() > 1) & (steps < 5)\n\n"
+                "    def halve(steps, x):\n        return steps + 1, x * 0.5\n\n"
+                "    steps = torch.zeros((), dtype=torch.int64)\n"
+                "    _, x = torch.while_loop(more, halve, (steps, x))\n"
+                "    return x.sin()\n"
+            ),
         ),
         beyond_rules=True,
     ),
@@ -405,8 +419,10 @@ PATCHES: tuple[Patched, ...] = (
         ),
         (
             "    return net(x, length).relu()\n",
-            "    mask = torch.zeros(x.shape[1], dtype=torch.bool)\n    mask[: int(length)] = True\n"
-            "    return net(x, mask).relu()\n",
+            (
+                "    mask = torch.zeros(x.shape[1], dtype=torch.bool)\n    mask[: int(length)] = True\n"
+                "    return net(x, mask).relu()\n"
+            ),
         ),
         beyond_rules=True,
     ),
@@ -414,7 +430,10 @@ PATCHES: tuple[Patched, ...] = (
         "item_in_the_caller",
         "an .item() moved to the caller",
         ITEM,
-        ("def scaled(x, n):\n    return x[:, : n.item()] * 2\n", "def scaled(x, count):\n    return x[:, :count] * 2\n"),
+        (
+            "def scaled(x, n):\n    return x[:, : n.item()] * 2\n",
+            "def scaled(x, count):\n    return x[:, :count] * 2\n",
+        ),
         ("    return run(x, n).sum(1)\n", "    return run(x, n.item()).sum(1)\n"),
         beyond_rules=True,
     ),
@@ -424,13 +443,17 @@ PATCHES: tuple[Patched, ...] = (
         CACHED,
         (
             "        self.cache = {}\n",
-            '        table = torch.arange(64, dtype=torch.float32)[:, None] / 100\n'
-            '        self.register_buffer("table", table, persistent=False)\n',
+            (
+                "        table = torch.arange(64, dtype=torch.float32)[:, None] / 100\n"
+                '        self.register_buffer("table", table, persistent=False)\n'
+            ),
         ),
         (
-            "        n = x.shape[0]\n        if n not in self.cache:\n"
-            "            self.cache[n] = torch.arange(n, dtype=torch.float32)[:, None] / 100\n"
-            "        return self.lin(x) + self.cache[n]\n",
+            (
+                "        n = x.shape[0]\n        if n not in self.cache:\n"
+                "            self.cache[n] = torch.arange(n, dtype=torch.float32)[:, None] / 100\n"
+                "        return self.lin(x) + self.cache[n]\n"
+            ),
             "        return self.lin(x) + self.table[: x.shape[0]]\n",
         ),
         beyond_rules=True,
@@ -441,13 +464,17 @@ PATCHES: tuple[Patched, ...] = (
         "a module split in two",
         SPLIT,
         (
-            "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-            "        self.first = nn.Linear(4, 8)\n        self.second = nn.Linear(8, 2)\n",
-            "class Head(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-            "        self.second = nn.Linear(8, 2)\n\n"
-            "    def forward(self, h):\n        return self.second(h) * 0.5\n\n\n"
-            "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-            "        self.first = nn.Linear(4, 8)\n        self.head = Head()\n",
+            (
+                "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                "        self.first = nn.Linear(4, 8)\n        self.second = nn.Linear(8, 2)\n"
+            ),
+            (
+                "class Head(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                "        self.second = nn.Linear(8, 2)\n\n"
+                "    def forward(self, h):\n        return self.second(h) * 0.5\n\n\n"
+                "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                "        self.first = nn.Linear(4, 8)\n        self.head = Head()\n"
+            ),
         ),
         (
             "        torch._dynamo.graph_break()\n        return self.second(h) * 0.5\n",
@@ -461,8 +488,10 @@ PATCHES: tuple[Patched, ...] = (
         "a vectorised Python loop",
         ROWS,
         (
-            "    rows = []\n    for i in range(x.shape[0]):\n        rows.append(torch.clamp(x[i], min=0.0) + 1)\n"
-            "    return torch.stack(rows)\n",
+            (
+                "    rows = []\n    for i in range(x.shape[0]):\n        rows.append(torch.clamp(x[i], min=0.0) + 1)\n"
+                "    return torch.stack(rows)\n"
+            ),
             "    return torch.clamp(x, min=0.0) + 1\n",
         ),
         beyond_rules=True,
@@ -472,8 +501,10 @@ PATCHES: tuple[Patched, ...] = (
         "a vectorised Python loop in training",
         TRAINED,
         (
-            "        out = []\n        for i in range(h.shape[1]):\n            out.append(h[:, i] * (i + 1))\n"
-            "        torch._dynamo.graph_break()\n        return torch.stack(out, 1).pow(2)\n",
+            (
+                "        out = []\n        for i in range(h.shape[1]):\n            out.append(h[:, i] * (i + 1))\n"
+                "        torch._dynamo.graph_break()\n        return torch.stack(out, 1).pow(2)\n"
+            ),
             "        return (h * torch.arange(1, h.shape[1] + 1)).pow(2)\n",
         ),
         beyond_rules=True,
@@ -492,9 +523,10 @@ PATCHES: tuple[Patched, ...] = (
     change(
         "print_in_the_caller",
         "a print moved out of the compiled call",
-        LOGGED.replace("net = torch.compile(Net())\n", "def step(net, x):\n    return net(x) * 1\n\n\nnet = torch.compile(Net())\n").replace(
-            "print(net(x).sum().item())", "print(step(net, x).sum().item())"
-        ),
+        LOGGED.replace(
+            "net = torch.compile(Net())\n",
+            "def step(net, x):\n    return net(x) * 1\n\n\nnet = torch.compile(Net())\n",
+        ).replace("print(net(x).sum().item())", "print(step(net, x).sum().item())"),
         ('        print("shape", tuple(y.shape))\n', ""),
         ("    return net(x) * 1\n", '    y = net(x)\n    print("shape", tuple(y.shape))\n    return y * 1\n'),
         beyond_rules=True,
@@ -520,10 +552,14 @@ PATCHES: tuple[Patched, ...] = (
         "rows by index, vectorised",
         PICKED,
         (
-            "    y = torch.empty_like(x)\n    for i in range(x.shape[0]):\n"
-            "        y[i] = x[i].abs() if i % 2 == 0 else -x[i].abs()\n    torch._dynamo.graph_break()\n    return y\n",
-            "    even = (torch.arange(x.shape[0]) % 2 == 0)[:, None]\n"
-            "    return torch.where(even, x.abs(), -x.abs())\n",
+            (
+                "    y = torch.empty_like(x)\n    for i in range(x.shape[0]):\n"
+                "        y[i] = x[i].abs() if i % 2 == 0 else -x[i].abs()\n    torch._dynamo.graph_break()\n    return y\n"
+            ),
+            (
+                "    even = (torch.arange(x.shape[0]) % 2 == 0)[:, None]\n"
+                "    return torch.where(even, x.abs(), -x.abs())\n"
+            ),
         ),
         beyond_rules=True,
     ),
@@ -532,9 +568,11 @@ PATCHES: tuple[Patched, ...] = (
         "two nested loops, vectorised",
         PAIRS,
         (
-            "    n = x.shape[0]\n    out = torch.zeros(n, n, dtype=x.dtype)\n    for i in range(n):\n"
-            "        for j in range(n):\n            out[i, j] = (x[i] - x[j]).abs().amax()\n"
-            "    torch._dynamo.graph_break()\n    return out\n",
+            (
+                "    n = x.shape[0]\n    out = torch.zeros(n, n, dtype=x.dtype)\n    for i in range(n):\n"
+                "        for j in range(n):\n            out[i, j] = (x[i] - x[j]).abs().amax()\n"
+                "    torch._dynamo.graph_break()\n    return out\n"
+            ),
             "    return (x[:, None] - x[None, :]).abs().amax(-1)\n",
         ),
         beyond_rules=True,

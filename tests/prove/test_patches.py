@@ -19,7 +19,14 @@ pytestmark = pytest.mark.torch
 
 # One of each kind stands for it in every run; all of them at night.
 IN_EVERY_RUN = {
-    *("while_loop", "mask_outside", "item_in_the_caller", "cache_to_buffer", "forward_split", "columns_at_once"),
+    *(
+        "while_loop",
+        "mask_outside",
+        "item_in_the_caller",
+        "cache_to_buffer",
+        "forward_split",
+        "columns_at_once",
+    ),
     *("branch_in_a_method", "module_split", "quiet_while_compiling"),
 }
 SHOWN_IN_EVERY_RUN = {"roots_by_where", "only_while_compiling"}
@@ -31,7 +38,8 @@ def first_of_each_kind() -> set[str]:
 
 def params(patches: tuple[Patched, ...], kept: set[str]) -> list[object]:
     return [
-        pytest.param(one, id=one.name, marks=[] if one.name in kept else [pytest.mark.nightly]) for one in patches
+        pytest.param(one, id=one.name, marks=[] if one.name in kept else [pytest.mark.nightly])
+        for one in patches
     ]
 
 

@@ -11,7 +11,7 @@ from scanning import clean_environment
 
 pytestmark = pytest.mark.torch
 
-MODULE = '''
+MODULE = """
 import torch
 
 
@@ -40,8 +40,8 @@ def scaled(limit):
         return x if x.max() < limit else x / limit
 
     return inner
-'''
-TESTS = '''
+"""
+TESTS = """
 import breakscope as product
 import pytest
 import torch
@@ -72,7 +72,7 @@ def test_a_closure_is_shared():
 def test_what_has_no_source_is_said():
     with pytest.raises(product.api.UsageError, match="no plain Python function"):
         product.prove(torch.sin, torch.sin, X)
-'''
+"""
 
 
 def test_a_rewrite_is_proved_in_a_test_of_the_user(tmp_path: Path) -> None:

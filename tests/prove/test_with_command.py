@@ -17,7 +17,7 @@ from breakscope.fix.outside import OutsideError
 
 SOURCE = (
     PRELUDE
-    + '''\
+    + """\
 @torch.compile
 @torch.no_grad()
 def halved(x):
@@ -30,7 +30,7 @@ def halved(x):
 
 for x in batches(3, 4):
     print(halved(x).sum().item())
-'''
+"""
 )
 # First forgets the condition; once it has seen an input that shows it, it does better.
 PROPOSER = '''
@@ -57,10 +57,10 @@ else:
 new = old.replace(loop, better)
 sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "a/script.py", "b/script.py"))
 '''
-OUTSIDE_ITS_PROJECT = '''
+OUTSIDE_ITS_PROJECT = """
 import sys
 print("--- a/{0}\\n+++ b/{0}\\n@@ -1 +1 @@\\n-old = 1\\n+new = 1".format(sys.argv[1]))
-'''
+"""
 
 
 def python(*words: str) -> str:
@@ -100,7 +100,9 @@ def test_a_proposer_that_is_given_the_counterexample_gets_it_right(tmp_path: Pat
     [
         pytest.param("print('I would use torch.cond there.')", "this is no unified diff", id="rubbish"),
         pytest.param(
-            f"open('{SCRIPT}', 'a').write('import os')", f"the command itself changed {SCRIPT}", id="writes by itself"
+            f"open('{SCRIPT}', 'a').write('import os')",
+            f"the command itself changed {SCRIPT}",
+            id="writes by itself",
         ),
     ],
 )
@@ -134,7 +136,9 @@ def test_a_diff_of_a_file_outside_of_the_project_is_not_tried(
     [
         pytest.param("import time; time.sleep(60)", "it took longer than 1 s", id="hangs"),
         pytest.param(
-            "import os; os.close(1); import time; time.sleep(60)", "it took longer than 1 s", id="hangs without output"
+            "import os; os.close(1); import time; time.sleep(60)",
+            "it took longer than 1 s",
+            id="hangs without output",
         ),
         pytest.param("while True: print('x' * 65536)", "it wrote more than 1 MiB", id="floods"),
         pytest.param("raise SystemExit(3)", "ended with exit status 3", id="fails"),
@@ -145,13 +149,17 @@ def test_a_diff_of_a_file_outside_of_the_project_is_not_tried(
 def test_a_command_that_misbehaves_is_one_sentence(program: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "proposer.py").write_text(program)
     with pytest.raises(OutsideError, match=sentence) as raised:
-        outside.ask(python(str(tmp_path / "proposer.py")), b"{}", [], timeout_s=1 if "sleep" in program else 30)
+        outside.ask(
+            python(str(tmp_path / "proposer.py")), b"{}", [], timeout_s=1 if "sleep" in program else 30
+        )
     assert "\n" not in str(raised.value)
 
 
 def test_what_the_command_starts_ends_with_it(tmp_path: Path) -> None:
     started = tmp_path / "started.py"
-    started.write_text(f"import os, time; open(r'{tmp_path}/pid', 'w').write(str(os.getpid())); time.sleep(60)")
+    started.write_text(
+        f"import os, time; open(r'{tmp_path}/pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    )
     waiting = f"import subprocess, sys, time, os\nsubprocess.Popen([sys.executable, r'{started}'])\n"
     waiting += f"while not os.path.exists(r'{tmp_path}/pid'): time.sleep(0.01)\ntime.sleep(0.1)\n"
     (tmp_path / "proposer.py").write_text(waiting)

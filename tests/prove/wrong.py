@@ -214,17 +214,27 @@ PATCHES: tuple[Patched, ...] = (
         "dtype",
         TRAINED,
         (
-            "        out = []\n        for i in range(h.shape[1]):\n            out.append(h[:, i] * (i + 1))\n"
-            "        torch._dynamo.graph_break()\n        return torch.stack(out, 1).pow(2)\n",
+            (
+                "        out = []\n        for i in range(h.shape[1]):\n            out.append(h[:, i] * (i + 1))\n"
+                "        torch._dynamo.graph_break()\n        return torch.stack(out, 1).pow(2)\n"
+            ),
             "        return (h * torch.arange(1.0, h.shape[1] + 1)).pow(2)\n",
         ),
     ),
-    change("count_in_float32", "dtype", COUNTING, ("(x > 0).sum().item()", "(x > 0).sum(dtype=torch.float32)[None]")),
+    change(
+        "count_in_float32",
+        "dtype",
+        COUNTING,
+        ("(x > 0).sum().item()", "(x > 0).sum(dtype=torch.float32)[None]"),
+    ),
     change(
         "relu_by_where",
         "NaN",
         RELU,
-        ("        torch._dynamo.graph_break()\n        return F.relu(h)\n", "        return torch.where(h > 0, h, 0.0)\n"),
+        (
+            "        torch._dynamo.graph_break()\n        return F.relu(h)\n",
+            "        return torch.where(h > 0, h, 0.0)\n",
+        ),
     ),
     change(
         "mask_by_product",
@@ -236,13 +246,16 @@ PATCHES: tuple[Patched, ...] = (
         "branch_by_minimum",
         "NaN",
         GUARDED,
-        ("    if x.isnan().any():\n        raise ValueError(\"not a number\")\n", "    x = x.nan_to_num()\n"),
+        ('    if x.isnan().any():\n        raise ValueError("not a number")\n', "    x = x.nan_to_num()\n"),
     ),
     change(
         "relu_by_clamp",
         "gradient",
         RELU,
-        ("        torch._dynamo.graph_break()\n        return F.relu(h)\n", "        return h.clamp(min=0)\n"),
+        (
+            "        torch._dynamo.graph_break()\n        return F.relu(h)\n",
+            "        return h.clamp(min=0)\n",
+        ),
     ),
     change(
         "roots_by_where",
@@ -277,8 +290,10 @@ PATCHES: tuple[Patched, ...] = (
         "gradient",
         MIXED,
         (
-            "        worst = h.abs().max().item()\n        if worst > self.limit:\n            h = h / worst\n"
-            "        else:\n            h = h * 1.0\n        return h\n",
+            (
+                "        worst = h.abs().max().item()\n        if worst > self.limit:\n            h = h / worst\n"
+                "        else:\n            h = h * 1.0\n        return h\n"
+            ),
             "        worst = h.abs().max()\n        return torch.where(worst > self.limit, h / worst, h * 1.0)\n",
         ),
     ),
@@ -292,20 +307,26 @@ PATCHES: tuple[Patched, ...] = (
         "argument_written_to",
         "alias",
         MEAN,
-        ("    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n", "    x -= x.sum(0) / x.shape[0]\n    return x\n"),
+        (
+            "    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n",
+            "    x -= x.sum(0) / x.shape[0]\n    return x\n",
+        ),
     ),
     change(
         "buffer_handed_out",
         "alias",
         SCALE,
         ("        torch._dynamo.graph_break()\n", ""),
-        ("        return x * self.scale, self.scale.clone()\n", "        return x * self.scale, self.scale\n"),
+        (
+            "        return x * self.scale, self.scale.clone()\n",
+            "        return x * self.scale, self.scale\n",
+        ),
     ),
     change(
         "check_dropped",
         "exception",
         GUARDED,
-        ("    if x.isnan().any():\n        raise ValueError(\"not a number\")\n", ""),
+        ('    if x.isnan().any():\n        raise ValueError("not a number")\n', ""),
     ),
     change(
         "check_of_another_type",
@@ -348,13 +369,19 @@ PATCHES: tuple[Patched, ...] = (
         "size_written_out",
         "batch size",
         MEAN,
-        ("    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n", "    return x - x.sum(0) / 4\n"),
+        (
+            "    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n",
+            "    return x - x.sum(0) / 4\n",
+        ),
     ),
     change(
         "every_one_squeezed",
         "batch size",
         SCORE,
-        ("        torch._dynamo.graph_break()\n        return self.lin(x).squeeze(-1)\n", "        return self.lin(x).squeeze()\n"),
+        (
+            "        torch._dynamo.graph_break()\n        return self.lin(x).squeeze(-1)\n",
+            "        return self.lin(x).squeeze()\n",
+        ),
     ),
     change(
         "drawn_in_any_case",
@@ -386,8 +413,10 @@ PATCHES: tuple[Patched, ...] = (
         BRANCH,
         (
             "        if x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n",
-            "        if torch.compiler.is_compiling():\n            x = torch.where(x.sum() > 0, x * 2, x)\n"
-            "        elif x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n",
+            (
+                "        if torch.compiler.is_compiling():\n            x = torch.where(x.sum() > 0, x * 2, x)\n"
+                "        elif x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n"
+            ),
         ),
     ),
 )

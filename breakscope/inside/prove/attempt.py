@@ -126,7 +126,7 @@ def attempt(
         if conditions.calls is not None:
             calls = list(conditions.calls(calls))
         if conditions.look is not None:
-            conditions.look += [f"{name} = {text_of(value)}" for name, value in _named(function, calls)]
+            conditions.look.extend(f"{name} = {text_of(value)}" for name, value in _named(function, calls))
         saved: set[int] = set()
         with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
             noting = _noting(saved) if conditions.saved else contextlib.nullcontext()

@@ -154,6 +154,7 @@ def _decorator(name: str, *words: str) -> ast.expr:
 
 
 def switches_gradients(node: ast.expr) -> bool:
+    """Whether a decorator is one of torch's that switch gradients in every call."""
     called = node.func if isinstance(node, ast.Call) else node
     name = getattr(called, "attr", getattr(called, "id", ""))
     return name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")

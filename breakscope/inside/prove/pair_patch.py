@@ -87,9 +87,7 @@ def _globals_read(source: str, path: str) -> set[str]:
         tables += table.get_children()
         top = table.get_type() == "module"
         found |= {
-            one.get_name()
-            for one in table.get_symbols()
-            if one.is_referenced() and (one.is_global() or top)
+            one.get_name() for one in table.get_symbols() if one.is_referenced() and (one.is_global() or top)
         }
     return found
 
@@ -177,7 +175,9 @@ class _Pairing:
         result = PatchPairs(self.result.tree)
         inner = replace(self, result=result)
         try:
-            body = inner.merged(copy.deepcopy(old.body), copy.deepcopy(new.body), f"{name}.", in_function=True)
+            body = inner.merged(
+                copy.deepcopy(old.body), copy.deepcopy(new.body), f"{name}.", in_function=True
+            )
         except NotPairedError:
             return None
         self.result.functions += result.functions
@@ -186,9 +186,7 @@ class _Pairing:
         old.body = body
         return [old]
 
-    def _forms(
-        self, old: ast.FunctionDef | ast.AsyncFunctionDef, new: ast.stmt, name: str
-    ) -> list[ast.stmt]:
+    def _forms(self, old: ast.FunctionDef | ast.AsyncFunctionDef, new: ast.stmt, name: str) -> list[ast.stmt]:
         assert isinstance(new, _Function)
         modes, new_modes = _modes(old), _modes(new)
         others, new_others = _others(old), _others(new)
@@ -205,7 +203,11 @@ class _Pairing:
         found = watch(watched, new, name, 0, in_new=False)
         found += watch(new_watched, old, name, len(found), in_new=True)
         self.result.conditions[name] = found
-        forms = ((new, "new", new_modes), (new_watched, "new_watched", new_modes), (watched, "watched", modes))
+        forms = (
+            (new, "new", new_modes),
+            (new_watched, "new_watched", new_modes),
+            (watched, "watched", modes),
+        )
         for form, word, own in forms:
             form.decorator_list = [pair._decorator(pair.FORM, name, word), *copy.deepcopy(own)]
         check = pair._decorator(THROUGH if through else pair.CHECK, name)

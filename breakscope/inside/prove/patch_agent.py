@@ -28,10 +28,10 @@ def start(settings_text: str) -> None:
     """Called by the boot file.
 
     Args:
-        settings_text: JSON: ``given``, a file of JSON: ``files`` (by real path: ``sha256`` of what is on disk, and the edits that make
-            ``old`` and ``new`` of it), ``script``, ``claims``, ``budget_s``, ``seed``, ``result``, ``through``
-            (functions to be compared through their callers), and ``only`` (function, number of a call and
-            name of an input), to compare nothing else.
+        settings_text: JSON: ``given``, a file of JSON with ``files`` (by real path: ``sha256`` of what is on
+            disk, and the edits that make ``old`` and ``new`` of it), ``script``, ``claims``, ``budget_s``,
+            ``seed``, ``result``, ``through`` (functions to be compared through their callers), and ``only``
+            (function, number of a call and name of an input), to compare nothing else.
     """
     settings = json.loads(Path(json.loads(settings_text)["given"]).read_text(encoding="utf-8"))
     run = PatchRun(settings)
@@ -74,7 +74,7 @@ class PatchRun(ProofRun):
         if hashlib.sha256(data).hexdigest() != given["sha256"]:
             self._troubles[f"{file} has changed since the patch was read"] = None
             return ast.parse(source, filename=path)
-        old, new = (overlay.edited(source, [*map(tuple, given[side])]) for side in ("old", "new"))  # type: ignore[list-item]
+        old, new = (overlay.edited(source, [*map(tuple, given[side])]) for side in ("old", "new"))
         number = list(self.settings["files"]).index(file)
         through = [name for place, name in self.settings["through"] if place == file]
         try:
@@ -109,7 +109,7 @@ class PatchRun(ProofRun):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ours:
                 assert isinstance(node.args[0], ast.Constant)
-                node.args[0].value = f"{number}{_SEPARATOR}{node.args[0].value}"
+                node.args[0].value = f"{number}{_SEPARATOR}{node.args[0].value!s}"
 
     def _session(self, name: str) -> Any:
         from breakscope.inside.prove.claims import Claims
@@ -119,7 +119,9 @@ class PatchRun(ProofRun):
             claims, only = Claims(**self.settings["claims"]), self.settings.get("only")
             budget = 0.0 if only and only[0] != name else self.settings["budget_s"]
             session = Session(name, self._conditions[name], claims, budget, self.save)
-            session.shared = [one for one in self._shared if all(one is not own for own in session.conditions)]
+            session.shared = [
+                one for one in self._shared if all(one is not own for own in session.conditions)
+            ]
             session.only = (only[1], only[2]) if only else None
             self._sessions[name] = session
         return self._sessions[name]

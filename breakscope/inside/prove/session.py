@@ -504,11 +504,13 @@ class Session:
             "notes": list(self.notes),
         }
 
-
     def _never(self) -> list[str]:
         """Code that both forms have and that no input drove: what the patch does to it is not known."""
         ways = [(one.text, way) for one in self.conditions if one.kept for way in one.ways_left]
-        return [f"`{text}` was never {str(way).lower()}: what is changed was not compared there" for text, way in ways]
+        return [
+            f"`{text}` was never {str(way).lower()}: what is changed was not compared there"
+            for text, way in ways
+        ]
 
 
 @dataclass(slots=True)
