@@ -60,7 +60,7 @@ def script_of(
 
 
 def show(data: Mapping[str, Any]) -> int:
-    """Run both forms and print what each gives. Returns 1 if they differ, 0 if not, 2 if nothing can be seen."""
+    """Run both forms and print what each gives. Returns 1 if they differ, 0 if not, 2 if files changed."""
     os.chdir(data["cwd"])
     words = data["command"][1:] if data["module"] else data["command"]
     what = Program(words[0], data["module"], tuple(words[1:]), data["path"])

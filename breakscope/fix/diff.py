@@ -216,6 +216,8 @@ def _change(file: _File, folders: Sequence[Path]) -> Change:
     places = list(_places(file, folders))
     if not places:
         raise DiffError(f"there is no file {file.old}, from here or among the installed libraries")
+    if places[0].suffix not in (".py", ""):
+        raise DiffError(f"{places[0].name} is no Python source, and nothing else can be proved")
     for place in places:
         try:
             source = read(str(place))

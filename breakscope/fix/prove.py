@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from breakscope.fix import runs
+from breakscope.fix import runs, unseen
 from breakscope.fix.diff import Change
 from breakscope.fix.evidence import Evidence, Verdict
 from breakscope.fix.judge import judge
@@ -222,7 +222,9 @@ def _verdict(
         return Verdict("unproved", whole, Evidence(level="whole script"))
     verdict = _judged(functions, proof, claims)
     through = tuple(f"{name}: compared through the functions that call it" for _, name in sorted(parts))
-    verdict = replace(verdict, evidence=replace(verdict.evidence, level="functions", through=through or None))
+    limits = (*(verdict.evidence.limits or ()), *_limits(changes, parts))
+    evidence = replace(verdict.evidence, level="functions", through=through or None, limits=limits)
+    verdict = replace(verdict, evidence=evidence)
     if verdict.status == "refused":
         return verdict
     if why := next(_not_covered(changes, proof, functions, parts), None):
@@ -273,7 +275,21 @@ def _not_covered(
                 f"{name} is not compared by itself, and is called from outside of the compared functions "
                 f"({os.path.basename(place)}:{line})"
             )
+    for change in changes:
+        for effect in unseen.effects(change.old.text, change.new.text):
+            yield f"{effect} in one of the forms only, which no comparison of calls sees"
     yield from _elsewhere(changes, proof, parts)
+
+
+def _limits(changes: Sequence[Change], parts: set[tuple[str, str]]) -> tuple[str, ...]:
+    """For what the functions were not compared."""
+    made = dict.fromkeys(
+        one for change in changes for one in unseen.placed_by_default(change.old.text, change.new.text)
+    )
+    devices = tuple(f"on another device than the default one: `{one}` is made there" for one in made)
+    forwards = [name for _, name in sorted(parts) if name.rpartition(".")[2] == "forward"]
+    calls = tuple(f"other calls of {name} than the script makes: nobody looked for them" for name in forwards)
+    return devices + calls
 
 
 def _elsewhere(

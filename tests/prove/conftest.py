@@ -11,7 +11,7 @@ import pytest
 # The warm process is that of the red team.
 sys.path.insert(0, str(Path(__file__).parent.parent / "fix" / "observed"))
 
-from warm import Warm  # noqa: E402
+from warm import Warm
 
 
 @pytest.fixture(scope="session")

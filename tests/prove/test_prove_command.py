@@ -153,6 +153,16 @@ def test_a_helper_that_others_use_is_not_excused_by_one_caller(tmp_path: Path, p
             id="a loop that never runs",
         ),
         pytest.param(
+            {"    return x - mean\n": "    torch.set_num_threads(2)\n    return x - mean\n"},
+            "`torch.set_num_threads` is called in one of the forms only",
+            id="a setting of torch",
+        ),
+        pytest.param(
+            {"def chosen(x):\n": "class Part:\n    torch.set_num_threads(2)\n\n\ndef chosen(x):\n"},
+            "adds code outside of functions",
+            id="code in a class",
+        ),
+        pytest.param(
             {
                 "    return x - mean\n": (
                     "    try:\n        return x - mean\n    except RuntimeError:\n        return x\n"

@@ -182,6 +182,6 @@ def test_a_file_that_the_command_changed_is_put_back(tmp_path: Path) -> None:
     file = tmp_path / "model.py"
     file.write_text("kept = 1\n")
     (tmp_path / "proposer.py").write_text(f"open(r'{file}', 'w').write('gone = 1')\nprint('--- a')")
-    with pytest.raises(OutsideError, match="changed model.py, which was put back"):
+    with pytest.raises(OutsideError, match=r"changed model[.]py, which was put back"):
         outside.ask(python(str(tmp_path / "proposer.py")), b"{}", [str(file)])
     assert file.read_text() == "kept = 1\n"

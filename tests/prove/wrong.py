@@ -375,6 +375,15 @@ PATCHES: tuple[Patched, ...] = (
         ),
     ),
     change(
+        "rows_of_a_table",
+        "batch size",
+        MEAN,
+        (
+            "    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n",
+            "    return (x - x.sum(0) / x.shape[0])[:64]\n",
+        ),
+    ),
+    change(
         "every_one_squeezed",
         "batch size",
         SCORE,

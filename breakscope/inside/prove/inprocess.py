@@ -43,6 +43,7 @@ def compared(
     found += pair_patch.watch(new_watched, old_node, old.__name__, len(found), in_new=True)
     conditions = [Condition(one.text, one.operand_of, kept=one.kept, block=one.block) for one in found]
     session = Session(old.__name__, conditions, claims, budget_s, save=lambda: None)
+    session.anybody = True
     forms = {
         "old": old,
         "new": new,

@@ -23,6 +23,15 @@ ADDED = "__breakscope_added__"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # What makes an object: its two forms leave objects that the other forms of its methods do not fit.
+_DECORATORS = (
+    "staticmethod",
+    "classmethod",
+    "property",
+    "functools.",
+    "torch.no_grad",
+    "torch.compile",
+    "torch.inf",
+)
 _MAKING = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__setstate__")
 
 
@@ -237,8 +246,14 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _bound(statement: ast.stmt) -> list[str] | None:
     """The names that are all that a statement leaves; None where it may do more."""
-    if isinstance(statement, _Function | ast.ClassDef):
-        return [statement.name]
+    if isinstance(statement, _Function):
+        return [statement.name] if _only_defines(statement) else None
+    if isinstance(statement, ast.ClassDef):
+        plain = not statement.keywords and all(
+            map(_only_names, [*statement.bases, *statement.decorator_list])
+        )
+        inside = all(_in_a_class(one) for one in _without_docstring(statement.body))
+        return [statement.name] if plain and inside else None
     if isinstance(statement, ast.Import | ast.ImportFrom):
         future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
         names = [one.asname or one.name.partition(".")[0] for one in statement.names]
@@ -249,6 +264,26 @@ def _bound(statement: ast.stmt) -> list[str] | None:
         if not calls and all(isinstance(one, ast.Name) for one in targets):
             return [one.id for one in targets if isinstance(one, ast.Name)]
     return None
+
+
+def _only_defines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether nothing else runs when it is defined: no call in a default, no decorator of anybody's."""
+    defaults = [*function.args.defaults, *(one for one in function.args.kw_defaults if one is not None)]
+    calls = any(isinstance(node, ast.Call) for one in defaults for node in ast.walk(one))
+    own = [ast.unparse(one) for one in function.decorator_list]
+    return not calls and all(one.startswith(_DECORATORS) for one in own)
+
+
+def _only_names(node: ast.expr) -> bool:
+    return not any(isinstance(one, ast.Call) for one in ast.walk(node)) or ast.unparse(node).startswith(
+        "dataclass("
+    )
+
+
+def _in_a_class(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Pass):
+        return True
+    return not isinstance(statement, ast.Import | ast.ImportFrom) and _bound(statement) is not None
 
 
 def _modes(node: ast.stmt) -> list[ast.expr]:

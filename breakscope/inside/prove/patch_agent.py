@@ -122,6 +122,7 @@ class PatchRun(ProofRun):
             session.shared = [
                 one for one in self._shared if all(one is not own for own in session.conditions)
             ]
+            session.anybody = True
             session.only = (only[1], only[2]) if only else None
             self._sessions[name] = session
         return self._sessions[name]

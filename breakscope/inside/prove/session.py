@@ -37,6 +37,9 @@ ALIKE = 3
 MAX_BYTES = 4 * 2**30
 # Each is compiled anew.
 EDGES_COMPILED = 16
+# Larger sizes of tensors take too long, and may fill the memory.
+MAX_SIZE = 1024
+MOST_SIZES = 6
 # Relative to a tensor's largest value, where sums are taken in another order.
 REASSOCIATED = 1e-5
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
@@ -80,6 +83,7 @@ class Session:
         shared: conditions of functions that are compared through this one and others.
         only: the number of a captured call and the name of an input: nothing else is compared.
         found: where the forms part, for a reader: the input, and what each form gives.
+        anybody: the patch is none of ours: a size may be written out in it.
         outside: calls of it that no compared function made: file and line.
     """
 
@@ -109,6 +113,7 @@ class Session:
     only: tuple[int, str] | None = None
     found: dict[str, Any] | None = None
     outside: dict[tuple[str, int], None] = field(default_factory=dict)
+    anybody: bool = False
     _seen: Counter[Any] = field(default_factory=Counter)
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
@@ -256,7 +261,7 @@ class Session:
             ("edge values", inputs.values(given, constants, gradients=False), False),
             ("edge values with gradients", inputs.values(given, constants, gradients=True), True),
             ("random seeds", inputs.seeds(), False),
-            ("other shapes", inputs.shapes(bench.calls), True),
+            ("other shapes", inputs.shapes(bench.calls, self._sizes(bench, constants)), True),
             ("other scalars", inputs.scalars(bench.calls), True),
             ("other state in Python", python_state.states(bench.world, _names(bench.forms), constants), True),
             ("other dtypes", inputs.dtypes(), True),
@@ -277,6 +282,14 @@ class Session:
         for conditions in inputs.states(len(bench.world.tensors) - len(given)):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
+
+    def _sizes(self, bench: _Bench, constants: Iterable[float]) -> list[int]:
+        """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
+        if not self.anybody:
+            return []
+        held = [size for one in bench.world.tensors if id(one) not in bench.world.given for size in one.shape]
+        wanted = [*(int(one) for one in constants if one == one // 1 and abs(one) < MAX_SIZE), *held]
+        return sorted({one for one in wanted if 1 < one < MAX_SIZE}, reverse=True)[:MOST_SIZES]
 
     def _saves(self, bench: _Bench, plain: Conditions) -> None:
         """Compare what the forms save for the way back: who writes to it gets an exception.
@@ -375,11 +388,15 @@ class Session:
             self._show(bench, conditions, old, new)
             return False
         self._count(old, new, comparer, kind)
+        self._note_driving(before, conditions)
+        return True
+
+    def _note_driving(self, before: Sequence[Counter[bool]], conditions: Conditions) -> None:
+        """Remember the first input that drove each condition each way."""
         for index, condition in enumerate(self._watched):
             for way in (True, False):
                 if condition.taken[way] > before[index][way]:
                     self._driving.setdefault((index, way), conditions)
-        return True
 
     def _found_apart(self, comparer: Comparer) -> bool:
         """Take up where the forms leave different objects; whether any place is new."""
@@ -507,10 +524,7 @@ class Session:
     def _never(self) -> list[str]:
         """Code that both forms have and that no input drove: what the patch does to it is not known."""
         ways = [(one.text, way) for one in self.conditions if one.kept for way in one.ways_left]
-        return [
-            f"`{text}` was never {str(way).lower()}: what is changed was not compared there"
-            for text, way in ways
-        ]
+        return [f"`{text}` was never {str(way).lower()}: nothing was compared there" for text, way in ways]
 
 
 @dataclass(slots=True)
@@ -548,7 +562,7 @@ def _names(forms: Mapping[str, Callable[..., Any]]) -> frozenset[str]:
 
 
 def _numbers(bench: _Bench, call: Call) -> Iterator[float]:
-    """Numbers that the forms get or read: a value on such a limit is as telling as one on a number in the code."""
+    """Numbers that the forms get or read: a value on such a limit tells as much as one in the code."""
     args, kwargs = call
     yield from (float(one) for one in (*args, *kwargs.values()) if type(one) in (int, float))
     names = _names(bench.forms)
