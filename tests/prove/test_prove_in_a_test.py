@@ -30,7 +30,7 @@ def wrong(x):
 
 
 def at_one_size(x):
-    if x.shape[0] == 77:
+    if x.shape[0] * 3 == 1002:
         return x
     return torch.where(x.sum() > 0, x * 2, x - 1)
 
@@ -60,7 +60,7 @@ def test_wrong(breakscope):
 
 
 def test_a_condition_of_the_new_code_that_no_input_drives(breakscope):
-    with pytest.raises(AssertionError, match="at_one_size is unproved: .*x.shape.0. == 77"):
+    with pytest.raises(AssertionError, match="at_one_size is unproved: .*x.shape.0. . 3 == 1002"):
         breakscope.assert_same(old, at_one_size, X)
 
 
