@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
+from breakscope.errors import UsageError
 from breakscope.report import schema
 from breakscope.report.model import Report
+
+if TYPE_CHECKING:
+    from breakscope.fix.evidence import Verdict
 
 
 def load(path: str | os.PathLike[str]) -> Report:
@@ -66,6 +70,60 @@ def explain(
         return build(events, slots, started.outcome(function, backend))
 
     return call
+
+
+def prove(
+    old: Callable[..., Any],
+    new: Callable[..., Any],
+    *calls: Any,
+    exact: bool = True,
+    budget_s: float = 20.0,
+) -> Verdict:
+    """Hold a rewritten function to the proof that ``breakscope prove`` makes of a patch.
+
+    Both are called in copies of the arguments and of all that they reach, on the calls given and on inputs
+    invented around them, eagerly and the new one compiled as well. Dynamo's caches are reset.
+
+    Args:
+        old, new: plain functions with a source, undecorated; of a method, the function of its class.
+        calls: a tuple of positional arguments, a mapping of keyword arguments, or one argument, each.
+        exact: equal bit for bit; else up to the order of sums.
+        budget_s: seconds for all comparisons.
+
+    Returns:
+        ``status`` ("proved", "needs consent", "unproved", "refused"), ``why``, and ``evidence``.
+
+    Raises:
+        UsageError: there are no calls, or no source to read.
+
+    Example::
+
+        verdict = breakscope.prove(old, new, (torch.randn(3, 4),))
+        assert verdict.status == "proved", verdict.why
+    """
+    from breakscope.fix.judge import judge
+    from breakscope.inside.prove.claims import Claims
+    from breakscope.inside.prove.inprocess import SourceError, compared
+
+    if not calls:
+        raise UsageError("there is nothing to call the functions with")
+    claims = Claims(exact=exact)
+    try:
+        result = compared(old, new, [arguments(one) for one in calls], claims, budget_s)
+    except SourceError as error:
+        raise UsageError(str(error)) from None
+    conditions = [{**one, "unknown": False} for one in result["conditions"]]
+    return judge({"functions": [{**result, "conditions": conditions}], "files": []}, claims)
+
+
+def arguments(given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call: a tuple of them, a mapping of keyword arguments, or one argument."""
+    if isinstance(given, tuple):
+        return given, {}
+    # Outputs of tokenizers are mappings, too.
+    if isinstance(given, Mapping):
+        return (), dict(given)
+    return (given,), {}
 
 
 @dataclass(frozen=True, slots=True)

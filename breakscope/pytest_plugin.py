@@ -18,6 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from breakscope.fix.evidence import Verdict
     from breakscope.report.model import Report
 
 
@@ -78,6 +79,18 @@ class Breakscope:
         if tried.problems:
             raise AssertionError("\n\n".join([*tried.problems, *([f"report: {saved}"] if saved else [])]))
         return tried.report
+
+    def assert_same(
+        self, old: Callable[..., Any], new: Callable[..., Any], inputs: Any, **options: Any
+    ) -> Verdict:
+        """Fail unless a rewritten function is proved to compute what the old one does.
+
+        Arguments and result are those of :func:`breakscope.testing.assert_same`.
+        """
+        __tracebackhide__ = True
+        from breakscope import testing
+
+        return testing.assert_same(old, new, inputs, **options)
 
     def _save(self, report: Report) -> Path | None:
         if self._folder is None:

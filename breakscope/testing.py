@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from breakscope.api import Started
+from breakscope.api import Started, arguments, prove
 from breakscope.diagnose.build import build
 from breakscope.errors import UsageError
 from breakscope.project import suppressed
@@ -19,6 +19,9 @@ from breakscope.project.judge import judge
 from breakscope.project.verdict import Policy, Verdict
 from breakscope.report.model import Report
 from breakscope.report.owners import repository_of
+
+if TYPE_CHECKING:
+    from breakscope.fix import evidence as fix_evidence
 
 Inputs = Any
 """What to call with: a tuple of positional arguments, a mapping of keyword arguments, one argument, or a
@@ -44,6 +47,30 @@ def assert_clean(function: Callable[..., Any], inputs: Inputs, **options: Any) -
     if tried.problems:
         raise AssertionError("\n\n".join(tried.problems))
     return tried.report
+
+
+def assert_same(
+    old: Callable[..., Any],
+    new: Callable[..., Any],
+    inputs: Inputs,
+    *,
+    allow: Sequence[str] = (),
+    exact: bool = True,
+    budget_s: float = 20.0,
+) -> fix_evidence.Verdict:
+    """Fail with an AssertionError unless a rewritten function is proved to compute what the old one does.
+
+    Args:
+        inputs: see :data:`Inputs`. allow: statuses besides "proved" that will do: "unproved".
+        exact, budget_s: as for :func:`breakscope.prove`.
+    """
+    __tracebackhide__ = True
+    verdict = prove(
+        old, new, *(inputs if isinstance(inputs, list) else [inputs]), exact=exact, budget_s=budget_s
+    )
+    if verdict.status not in ("proved", *allow):
+        raise AssertionError(f"{new.__qualname__} is {verdict.status}: {verdict.why}")
+    return verdict
 
 
 def try_out(
@@ -87,7 +114,7 @@ def try_out(
         raise UsageError(f"allow: {wrong}")
     if warmup < 0 or max_recompiles < 0:
         raise UsageError("warmup and max_recompiles are numbers from 0")
-    given = [_call(one) for one in inputs] if isinstance(inputs, list) else [_call(inputs)]
+    given = [arguments(one) for one in (inputs if isinstance(inputs, list) else [inputs])]
     if not given:
         raise UsageError("inputs is an empty list: there is nothing to call with")
 
@@ -112,15 +139,6 @@ def try_out(
     late = [one for one in seen if not (one["t"] == events.RECOMPILE and one["call"] < warmup)]
     verdict = _judged(build(late, slots, outcome), codes, max_recompiles, suppress=suppress)
     return Tried(report, tuple(_problems(report, verdict, differences, warmup)))
-
-
-def _call(given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if isinstance(given, tuple):
-        return given, {}
-    # Outputs of tokenizers are mappings, too.
-    if isinstance(given, Mapping):
-        return (), dict(given)
-    return (given,), {}
 
 
 def _schedule(given: Sequence[Any], warmup: int) -> Iterator[Any]:

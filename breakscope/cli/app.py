@@ -16,7 +16,7 @@ from breakscope.cli import values
 # As the help shows them.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Look": ("scan", "report", "explain", "show"),
-    "Repair": ("fix", "remedy", "run"),
+    "Repair": ("fix", "prove", "remedy", "run"),
     "Measure": ("bench",),
     "Keep": ("check", "lint", "config"),
     "Jobs and reports": ("import", "merge", "diff", "schema"),

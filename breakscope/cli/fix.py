@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
     from breakscope.fix.patch import Patch
     from breakscope.inside.settings import Settings
     from breakscope.report.model import Report
+
+
+class Format(StrEnum):
+    """Choices of ``--format``."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def add(app: typer.Typer) -> None:
@@ -60,6 +69,16 @@ def add(app: typer.Typer) -> None:
         budget: Annotated[
             float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")
         ] = 60,
+        command: Annotated[
+            str,
+            typer.Option(
+                "--with",
+                metavar="COMMAND",
+                help="Ask this command for a diff where no rule has a rewrite: JSON in, a unified diff out.",
+            ),
+        ] = "",
+        tries: Annotated[int, typer.Option(min=1, help="How often to ask it about one finding.")] = 3,
+        format_: Annotated[Format, typer.Option("--format", help="How to write the answer.")] = Format.TEXT,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
@@ -85,13 +104,16 @@ def add(app: typer.Typer) -> None:
         folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal to ask on")
-        options = Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
+        options = Options(
+            settings_of(report), _codes(select), _codes(ignore), unsafe, inductor, command, tries
+        )
         with launch.workspace(folder.parent) as work:
             script = runs.Script(program_of_report(report), work, timeout, budget)
             choose = _ask if interactive else None
             fixed = engine.fix(report, script, options, _progress, choose)
         _progress("")
-        _show(fixed, everything=all_)
+        if format_ is Format.TEXT:
+            _show(fixed, everything=all_)
         accepted = fixed.accepted
         groups = _groups(fixed, accepted)
         store.write_folder(folder, groups, fixed.sources, script.what.path, root)
@@ -100,14 +122,17 @@ def add(app: typer.Typer) -> None:
             manifest = store.manifest(accepted, fixed.sources, script.what.path)
             text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
             schema.write(text.encode(), exported)
-        if write:
-            written, left = apply.write(accepted, fixed.sources, root)
-            for file in written:
-                print(f"written: {os.path.relpath(file)}")
-            for file, why in left.items():
-                print(f"not written: {os.path.relpath(file)}: {why}")
+        written, left = apply.write(accepted, fixed.sources, root) if write else ([], {})
+        code = 0 if all(one.accepted for one in fixed.outcomes) else 1
+        if format_ is Format.JSON:
+            print(json.dumps(outcomes.answer(fixed, folder, written, left, code), indent=1))
+            return code
+        for file in written:
+            print(f"written: {os.path.relpath(file)}")
+        for file, why in left.items():
+            print(f"not written: {os.path.relpath(file)}: {why}")
         _next(report, fixed, accepted, folder, write)
-        return 0 if all(one.accepted for one in fixed.outcomes) else 1
+        return code
 
 
 def _enter(report: Report) -> Path:
@@ -123,7 +148,8 @@ def _enter(report: Report) -> Path:
     return Path(repository(report))
 
 
-def _settings(report: Report) -> Settings:
+def settings_of(report: Report) -> Settings:
+    """How trials compile: as the scan of the report did."""
     from breakscope.inside.settings import Settings
 
     asked = report.run.asked

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from breakscope.fix import from_rules, runs
+from breakscope.fix import from_rules, runs, with_command
 from breakscope.fix.evidence import Evidence, Verdict
 from breakscope.fix.judge import judge
 from breakscope.fix.outcomes import (
@@ -119,6 +119,8 @@ def _rewrite(work: Work, findings: Sequence[Finding]) -> Whole | None:
         work.revealed |= {one.fingerprint for one in findings}
         read = from_rules.read_sources(findings, {})
         work.sources.update({file: source for file, source in read.items() if file not in work.sources})
+    if work.options.command and with_command.propose(work, work.options.command, work.options.tries):
+        whole = _together(work)
     return _measured(work, whole)
 
 
@@ -246,7 +248,7 @@ def _withdraw(work: Work, patches: Sequence[Patch], why: str) -> None:
     for one, verdict in before:
         if id(one) in gone:
             verdict = replace(verdict, status="unproved", why=why)
-        elif verdict.status == "proved" and (one.file, one.function) in functions:
+        elif verdict.status == "proved" and one.function and (one.file, one.function) in functions:
             # It was proved on top of what is gone now.
             verdict = _prove(work, one)
         work.judged.append((one, verdict))

@@ -26,6 +26,8 @@ class Evidence:
         branches: conditions, and how often each was true and false. not_driven: what no input did.
         ran_out: the time was up; untried: kinds of inputs that it did not reach.
         limits: inputs and calls for which it is not proved. own_memory: where the new code leaves a copy.
+        level: "functions", or "whole script" where nothing less could be compared, of a patch by anybody.
+        through: functions that were compared as parts of their callers, and why.
         identity: what held one tensor and holds two, where nothing in the project could tell.
         conditions: "none", where source does not change.
         recompiles_before, recompiles_after: in the whole script without and with a remedy.
@@ -53,6 +55,8 @@ class Evidence:
     limits: Texts | None = None
     own_memory: Texts | None = None
     identity: Texts | None = None
+    level: str | None = None
+    through: Texts | None = None
     conditions: str | None = None
 
     recompiles_before: int | None = None

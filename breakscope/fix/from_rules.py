@@ -29,7 +29,7 @@ def propose(
     sites: list[tuple[Finding, Site]] = []
     wanted: dict[str, list[str]] = {}
     for finding in findings:
-        site = _site(finding, sources, Evidence())
+        site = site_of(finding, sources, Evidence())
         if isinstance(site, str):
             refused.append(_refused(finding, site))
             continue
@@ -135,7 +135,7 @@ def _advice(finding: Finding) -> str:
     return f" ({finding.title}). By hand: {catalog.entry(finding.code).fix.rstrip('.')}"
 
 
-def _site(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -> Site | str:
+def site_of(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -> Site | str:
     """The place as the rules see it, or why there is none."""
     where = finding.location
     if where.owner == "torch":

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from breakscope.fix.evidence import Verdict
 from breakscope.fix.patch import Patch, edits_by_file
@@ -119,3 +120,42 @@ def place(finding: Finding) -> tuple[str, int, int | None]:
     """Where a finding stands: real path, line, column."""
     where = finding.location
     return os.path.realpath(where.file), where.line, where.column
+
+
+ANSWER_VERSION = 1
+
+
+def answer(
+    fixed: Fixed, folder: Path, written: Sequence[str], left: Mapping[str, str], code: int
+) -> dict[str, Any]:
+    """What ``fix --format json`` writes.
+
+    Args:
+        folder: of fixes. written, left: files of ``--write``, and why others were not. code: of the exit.
+    """
+    return {
+        "fix_version": ANSWER_VERSION,
+        "exit_code": code,
+        "folder": str(folder),
+        "findings": [
+            {
+                "fingerprint": one.finding.fingerprint,
+                "code": one.finding.code,
+                "title": one.finding.title,
+                "file": one.finding.location.file,
+                "line": one.finding.location.line,
+                "function": one.finding.location.function,
+                "status": one.suggestion.label,
+                "accepted": one.accepted,
+                "revealed": one.revealed,
+                "rule": one.suggestion.rule,
+                "summary": one.suggestion.summary,
+                "why": one.suggestion.why,
+                "diff": one.suggestion.diff,
+                "evidence": one.suggestion.evidence,
+            }
+            for one in fixed.outcomes
+        ],
+        "written": list(written),
+        "not_written": dict(left),
+    }

@@ -105,3 +105,25 @@ def module_of(file: str, script: str) -> str | None:
         # A namespace package: the name cannot be told from the path alone; the path will do.
         return None
     return ".".join(parts)
+
+
+def prove_files(script: Script, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the script eagerly with all files of a patch in both forms, and compare them.
+
+    Args:
+        settings: as :func:`breakscope.inside.prove.patch_agent.start` takes them.
+
+    Returns:
+        ``functions``, ``loaded``, ``troubles``, ``files``, and how the run ``ended``.
+    """
+    result = script.folder / "proof.json"
+    result.unlink(missing_ok=True)
+    common = {"script": script.what.path, "budget_s": script.budget_s, "seed": SEED, "result": str(result)}
+    # In a file: an environment variable could not hold a large patch.
+    given = script.folder / "patch.json"
+    given.write_text(json.dumps({**settings, **common}), encoding="utf-8")
+    ended = _run(script, "breakscope.inside.prove.patch_agent", {"given": str(given)})
+    found: dict[str, Any] = {"functions": [], "loaded": {}, "troubles": [], "files": []}
+    if result.exists():
+        found = json.loads(result.read_text(encoding="utf-8"))
+    return {**found, "ended": ended}

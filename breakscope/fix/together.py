@@ -155,7 +155,7 @@ def _still_there(
         for finding in patch.findings:
             if not patch.function:  # a remedy
                 if any(one.fingerprint == finding.fingerprint for one in after.findings):
-                    dropped[index] = "its recompiles are still there"
+                    dropped[index] = "it is still there"
                 continue
             where = finding.location
             again = next((o for (f, n, _), o in places.items() if (f, n) == (where.file, where.line)), None)

@@ -80,6 +80,8 @@ class Trials:
         sources: of the files that patches change, by real path.
         base: patches that are part of every run.
         progress: told of a run before it begins.
+        as_it_was: what makes the script that is compared with of the one on disk, where that has the patches
+            already.
     """
 
     def __init__(
@@ -89,8 +91,10 @@ class Trials:
         sources: dict[str, Source],
         base: Sequence[Patch] = (),
         progress: Callable[[str], None] = lambda _text: None,
+        as_it_was: Sequence[Patch] = (),
     ) -> None:
         self._script, self.sources, self._progress = script, sources, progress
+        self._as_it_was = tuple(as_it_was)
         self._settings = replace(settings, cost=False)  # counted, not timed
         self.base = tuple(base)
         self._before: Trial | None = None
@@ -126,7 +130,7 @@ class Trials:
 
     def run(self, settings: Settings) -> Trial:
         """The script without further patches, compiled in another way."""
-        return self._run(self._folder(), (), settings)
+        return self._run(self._folder(), self._as_it_was, settings)
 
     @contextmanager
     def with_patches(self, patches: Sequence[Patch], settings: Settings | None = None) -> Iterator[Trial]:

@@ -27,6 +27,7 @@ class Options:
         unsafe: accept rewrites that change behaviour.
         inductor: compare under Inductor in the end.
         settings: how the script is compiled in trials.
+        command: asked for a diff where no rule has a rewrite, at most ``tries`` times for each finding.
     """
 
     settings: Settings
@@ -34,6 +35,8 @@ class Options:
     ignore: tuple[str, ...] = ()
     unsafe: bool = False
     inductor: bool = True
+    command: str = ""
+    tries: int = 3
 
     def asked(self, finding: Finding) -> bool:
         """Whether a finding's code was asked for."""

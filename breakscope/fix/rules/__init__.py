@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from graphlib import TopologicalSorter
 
+from breakscope.fix.installed_rules import answer_of, installed_rules
 from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.rule import Rule, Site
 from breakscope.fix.rules.boolean_value import BooleanValue
@@ -31,14 +33,18 @@ from breakscope.fix.rules.ternary_to_where import TernaryToWhere
 def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     """Rules as they are asked: as their ``before`` and ``after`` say, and by name where those say nothing.
 
+    A name that no rule has says nothing either: that rule's package may be gone.
+
     Raises:
         graphlib.CycleError: they contradict each other.
     """
     by_name = {rule.name: rule for rule in rules}
-    sorter: TopologicalSorter[str] = TopologicalSorter({name: rule.after for name, rule in by_name.items()})
+    sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(by_name, ()))
     for name, rule in by_name.items():
+        sorter.add(name, *(earlier for earlier in rule.after if earlier in by_name))
         for later in rule.before:
-            sorter.add(later, name)
+            if later in by_name:
+                sorter.add(later, name)
     sorter.prepare()
     found: list[Rule] = []
     ready: list[str] = []
@@ -75,6 +81,12 @@ RULES = in_order(
 )
 
 
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Ours, and those of installed packages. Raises UsageError: one of those is no rule."""
+    return in_order((*RULES, *installed_rules()))
+
+
 def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
     """The first rewrite that a rule has for a site; else the first refusal, with its rule."""
     rewrites, refusals = _answers(site)
@@ -96,8 +108,8 @@ def _answers(site: Site) -> tuple[list[tuple[Rule, Rewrite]], list[tuple[Rule, R
     A rewrite without need of consent goes before one that needs it, and a scaffold comes last.
     """
     # A skipped frame has a code of its own, whatever stopped Dynamo in it.
-    asked = [rule for rule in RULES if site.code in rule.codes or site.code.startswith("BS3")]
-    answers = [(rule, rule.rewrite(site)) for rule in asked]
+    asked = [rule for rule in all_rules() if site.code in rule.codes or site.code.startswith("BS3")]
+    answers = [(rule, answer_of(rule, site)) for rule in asked]
     rewrites = [(rule, answer) for rule, answer in answers if isinstance(answer, Rewrite)]
     rewrites.sort(key=lambda pair: (bool(pair[1].scaffold), pair[1].consent))
     return rewrites, [(rule, answer) for rule, answer in answers if isinstance(answer, Refusal)]

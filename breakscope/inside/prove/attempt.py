@@ -19,6 +19,7 @@ from breakscope.inside.prove import modes, picture
 from breakscope.inside.prove.compat import memory_of
 from breakscope.inside.prove.copies import Change, Copies
 from breakscope.inside.prove.picture import Comparer, Difference, Picture
+from breakscope.inside.prove.showing import text_of
 from breakscope.inside.prove.world import World, swapped
 from breakscope.inside.random_state import RandomState
 from breakscope.inside.tensors import same_bits
@@ -45,6 +46,7 @@ class Conditions:
         mode: entered around the calls.
         saved: note what autograd saves for the way back, and compare nothing else.
         beyond: the limit that a difference would be, where the input is of another kind than the script's.
+        look: gets the arguments of the calls as text, as they are made.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Conditions:
     mode: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     saved: bool = False
     beyond: str = ""
+    look: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ def attempt(
             conditions.prepare(world)
         if conditions.calls is not None:
             calls = list(conditions.calls(calls))
+        if conditions.look is not None:
+            conditions.look.extend(f"{name} = {text_of(value)}" for name, value in _named(function, calls))
         saved: set[int] = set()
         with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
             noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
@@ -282,6 +287,8 @@ def _watched(seed: int | None) -> Iterator[_Watched]:
     before = RandomState.now()
 
     def handle(logger: Any, record: logging.LogRecord) -> None:
+        if logger.name.partition(".")[0] == "torch":
+            return  # what torch says of its own work, as the trace of a compile, is no effect of the function
         text.write(f"{logger.name} {record.levelname}: {record.getMessage()}\n")
 
     real = logging.Logger.handle

@@ -14,14 +14,24 @@ class Condition:
         operand_of: the whole condition, if it is an operand of ``and`` or ``or`` in one.
         taken: how many test calls took it, true and false.
         unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
+        kept: both forms have it, with the same code behind it: it need not go both ways.
+        block: it is a block of code, which has to run once.
     """
 
     text: str
     operand_of: str | None = None
     taken: Counter[bool] = field(default_factory=Counter)
     unknown: bool = False
+    kept: bool = False
+    block: bool = False
 
     @property
     def driven(self) -> bool:
         """Whether it went both ways."""
-        return self.unknown or (self.taken[True] > 0 and self.taken[False] > 0)
+        return self.unknown or self.kept or not self.ways_left
+
+    @property
+    def ways_left(self) -> list[bool]:
+        """The ways that no test call took."""
+        ways = (True,) if self.block else (True, False)
+        return [way for way in ways if not self.taken[way]]

@@ -69,14 +69,19 @@ def dtypes() -> Iterator[Conditions]:
         yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype), other_dtypes=True)
 
 
-def shapes(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Other sizes: every dimension of one size, in all arguments, becomes one longer, half, one, or empty."""
+def shapes(calls: Sequence[Call], limits: Iterable[int] = ()) -> Iterator[Conditions]:
+    """Other sizes: every dimension of one size, in all arguments, becomes one longer, half, one, or empty.
+
+    Args:
+        limits: sizes that may be one: a dimension becomes as long, and one longer.
+    """
+    beside = [size for one in limits for size in (one, one + 1)]
     sizes: dict[int, None] = {}
     for args, kwargs in calls:
         for tensor in tensors((args, kwargs)):
             sizes.update(dict.fromkeys(tensor.shape))
     for size in [one for one in sizes if one > 0][:_MOST_SIZES]:
-        for other in dict.fromkeys((size + 1, max(1, size // 2), 1, 0)):
+        for other in dict.fromkeys((size + 1, max(1, size // 2), 1, 0, *beside)):
             if other != size:
                 yield Conditions(f"size {other} for {size}", calls=partial(_resized, size, other))
 

@@ -127,7 +127,7 @@ def _forms(old: ast.stmt, new: ast.stmt, name: str, result: Pairs) -> list[ast.s
     watched = copy.deepcopy(old)
     result.conditions[name] = _watch(watched, new, name)
     # What switches gradients belongs to the function: it does so in every call.
-    modes = [one for one in old.decorator_list if _switches_gradients(one)]
+    modes = [one for one in old.decorator_list if switches_gradients(one)]
     new.decorator_list = [_decorator(FORM, name, "new"), *copy.deepcopy(modes)]
     watched.decorator_list = [_decorator(FORM, name, "watched"), *copy.deepcopy(modes)]
     old.decorator_list.append(_decorator(CHECK, name))
@@ -153,7 +153,8 @@ def _decorator(name: str, *words: str) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(word) for word in words], [])
 
 
-def _switches_gradients(node: ast.expr) -> bool:
+def switches_gradients(node: ast.expr) -> bool:
+    """Whether a decorator is one of torch's that switch gradients in every call."""
     called = node.func if isinstance(node, ast.Call) else node
     name = getattr(called, "attr", getattr(called, "id", ""))
     return name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
@@ -181,13 +182,13 @@ def _truths(function: ast.AST) -> Iterator[ast.expr]:
             yield node
 
 
-def _kept_tests(new: ast.AST) -> list[ast.expr]:
-    """Conditions of the new form that decide in compiled code too: the old form's are then no news.
+def only_eager(new: ast.AST) -> set[int] | None:
+    """Ids of the nodes of a form that compiled code leaves out: a condition that is kept there is gone where it
+    matters. None where compiled code may not come to any of them.
 
-    Rules write ``if not torch.compiler.is_compiling():`` and ask in no other way. Where a patch does,
-    compiled code may not come to any of its conditions.
+    Rules write ``if not torch.compiler.is_compiling():`` and ask in no other way. A patch may.
     """
-    eager: list[ast.AST] = []
+    left_out: list[ast.AST] = []
     asked: set[int] = set()
     for node in _own(new):
         if not isinstance(node, ast.If):
@@ -196,11 +197,10 @@ def _kept_tests(new: ast.AST) -> list[ast.expr]:
         question = node.test.operand if isinstance(node.test, ast.UnaryOp) and negated else node.test
         if isinstance(question, ast.Call) and _asks_whether_compiled(question.func):
             asked.add(id(question.func))
-            eager += node.body if negated else node.orelse
+            left_out += node.body if negated else node.orelse
     if any(_asks_whether_compiled(node) and id(node) not in asked for node in _own(new)):
-        return []
-    left_out = {id(node) for statement in eager for node in ast.walk(statement)}
-    return [test for test in _tests(new) if id(test) not in left_out]
+        return None
+    return {id(node) for statement in left_out for node in ast.walk(statement)}
 
 
 def _asks_whether_compiled(node: ast.AST) -> bool:
@@ -246,7 +246,8 @@ def _compares_numbers(node: ast.expr) -> bool:
 
 def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[Watched]:
     """Watch each condition of a function that its new form does not have any more."""
-    kept = Counter(map(ast.dump, _kept_tests(new)))
+    eager = only_eager(new)
+    kept = Counter(ast.dump(test) for test in _tests(new) if eager is not None and id(test) not in eager)
     there = Counter(ast.dump(test) for test in _tests(function))
     # Which one of several alike is gone cannot be told from here: each has to go both ways then.
     gone = {

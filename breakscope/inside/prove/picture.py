@@ -217,6 +217,8 @@ _ASPECTS = (
 )
 _MEMORY, _OFFSET = _ASPECTS.index("memory"), _ASPECTS.index("offset")
 _NO_MEMORY = -1
+# How many roundings the order of a sum may cost in half precision, where one is more than any tolerance.
+_ROUNDINGS = 4
 
 
 @dataclass(slots=True)
@@ -353,6 +355,8 @@ def values_differ(path: str, old: torch.Tensor, new: torch.Tensor, tolerance: fl
     if tolerance and old.is_floating_point():
         finite = old[torch.isfinite(old)]
         scale = float(finite.abs().max().double()) if finite.numel() else 0.0
+        if old.dtype in (torch.float16, torch.bfloat16):
+            tolerance = max(tolerance, _ROUNDINGS * torch.finfo(old.dtype).eps)
         if distance <= tolerance * max(scale, torch.finfo(old.dtype).tiny):
             return None
     by = f"by up to {distance:.3g}" if math.isfinite(distance) else "in NaN, infinity or kind of zero"

@@ -22,6 +22,7 @@ from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.copies import NotCopiedError
 from breakscope.inside.prove.picture import Apart, Comparer, Difference, largest
+from breakscope.inside.prove.showing import shown
 from breakscope.inside.prove.surroundings import Surroundings
 from breakscope.inside.prove.world import TooLargeError, World
 
@@ -36,6 +37,9 @@ ALIKE = 3
 MAX_BYTES = 4 * 2**30
 # Each is compiled anew.
 EDGES_COMPILED = 16
+# Larger sizes of tensors take too long, and may fill the memory.
+MAX_SIZE = 1024
+MOST_SIZES = 6
 # Relative to a tensor's largest value, where sums are taken in another order.
 REASSOCIATED = 1e-5
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
@@ -43,6 +47,22 @@ TIME_IS_UP = "the time for the proof was up before every test input had been com
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
 
 Form = Literal["old", "watched", "new"]
+
+
+@dataclass(slots=True)
+class _Running:
+    """Which form of all functions is being called for a comparison; None while the script runs.
+
+    Attributes:
+        inside: how many compared functions the script is in.
+    """
+
+    form: Form | None = None
+    inside: int = 0
+
+
+# One for all sessions: a function that calls another changed one calls its own form of it.
+RUNNING = _Running()
 
 
 @dataclass(slots=True)
@@ -60,6 +80,11 @@ class Session:
         mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises, or
             another one that no consent makes right.
         trouble: why it could not be compared.
+        shared: conditions of functions that are compared through this one and others.
+        only: the number of a captured call and the name of an input: nothing else is compared.
+        found: where the forms part, for a reader: the input, and what each form gives.
+        anybody: the patch is none of ours: a size may be written out in it.
+        outside: calls of it that no compared function made: file and line.
     """
 
     name: str
@@ -84,7 +109,11 @@ class Session:
     notes: dict[str, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     max_difference: float = 0.0
-    mode: Form | None = None
+    shared: list[Condition] = field(default_factory=list)
+    only: tuple[int, str] | None = None
+    found: dict[str, Any] | None = None
+    outside: dict[tuple[str, int], None] = field(default_factory=dict)
+    anybody: bool = False
     _seen: Counter[Any] = field(default_factory=Counter)
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
@@ -99,20 +128,47 @@ class Session:
         """What stands under the function's name in the proof run."""
         forms = {**self.forms, "old": old}
         # Mutable defaults are state that both forms share, as they would had there been only one.
-        for form in ("new", "watched"):
-            function = inspect.unwrap(forms[form])
-            function.__defaults__ = old.__defaults__
-            function.__kwdefaults__ = old.__kwdefaults__
+        plain: Any = inspect.unwrap(old)
+        for form in forms.keys() - {"old"}:
+            function: Any = inspect.unwrap(forms[form])
+            function.__defaults__ = plain.__defaults__
+            function.__kwdefaults__ = plain.__kwdefaults__
 
         @functools.wraps(old)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self.mode is None and not torch.compiler.is_compiling():
+            if RUNNING.form is None and not torch.compiler.is_compiling():
+                self._note_outside(sys._getframe(1))
                 self.examine(forms, args, kwargs)
-                return old(*args, **kwargs)
-            return forms["new" if self.mode == "new" else "old"](*args, **kwargs)
+                RUNNING.inside += 1
+                try:
+                    return old(*args, **kwargs)
+                finally:
+                    RUNNING.inside -= 1
+            return forms["new" if RUNNING.form == "new" else "old"](*args, **kwargs)
 
         call.__breakscope_old__ = old  # type: ignore[attr-defined]
         return call
+
+    def through(self, old: Callable[..., Any]) -> Callable[..., Any]:
+        """What stands under the name of a function that is compared through its callers."""
+        forms = {**self.forms, "old": old}
+
+        @functools.wraps(old)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if RUNNING.form is None and not torch.compiler.is_compiling():
+                self.calls += 1
+                self._note_outside(sys._getframe(1))
+                return old(*args, **kwargs)
+            if RUNNING.form == "new":
+                return forms["new" if torch.compiler.is_compiling() else "new_watched"](*args, **kwargs)
+            return forms["watched" if RUNNING.form == "watched" else "old"](*args, **kwargs)
+
+        call.__breakscope_old__ = old  # type: ignore[attr-defined]
+        return call
+
+    def _note_outside(self, caller: Any) -> None:
+        if not RUNNING.inside and len(self.outside) < 8:
+            self.outside[caller.f_code.co_filename, caller.f_lineno] = None
 
     def condition(self, index: int, value: Any) -> Any:
         """Note which way a condition of the old form goes; hand it back."""
@@ -150,7 +206,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 -- a failed proof must not end the user's script
             self.trouble = f"the proof failed: {type(error).__name__}: {error}"
         finally:
-            self.mode = None
+            RUNNING.form = None
         self.save()
 
     def _compare_all(
@@ -175,7 +231,8 @@ class Session:
         self._gradients(bench)
         self._sequences(forms, here)
         if self.captured <= SEARCHED:
-            self._search(bench, (*reach.constants_in(_code(old)), *reach.constants_in(_code(new))))
+            constants = (*reach.constants_in(_code(old)), *reach.constants_in(_code(new)))
+            self._search(bench, (*constants, *_numbers(bench, here)))
         self._saves(bench, plain)
         self._compiled(bench, plain)
         self._earlier = [*self._earlier, _kept(here)][-2:]
@@ -204,7 +261,7 @@ class Session:
             ("edge values", inputs.values(given, constants, gradients=False), False),
             ("edge values with gradients", inputs.values(given, constants, gradients=True), True),
             ("random seeds", inputs.seeds(), False),
-            ("other shapes", inputs.shapes(bench.calls), True),
+            ("other shapes", inputs.shapes(bench.calls, self._sizes(bench, constants)), True),
             ("other scalars", inputs.scalars(bench.calls), True),
             ("other state in Python", python_state.states(bench.world, _names(bench.forms), constants), True),
             ("other dtypes", inputs.dtypes(), True),
@@ -225,6 +282,14 @@ class Session:
         for conditions in inputs.states(len(bench.world.tensors) - len(given)):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
+
+    def _sizes(self, bench: _Bench, constants: Iterable[float]) -> list[int]:
+        """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
+        if not self.anybody:
+            return []
+        held = [size for one in bench.world.tensors if id(one) not in bench.world.given for size in one.shape]
+        wanted = [*(int(one) for one in constants if one == one // 1 and abs(one) < MAX_SIZE), *held]
+        return sorted({one for one in wanted if 1 < one < MAX_SIZE}, reverse=True)[:MOST_SIZES]
 
     def _saves(self, bench: _Bench, plain: Conditions) -> None:
         """Compare what the forms save for the way back: who writes to it gets an exception.
@@ -247,14 +312,41 @@ class Session:
                 f"the way back now needs `{more[0]}` as it is at the call: who writes to it between the call "
                 "and backward() gets an exception"
             )
+            self._show(bench, plain, None, None)
+
+    def _show(
+        self,
+        bench: _Bench,
+        conditions: Conditions,
+        old: Outcome | None,
+        new: Outcome | None,
+        *,
+        compiled: bool = False,
+    ) -> None:
+        """Keep what tells the forms apart for a reader."""
+        look: list[str] = []
+        with contextlib.suppress(Exception):  # it was called in this way before: only the looking is new
+            bench.run("old", replace(conditions, look=look))
+        name = f"compiled: {conditions.name}" if compiled else conditions.name
+        self.found = {
+            "call": self.captured,
+            "input": name,
+            "arguments": look,
+            "old": shown(old) if old is not None else [],
+            "new": shown(new) if new is not None else [],
+        }
 
     def _comparer(self, conditions: Conditions) -> Comparer:
         unwanted = self.claims.no_gradients and conditions.gradients
         tolerance = 0.0 if self.claims.exact else REASSOCIATED
         return Comparer(tolerance, self.claims.unaliased, self.claims.zeros, unwanted)
 
+    @property
+    def _watched(self) -> list[Condition]:
+        return [*self.conditions, *self.shared]
+
     def _driven(self) -> bool:
-        return all(condition.driven for condition in self.conditions)
+        return all(condition.driven for condition in self._watched)
 
     def _agree(self, bench: _Bench, conditions: Conditions, kind: str, *, skip_raising: bool = False) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
@@ -267,7 +359,9 @@ class Session:
         if time.monotonic() > self._deadline:
             self.notes[TIME_IS_UP] = None
             return False
-        before = [Counter(condition.taken) for condition in self.conditions]
+        if self.only is not None and self.only != (self.captured, conditions.name):
+            return True
+        before = [Counter(condition.taken) for condition in self._watched]
         try:
             old = bench.run("watched", conditions)
         except UnreadableError:
@@ -289,13 +383,18 @@ class Session:
             return True
         if found is not None:
             self.mismatch, self.breaks = f"on {conditions.name}: {found.text}", found.aspect == "raised"
+            self._show(bench, conditions, old, new)
             return False
         self._count(old, new, comparer, kind)
-        for index, condition in enumerate(self.conditions):
+        self._note_driving(before, conditions)
+        return True
+
+    def _note_driving(self, before: Sequence[Counter[bool]], conditions: Conditions) -> None:
+        """Remember the first input that drove each condition each way."""
+        for index, condition in enumerate(self._watched):
             for way in (True, False):
                 if condition.taken[way] > before[index][way]:
                     self._driving.setdefault((index, way), conditions)
-        return True
 
     def _found_apart(self, comparer: Comparer) -> bool:
         """Take up where the forms leave different objects; whether any place is new."""
@@ -327,7 +426,7 @@ class Session:
 
     def _forget(self, before: Sequence[Counter[bool]]) -> None:
         """The ways that an input took count for nothing."""
-        for condition, taken in zip(self.conditions, before, strict=True):
+        for condition, taken in zip(self._watched, before, strict=True):
             condition.taken = taken
 
     def _compiled(self, bench: _Bench, plain: Conditions) -> None:
@@ -338,6 +437,8 @@ class Session:
         for number, conditions in enumerate(self._to_compile(bench, plain)):
             if self.mismatch or (conditions is not plain and self._too_late("compiled", number < needed)):
                 return
+            if self.only is not None and self.only != (self.captured, f"compiled: {conditions.name}"):
+                continue
             try:
                 old = bench.run("watched", conditions)
             except UnreadableError:
@@ -360,6 +461,7 @@ class Session:
                 self.mismatch = f"compiled by Dynamo, on {conditions.name}{when}: {found.text}"
                 # Nothing but gradients of zero is what a rewrite for compiled code asks consent to.
                 self.breaks = found.aspect == "raised" or self.claims.compiled_only
+                self._show(bench, conditions, old, new, compiled=True)
                 return
             self.apart.update(dict.fromkeys(comparer.apart))
             self.kinds["compiled by Dynamo"] += 1
@@ -415,21 +517,29 @@ class Session:
                     "operand_of": one.operand_of,
                     "unknown": one.unknown,
                     "true": one.taken[True],
-                    "false": one.taken[False],
+                    "false": one.taken[False] or int(one.block),
                 }
                 for one in self.conditions
+                if not one.kept
             ],
             "mismatch": self.mismatch,
             "breaks": self.breaks,
             "ran_out": TIME_IS_UP in self.notes,
             "trouble": self.trouble,
-            "limits": list(self.limits.values()),
+            "limits": [*self.limits.values(), *self._never()],
+            "found": self.found,
+            "outside": [list(place) for place in self.outside],
             "untried": list(self.untried),
             "apart": [[one.path, one.holder] for one in self.apart][:20],
             "asks": self.asks,
             **self.surroundings.result(),
             "notes": list(self.notes),
         }
+
+    def _never(self) -> list[str]:
+        """Code that both forms have and that no input drove: what the patch does to it is not known."""
+        ways = [(one.text, way) for one in self.conditions if one.kept for way in one.ways_left]
+        return [f"`{text}` was never {str(way).lower()}: nothing was compared there" for text, way in ways]
 
 
 @dataclass(slots=True)
@@ -442,10 +552,10 @@ class _Bench:
     world: World
 
     def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
-        self.session.mode = form
+        RUNNING.form = form
         try:
             return attempt(
-                function or self.forms[form],
+                function or self.forms.get(f"{form}_watched", self.forms[form]),
                 self.world,
                 self.calls,
                 conditions,
@@ -453,7 +563,7 @@ class _Bench:
                 self.session._apart_paths,
             )
         finally:
-            self.session.mode = None
+            RUNNING.form = None
 
 
 def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
@@ -464,6 +574,15 @@ def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
 def _names(forms: Mapping[str, Callable[..., Any]]) -> frozenset[str]:
     """Every name that the forms of a function mention."""
     return frozenset(name for form in ("watched", "new") for name in reach.names_in(_code(forms[form])))
+
+
+def _numbers(bench: _Bench, call: Call) -> Iterator[float]:
+    """Numbers that the forms get or read: a value on such a limit tells as much as one in the code."""
+    args, kwargs = call
+    yield from (float(one) for one in (*args, *kwargs.values()) if type(one) in (int, float))
+    names = _names(bench.forms)
+    for _, content in bench.world.content:
+        yield from (float(one) for name, one in content if name in names and type(one) in (int, float))
 
 
 def _code(function: Callable[..., Any]) -> Any:

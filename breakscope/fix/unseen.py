@@ -1,0 +1,54 @@
+"""What a patch does that no comparison of calls sees: settings of libraries, files, processes, devices."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+# Modules whose attributes are nobody's state to compare.
+_FOREIGN = {"torch", "os", "sys", "np", "numpy", "warnings", "logging", "random", "builtins"}
+_CALLS = re.compile(
+    r"(torch\.(set_|use_deterministic|backends|save\b|cuda\.(set_|empty_cache)|_inductor|_C\b)"
+    r"|torch\.(_dynamo\.(config|reset)|serialization)"
+    r"|(os|subprocess|shutil|socket|threading|multiprocessing|signal|atexit|sys|ctypes|gc|importlib)\."
+    r"|(open|exec|eval|setattr|delattr|__import__)$|.*\.(write_text|write_bytes|unlink|mkdir)$)"
+)
+_MADE = re.compile(
+    r"torch\.(zeros|ones|empty|full|arange|linspace|eye|tensor|rand|randn|randint|randperm|tril_indices)$"
+)
+
+
+def effects(old: str, new: str) -> Iterator[str]:
+    """Effects that one form of a module has more often than the other, as text of the code."""
+    before, after = Counter(_effects(old)), Counter(_effects(new))
+    yield from ((after - before) + (before - after)).keys()
+
+
+def placed_by_default(old: str, new: str) -> Iterator[str]:
+    """Tensors that only the new form makes, on the default device, wherever its inputs are."""
+    yield from (Counter(_on_default_device(new)) - Counter(_on_default_device(old))).keys()
+
+
+def _effects(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            if _root(node) in _FOREIGN:
+                yield f"`{ast.unparse(node)[:80]}` is set"
+        elif isinstance(node, ast.Call) and _CALLS.match(name := ast.unparse(node.func)):
+            yield f"`{name[:80]}` is called"
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _on_default_device(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not _MADE.match(ast.unparse(node.func)):
+            continue
+        if not any(keyword.arg in ("device", None) for keyword in node.keywords):
+            yield ast.unparse(node)[:80]

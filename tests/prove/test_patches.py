@@ -1,0 +1,97 @@
+"""Any patch is held to the proof: the wrong ones are refused with an input that shows it, the right ones proved."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import asking
+import pytest
+import right
+import wrong
+from patches import Patched
+from scanning import clean_environment
+from warm import Warm
+
+pytestmark = pytest.mark.torch
+
+# One of each kind stands for it in every run; all of them at night.
+IN_EVERY_RUN = {
+    *(
+        "while_loop",
+        "mask_outside",
+        "item_in_the_caller",
+        "cache_to_buffer",
+        "forward_split",
+        "columns_at_once",
+    ),
+    *("branch_in_a_method", "module_split", "quiet_while_compiling"),
+}
+SHOWN_IN_EVERY_RUN = {"roots_by_where", "only_while_compiling"}
+
+
+def first_of_each_kind() -> set[str]:
+    return {one.name for one in {patched.kind: patched for patched in reversed(wrong.PATCHES)}.values()}
+
+
+def params(patches: tuple[Patched, ...], kept: set[str]) -> list[object]:
+    return [
+        pytest.param(one, id=one.name, marks=[] if one.name in kept else [pytest.mark.nightly])
+        for one in patches
+    ]
+
+
+def test_there_are_enough() -> None:
+    proved = [one for one in right.PATCHES if not one.unproved]
+    assert len(wrong.PATCHES) >= 20
+    assert len(right.PATCHES) >= 20
+    assert len(proved) >= 18
+    assert sum(one.beyond_rules for one in proved) >= 6
+    assert len(Counter(one.kind for one in wrong.PATCHES)) >= 8
+
+
+@pytest.mark.parametrize("patched", params(wrong.PATCHES, first_of_each_kind()))
+def test_a_wrong_patch_is_refused_with_the_input_that_shows_it(
+    patched: Patched, tmp_path: Path, product: Warm
+) -> None:
+    asked = asking.prove(product, patched, tmp_path)
+    assert (asked.exit_code, asked.status) == (1, "refused"), asked.why
+    example = asked.answer["counterexample"]
+    assert example["difference"] in asked.why
+    assert example["old"] != example["new"] or example["arguments"], "nothing is shown"
+    assert (tmp_path / asking.EXAMPLE).exists()
+
+
+@pytest.mark.parametrize("patched", params(wrong.PATCHES, SHOWN_IN_EVERY_RUN))
+def test_the_counterexample_shows_both_results_when_it_is_run(
+    patched: Patched, tmp_path: Path, product: Warm
+) -> None:
+    asked = asking.prove(product, patched, tmp_path)
+    ran = subprocess.run(
+        [sys.executable, asking.EXAMPLE],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=clean_environment(),
+    )
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "old:" in ran.stdout
+    assert "new:" in ran.stdout
+    assert f"difference: {asked.answer['counterexample']['difference']}" in ran.stdout
+
+
+@pytest.mark.parametrize("patched", params(right.PATCHES, IN_EVERY_RUN))
+def test_a_right_patch_is_proved(patched: Patched, tmp_path: Path, product: Warm) -> None:
+    asked = asking.prove(product, patched, tmp_path)
+    if patched.unproved:
+        assert (asked.exit_code, asked.status) == (1, patched.status), asked.why
+        assert patched.unproved in asked.why
+        return
+    assert (asked.exit_code, asked.status) == (0, "proved"), asked.why
+    assert asked.answer["level"] == "functions"
+    assert asked.answer["functions"]
+    before, after = asked.answer["evidence"]["whole_script"]["sites"]
+    assert after <= before

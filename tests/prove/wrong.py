@@ -1,0 +1,431 @@
+"""Patches that are subtly wrong: each looks right, and agrees on what the script itself does, or nearly."""
+
+from __future__ import annotations
+
+from patches import Patched, change
+from right import BRANCH, CACHED, MIXED, TRAINED
+
+RELU = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        h = self.lin(x)
+        torch._dynamo.graph_break()
+        return F.relu(h)
+
+
+net = torch.compile(Net())
+for x in batches(3, 4):
+    print(net(x).sum().item())
+"""
+
+MASK = """
+@torch.compile
+def kept(x, mask):
+    torch._dynamo.graph_break()
+    return x.masked_fill(~mask, 0.0)
+
+
+for x in batches(3, 4):
+    print(kept(x, x > 0.1).sum().item())
+"""
+
+ROOTS = """
+@torch.compile
+def roots(x):
+    out = torch.zeros_like(x)
+    m = x > 0
+    out[m] = x[m].sqrt()
+    return out
+
+
+for x in batches(3, 4):
+    x.requires_grad_()
+    out = roots(x)
+    print(out.sum().item())
+"""
+
+PART = """
+@torch.compile
+def part(x):
+    torch._dynamo.graph_break()
+    return x[:2].clone()
+
+
+for x in batches(3, 4):
+    print(part(x).sum().item())
+"""
+
+SCALE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.full((4,), 0.5))
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        torch._dynamo.graph_break()
+        if self.calls > 1000:
+            return self.scale.clone()
+        return x * self.scale, self.scale.clone()
+
+
+net = torch.compile(Net())
+for x in batches(3, 4):
+    print(net(x)[0].sum().item())
+"""
+
+GUARDED = """
+@torch.compile
+def logs(x):
+    if x.isnan().any():
+        raise ValueError("not a number")
+    return x.abs().log1p()
+
+
+for x in batches(3, 4):
+    print(logs(x).sum().item())
+"""
+
+IDENTITY = """
+@torch.compile
+def lifted(x):
+    if x.min() < -1:
+        x = x.clamp(min=-1.0)
+    return x
+
+
+for x in batches(3, 4):
+    y = lifted(x)
+    print(y.sum().item(), "as it was" if y is x else "lifted")
+"""
+
+STATE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = {"sum": torch.zeros(())}
+
+    def forward(self, x):
+        torch._dynamo.graph_break()
+        self.last["sum"] = x.sum()
+        return x + 1, self.last
+
+
+net = torch.compile(Net())
+for x in batches(3, 4):
+    out, last = net(x)
+    print(out.sum().item(), last["sum"].item())
+"""
+
+MEAN = """
+@torch.compile
+def centred(x):
+    torch._dynamo.graph_break()
+    return x - x.sum(0) / x.shape[0]
+
+
+for x in batches(4, 4):
+    print(centred(x).sum().item())
+"""
+
+SCORE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 1)
+
+    def forward(self, x):
+        torch._dynamo.graph_break()
+        return self.lin(x).squeeze(-1)
+
+
+net = torch.compile(Net())
+for x in batches(3, 4):
+    print(net(x).sum().item())
+"""
+
+NOISE = """
+class Net(nn.Module):
+    def forward(self, x):
+        torch._dynamo.graph_break()
+        if self.training:
+            x = x + torch.rand_like(x)
+        return x * 2
+
+
+net = torch.compile(Net().eval())
+for x in batches(3, 4):
+    print(net(x).sum().item())
+"""
+
+TURNED = """
+@torch.compile
+def turned(x):
+    torch._dynamo.graph_break()
+    return x.t().contiguous()
+
+
+for x in batches(3, 4):
+    print(turned(x).sum().item())
+"""
+
+HELPED = """
+def bounded(x, limit):
+    return x * 1 if x.abs().max() < limit else x / x.abs().max()
+
+
+@torch.compile
+def step(x):
+    return bounded(x, 2.0) + 1
+
+
+for x in batches(3, 4):
+    print(step(x).sum().item())
+"""
+
+COUNTING = """
+@torch.compile
+def few(x):
+    n = (x > 0).sum().item()
+    return x * n
+
+
+for x in batches(3, 4):
+    print(few(x).sum().item())
+"""
+
+PATCHES: tuple[Patched, ...] = (
+    change(
+        "float_in_one_branch",
+        "dtype",
+        BRANCH,
+        (
+            "        if x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n",
+            "        x = torch.where(x.sum() > 0, x * 2, x.float() - 1)\n",
+        ),
+    ),
+    change(
+        "weights_in_float32",
+        "dtype",
+        TRAINED,
+        (
+            (
+                "        out = []\n        for i in range(h.shape[1]):\n            out.append(h[:, i] * (i + 1))\n"
+                "        torch._dynamo.graph_break()\n        return torch.stack(out, 1).pow(2)\n"
+            ),
+            "        return (h * torch.arange(1.0, h.shape[1] + 1)).pow(2)\n",
+        ),
+    ),
+    change(
+        "count_in_float32",
+        "dtype",
+        COUNTING,
+        ("(x > 0).sum().item()", "(x > 0).sum(dtype=torch.float32)[None]"),
+    ),
+    change(
+        "relu_by_where",
+        "NaN",
+        RELU,
+        (
+            "        torch._dynamo.graph_break()\n        return F.relu(h)\n",
+            "        return torch.where(h > 0, h, 0.0)\n",
+        ),
+    ),
+    change(
+        "mask_by_product",
+        "NaN",
+        MASK,
+        ("    torch._dynamo.graph_break()\n    return x.masked_fill(~mask, 0.0)\n", "    return x * mask\n"),
+    ),
+    change(
+        "branch_by_minimum",
+        "NaN",
+        GUARDED,
+        ('    if x.isnan().any():\n        raise ValueError("not a number")\n', "    x = x.nan_to_num()\n"),
+    ),
+    change(
+        "relu_by_clamp",
+        "gradient",
+        RELU,
+        (
+            "        torch._dynamo.graph_break()\n        return F.relu(h)\n",
+            "        return h.clamp(min=0)\n",
+        ),
+    ),
+    change(
+        "roots_by_where",
+        "gradient",
+        ROOTS,
+        (
+            "    out = torch.zeros_like(x)\n    m = x > 0\n    out[m] = x[m].sqrt()\n    return out\n",
+            "    return torch.where(x > 0, x.sqrt(), 0.0)\n",
+        ),
+    ),
+    change(
+        "detached",
+        "gradient",
+        BRANCH,
+        (
+            "        if x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n",
+            "        x = torch.where(x.sum() > 0, x * 2, x.detach() - 1)\n",
+        ),
+    ),
+    change(
+        "without_gradients",
+        "gradient",
+        BRANCH,
+        ("    def forward(self, x):\n", "    @torch.no_grad()\n    def forward(self, x):\n"),
+        (
+            "        if x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n",
+            "        x = torch.where(x.sum() > 0, x * 2, x - 1)\n",
+        ),
+    ),
+    change(
+        "number_with_a_gradient",
+        "gradient",
+        MIXED,
+        (
+            (
+                "        worst = h.abs().max().item()\n        if worst > self.limit:\n            h = h / worst\n"
+                "        else:\n            h = h * 1.0\n        return h\n"
+            ),
+            "        worst = h.abs().max()\n        return torch.where(worst > self.limit, h / worst, h * 1.0)\n",
+        ),
+    ),
+    change(
+        "view_instead_of_copy",
+        "alias",
+        PART,
+        ("    torch._dynamo.graph_break()\n    return x[:2].clone()\n", "    return x[:2]\n"),
+    ),
+    change(
+        "argument_written_to",
+        "alias",
+        MEAN,
+        (
+            "    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n",
+            "    x -= x.sum(0) / x.shape[0]\n    return x\n",
+        ),
+    ),
+    change(
+        "buffer_handed_out",
+        "alias",
+        SCALE,
+        ("        torch._dynamo.graph_break()\n", ""),
+        (
+            "        return x * self.scale, self.scale.clone()\n",
+            "        return x * self.scale, self.scale\n",
+        ),
+    ),
+    change(
+        "check_dropped",
+        "exception",
+        GUARDED,
+        ('    if x.isnan().any():\n        raise ValueError("not a number")\n', ""),
+    ),
+    change(
+        "check_of_another_type",
+        "exception",
+        GUARDED,
+        ("raise ValueError(", "raise RuntimeError("),
+    ),
+    change(
+        "count_dropped",
+        "state",
+        SCALE,
+        ("        self.calls += 1\n        torch._dynamo.graph_break()\n", ""),
+        ("        if self.calls > 1000:\n            return self.scale.clone()\n", ""),
+    ),
+    change(
+        "cache_of_the_first",
+        "state",
+        CACHED,
+        ("        if n not in self.cache:\n", "        if not self.cache:\n"),
+        ("            self.cache[n] =", "            self.cache[0] ="),
+        ("+ self.cache[n]\n", "+ self.cache[0][:n]\n"),
+    ),
+    change(
+        "another_tensor",
+        "identity",
+        IDENTITY,
+        (
+            "    if x.min() < -1:\n        x = x.clamp(min=-1.0)\n    return x\n",
+            "    return x.clamp(min=-1.0)\n",
+        ),
+    ),
+    change(
+        "another_dict",
+        "identity",
+        STATE,
+        ("        torch._dynamo.graph_break()\n", ""),
+        ("        return x + 1, self.last\n", "        return x + 1, dict(self.last)\n"),
+    ),
+    change(
+        "size_written_out",
+        "batch size",
+        MEAN,
+        (
+            "    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n",
+            "    return x - x.sum(0) / 4\n",
+        ),
+    ),
+    change(
+        "rows_of_a_table",
+        "batch size",
+        MEAN,
+        (
+            "    torch._dynamo.graph_break()\n    return x - x.sum(0) / x.shape[0]\n",
+            "    return (x - x.sum(0) / x.shape[0])[:64]\n",
+        ),
+    ),
+    change(
+        "every_one_squeezed",
+        "batch size",
+        SCORE,
+        (
+            "        torch._dynamo.graph_break()\n        return self.lin(x).squeeze(-1)\n",
+            "        return self.lin(x).squeeze()\n",
+        ),
+    ),
+    change(
+        "drawn_in_any_case",
+        "random numbers",
+        NOISE,
+        (
+            "        torch._dynamo.graph_break()\n        if self.training:\n            x = x + torch.rand_like(x)\n",
+            "        x = x + torch.rand_like(x) * self.training\n",
+        ),
+    ),
+    change(
+        "left_turned",
+        "strides",
+        TURNED,
+        ("    torch._dynamo.graph_break()\n    return x.t().contiguous()\n", "    return x.t()\n"),
+    ),
+    change(
+        "helper_of_two",
+        "a value on a limit, in a helper",
+        HELPED,
+        (
+            "    return x * 1 if x.abs().max() < limit else x / x.abs().max()\n",
+            "    return torch.where(x.abs().max() <= limit, x * 1, x / x.abs().max())\n",
+        ),
+    ),
+    change(
+        "only_while_compiling",
+        "compiled code alone",
+        BRANCH,
+        (
+            "        if x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n",
+            (
+                "        if torch.compiler.is_compiling():\n            x = torch.where(x.sum() > 0, x * 2, x)\n"
+                "        elif x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n"
+            ),
+        ),
+    ),
+)
