@@ -19,17 +19,9 @@ pytestmark = pytest.mark.torch
 
 # One of each kind stands for it in every run; all of them at night.
 IN_EVERY_RUN = {
-    *(
-        "while_loop",
-        "mask_outside",
-        "item_in_the_caller",
-        "cache_to_buffer",
-        "forward_split",
-        "columns_at_once",
-    ),
-    *("branch_in_a_method", "module_split", "quiet_while_compiling"),
+    *("while_loop", "mask_outside", "item_in_the_caller", "cache_to_buffer", "forward_split"),
 }
-SHOWN_IN_EVERY_RUN = {"roots_by_where", "only_while_compiling"}
+SHOWN_IN_EVERY_RUN = {"roots_by_where"}
 
 
 def first_of_each_kind() -> set[str]:

@@ -83,6 +83,7 @@ def test_a_file_is_held_against_what_it_was(tmp_path: Path, product: Warm) -> No
     assert asked.answer["files"][0]["on_disk"] == "new"
 
 
+@pytest.mark.nightly
 def test_the_script_of_a_report_is_run_as_it_was_scanned(tmp_path: Path, product: Warm) -> None:
     patched = BY_NAME["branch_by_hand"]
     written(tmp_path, {SCRIPT: patched.script, "my.patch": patched.diff})
@@ -162,6 +163,7 @@ def test_a_helper_that_others_use_is_not_excused_by_one_caller(tmp_path: Path, p
             {"def chosen(x):\n": "class Part:\n    torch.set_num_threads(2)\n\n\ndef chosen(x):\n"},
             "adds code outside of functions",
             id="code in a class",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             {
@@ -171,6 +173,7 @@ def test_a_helper_that_others_use_is_not_excused_by_one_caller(tmp_path: Path, p
             },
             "except RuntimeError: is reached",
             id="a handler that is never reached",
+            marks=pytest.mark.nightly,
         ),
     ],
 )
@@ -196,6 +199,7 @@ def test_a_builtin_that_is_bound_anew_for_code_that_did_not_change(tmp_path: Pat
     assert "it binds `min`" in asked.why
 
 
+@pytest.mark.nightly
 def test_a_method_that_a_base_class_has_as_well(tmp_path: Path, product: Warm) -> None:
     script = right.BRANCH
     patched = Patched(
@@ -230,6 +234,7 @@ def test_a_library_is_loaded_with_the_patch_and_not_written(tmp_path: Path, prod
     assert (library / "model.py").read_text() == MODEL
 
 
+@pytest.mark.nightly
 def test_a_patch_with_which_the_script_fails_is_refused(tmp_path: Path, product: Warm) -> None:
     files, patch = two_files({"import torch\n": "import torch\nimport no_such_module\n"})
     written(tmp_path, {**files, "my.patch": patch})

@@ -155,6 +155,7 @@ def test_a_command_that_misbehaves_is_one_sentence(program: str, sentence: str, 
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.nightly
 def test_what_the_command_starts_ends_with_it(tmp_path: Path) -> None:
     started = tmp_path / "started.py"
     started.write_text(
@@ -164,7 +165,7 @@ def test_what_the_command_starts_ends_with_it(tmp_path: Path) -> None:
     waiting += f"while not os.path.exists(r'{tmp_path}/pid'): time.sleep(0.01)\ntime.sleep(0.1)\n"
     (tmp_path / "proposer.py").write_text(waiting)
     with pytest.raises(OutsideError):
-        outside.ask(python(str(tmp_path / "proposer.py")), b"{}", [], timeout_s=5)
+        outside.ask(python(str(tmp_path / "proposer.py")), b"{}", [], timeout_s=2)
     pid = (tmp_path / "pid").read_text()
     while is_alive(pid):  # the test's own time limit ends it
         time.sleep(0.01)

@@ -1,0 +1,104 @@
+"""Rules of other packages: found by the entry point `breakscope.rules`, listed, and proved like ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from patches import PRELUDE, SCRIPT
+from scanning import clean_environment, command
+
+RULE = """
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Rule
+
+
+class {name}(Rule):
+    name, codes, title = "print-dropped", ("BS104",), "a marked print goes"
+    needs, hazards, rewrites, leaves = (), (), (), ()
+    order = 1
+
+    def rewrite(self, site):
+        {body}
+"""
+DROPS = """start, end = site.offsets(site.node)
+        return Rewrite((Edit(start, end, "None"),), "no print")"""
+SOURCE = (
+    PRELUDE
+    + """\
+@torch.compile
+def doubled(x):
+    print("doubled")
+    return x * 2
+
+
+for x in batches(3, 4):
+    print(doubled(x).sum().item())
+"""
+)
+
+
+def installed(folder: Path, module: str, target: str = "my_rules:Mine") -> dict[str, str]:
+    """A package with rules, on the path. Returns the environment."""
+    (folder / "packages").mkdir()
+    (folder / "packages" / "my_rules.py").write_text(module)
+    info = folder / "packages" / "my_rules-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-rules\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[breakscope.rules]\nmine = {target}\n")
+    root = Path(__file__).parent.parent.parent
+    return clean_environment(PYTHONPATH=os.pathsep.join([str(folder / "packages"), str(root)]))
+
+
+def ran(folder: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*words), cwd=folder, capture_output=True, text=True, check=False, env=environment
+    )
+
+
+def test_a_rule_of_another_package_is_listed(tmp_path: Path) -> None:
+    environment = installed(tmp_path, RULE.format(name="Mine", body="return None"))
+    assert "print-dropped  (BS104)" in ran(tmp_path, environment, "fix", "--rules").stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "target", "sentence"),
+    [
+        ("raise OSError('no disk')", "my_rules:Mine", "cannot be loaded: OSError: no disk"),
+        ("Mine = 3", "my_rules:Mine", "is no class of breakscope.fix.rule.Rule"),
+    ],
+)
+def test_rules_that_cannot_be_loaded_are_one_sentence(
+    module: str, target: str, sentence: str, tmp_path: Path
+) -> None:
+    done = ran(tmp_path, installed(tmp_path, module, target), "fix", "--rules")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.torch
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        pytest.param(DROPS, "the old code prints 'doubled", id="wrong"),
+        pytest.param("raise KeyError('x')", "the rule print-dropped failed: KeyError: 'x'", id="fails"),
+        pytest.param("return 3", "the rule print-dropped answered with a int", id="rubbish"),
+    ],
+)
+def test_what_a_rule_of_another_package_says_is_not_believed(body: str, why: str, tmp_path: Path) -> None:
+    environment = installed(tmp_path, RULE.format(name="Mine", body=body))
+    (tmp_path / SCRIPT).write_text(SOURCE)
+    ran(tmp_path, environment, "scan", "-q", "--no-cost", SCRIPT)
+    words = ("fix", "--no-inductor", "--budget", "2", "--format", "json")
+    done = ran(tmp_path, environment, *words)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    report = (tmp_path / ".breakscope" / "latest.json").read_text()
+    answer = json.loads(done.stdout)["findings"][0]
+    assert answer["rule"] != "print-dropped" or not answer["accepted"]
+    if body == DROPS:
+        assert why in answer["why"] or answer["rule"] == "quiet-messages", report
