@@ -183,9 +183,9 @@ def _truths(function: ast.AST) -> Iterator[ast.expr]:
 
 
 def only_eager(new: ast.AST) -> set[int] | None:
-    """Ids of the nodes of a form that compiled code leaves out: a condition that is kept there does not count.
+    """Ids of the nodes of a form that compiled code leaves out: a condition kept there does not count.
 
-    None where compiled code may not come to any of them. Rules write ``if not torch.compiler.is_compiling():``
+    None where compiled code may not come to any. Rules write ``if not torch.compiler.is_compiling():``
     and ask in no other way; a patch may.
     """
     left_out: list[ast.AST] = []
