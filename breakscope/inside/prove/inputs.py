@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -94,6 +95,18 @@ def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
             for other in _others(value):
                 name = key + 1 if isinstance(key, int) else key
                 yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
+
+
+def defaults(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Other numbers and flags for parameters that the script leaves at their defaults, one at a time."""
+    parameters = list(inspect.signature(function).parameters.values())
+    for args, kwargs in calls[:1]:
+        for parameter in parameters[len(args) :]:
+            if parameter.name in kwargs or parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+                continue
+            for other in _others(parameter.default):
+                name = f"argument {parameter.name} = {other!r}"
+                yield Conditions(name, calls=partial(with_argument, parameter.name, other))
 
 
 def to(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
