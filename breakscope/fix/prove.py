@@ -289,7 +289,11 @@ def _limits(changes: Sequence[Change], parts: set[tuple[str, str]]) -> tuple[str
     devices = tuple(f"on another device: `{one}` is on one of its own" for one in made)
     forwards = [name for _, name in sorted(parts) if name.rpartition(".")[2] == "forward"]
     calls = tuple(f"other calls of {name} than the script makes: nobody looked for them" for name in forwards)
-    return devices + calls
+    gone = dict.fromkeys(
+        one for change in changes for one in unseen.read_no_more(change.old.text, change.new.text)
+    )
+    unread = tuple(f"other values of `{one}`, which the new code does not read" for one in gone)
+    return devices + calls + unread
 
 
 def _elsewhere(

@@ -31,6 +31,20 @@ def placed_by_default(old: str, new: str) -> Iterator[str]:
     yield from (Counter(_on_default_device(new)) - Counter(_on_default_device(old))).keys()
 
 
+def read_no_more(old: str, new: str) -> Iterator[str]:
+    """Attributes that only the old form reads: other values of them may tell the forms apart."""
+    left = _read(new)
+    yield from (f"self.{name}" for name in sorted(_read(old) - left))
+
+
+def _read(source: str) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _root(node.value) == "self"
+    }
+
+
 def _effects(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):

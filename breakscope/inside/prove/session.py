@@ -269,7 +269,10 @@ class Session:
             ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True),
         ]
         if self.anybody:
+            held = inputs.states(len(bench.world.tensors) - len(given))
             groups.append(("other defaults", inputs.defaults(bench.forms["old"], bench.calls), True))
+            groups.append(("numbers in containers", inputs.inside(bench.calls), True))
+            groups.append(("values of what is held", held, True))
         # In turns, so that a proof that runs out of time has seen something of every kind.
         self.untried = dict.fromkeys(kind for kind, _, _ in groups if kind not in self._tried)
         while groups:
