@@ -286,10 +286,14 @@ def _limits(changes: Sequence[Change], parts: set[tuple[str, str]]) -> tuple[str
     made = dict.fromkeys(
         one for change in changes for one in unseen.placed_by_default(change.old.text, change.new.text)
     )
-    devices = tuple(f"on another device than the default one: `{one}` is made there" for one in made)
+    devices = tuple(f"on another device: `{one}` is on one of its own" for one in made)
     forwards = [name for _, name in sorted(parts) if name.rpartition(".")[2] == "forward"]
     calls = tuple(f"other calls of {name} than the script makes: nobody looked for them" for name in forwards)
-    return devices + calls
+    gone = dict.fromkeys(
+        one for change in changes for one in unseen.read_no_more(change.old.text, change.new.text)
+    )
+    unread = tuple(f"other values of `{one}`, which the new code does not read" for one in gone)
+    return devices + calls + unread
 
 
 def _elsewhere(
@@ -422,6 +426,8 @@ def _whole(
 
 
 def _at_most(verdict: Verdict, why: str) -> Verdict:
+    if verdict.status == "unproved" and verdict.evidence.level == "functions":
+        return replace(verdict, why=f"{verdict.why}; and {why}")
     return replace(verdict, status="unproved", why=why)
 
 

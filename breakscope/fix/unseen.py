@@ -27,8 +27,22 @@ def effects(old: str, new: str) -> Iterator[str]:
 
 
 def placed_by_default(old: str, new: str) -> Iterator[str]:
-    """Tensors that only the new form makes, on the default device, wherever its inputs are."""
+    """Tensors that only the new form makes on one device, wherever its inputs are."""
     yield from (Counter(_on_default_device(new)) - Counter(_on_default_device(old))).keys()
+
+
+def read_no_more(old: str, new: str) -> Iterator[str]:
+    """Attributes that only the old form reads: other values of them may tell the forms apart."""
+    left = _read(new)
+    yield from (f"self.{name}" for name in sorted(_read(old) - left))
+
+
+def _read(source: str) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _root(node.value) == "self"
+    }
 
 
 def _effects(source: str) -> Iterator[str]:
@@ -48,7 +62,11 @@ def _root(node: ast.expr) -> str:
 
 def _on_default_device(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or not _MADE.match(ast.unparse(node.func)):
+        if not isinstance(node, ast.Call):
+            continue
+        if getattr(node.func, "attr", "") in ("cpu", "cuda"):
+            yield ast.unparse(node)[:80]
+        if not _MADE.match(ast.unparse(node.func)):
             continue
         if not any(keyword.arg in ("device", None) for keyword in node.keywords):
             yield ast.unparse(node)[:80]

@@ -199,7 +199,63 @@ for x in batches(3, 4):
     print(few(x).sum().item())
 """
 
+COUNTED = """
+STATE = {"calls": 0}
+
+
+@torch.compile
+def scaled(x, factor=2):
+    torch._dynamo.graph_break()
+    STATE["calls"] += 1
+    return x * factor
+
+
+for x in batches(3, 4):
+    print(scaled(x).sum().item())
+"""
+
+LISTED_SIZES = """
+@torch.compile
+def scaled(x, factors):
+    torch._dynamo.graph_break()
+    return x * factors[1]
+
+
+for x in batches(3, 4):
+    print(scaled(x, [2, 3]).sum().item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
+    change(
+        "default_written_out",
+        "an argument that the script does not give",
+        COUNTED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("    return x * factor\n", "    return x * 2\n"),
+    ),
+    change(
+        "buffer_written_out",
+        "state",
+        SCALE,
+        ("        torch._dynamo.graph_break()\n", ""),
+        (
+            "        return x * self.scale, self.scale.clone()\n",
+            "        return x * 0.5, self.scale.clone()\n",
+        ),
+    ),
+    change(
+        "number_in_a_list_written_out",
+        "an argument that is always the same",
+        LISTED_SIZES,
+        ("    torch._dynamo.graph_break()\n    return x * factors[1]\n", "    return x * 3\n"),
+    ),
+    change(
+        "only_after_many_calls",
+        "state",
+        COUNTED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("    return x * factor\n", "    return x * (factor + (STATE['calls'] > 100))\n"),
+    ),
     change(
         "float_in_one_branch",
         "dtype",

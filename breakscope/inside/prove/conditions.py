@@ -16,6 +16,7 @@ class Condition:
         unknown: it was the truth of an object whose ``__bool__`` is not ours to call.
         kept: both forms have it, with the same code behind it: it need not go both ways.
         block: it is a block of code, which has to run once.
+        computed: it is a comparison that is computed with: of tensors it has no ways.
     """
 
     text: str
@@ -24,6 +25,7 @@ class Condition:
     unknown: bool = False
     kept: bool = False
     block: bool = False
+    computed: bool = False
 
     @property
     def driven(self) -> bool:

@@ -41,7 +41,10 @@ def compared(
     watched, new_watched = _node(old), _node(new)
     found = pair_patch.watch(watched, new_node, old.__name__, 0, in_new=False)
     found += pair_patch.watch(new_watched, old_node, old.__name__, len(found), in_new=True)
-    conditions = [Condition(one.text, one.operand_of, kept=one.kept, block=one.block) for one in found]
+    conditions = [
+        Condition(one.text, one.operand_of, kept=one.kept, block=one.block, computed=one.computed)
+        for one in found
+    ]
     session = Session(old.__name__, conditions, claims, budget_s, save=lambda: None)
     session.anybody = True
     forms = {

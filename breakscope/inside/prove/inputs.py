@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from breakscope.inside.prove.attempt import Call, Conditions
 Fill = Callable[[torch.Tensor], None]
 _MOST_ALONE = 6
 _MOST_SIZES = 6
+_MOST_NUMBERS = 8
 _MOST_STATES = 48
 
 
@@ -94,6 +96,51 @@ def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
             for other in _others(value):
                 name = key + 1 if isinstance(key, int) else key
                 yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
+
+
+def inside(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Other numbers and flags in lists, tuples and dicts of the arguments, one at a time."""
+    numbers = list(_numbers_in(calls[0], 0)) if calls else []
+    for index, value in enumerate(numbers[:_MOST_NUMBERS]):
+        for other in _others(value):
+            yield Conditions(
+                f"number {index + 1} in the arguments = {other!r}", calls=partial(_with_number, index, other)
+            )
+
+
+def _numbers_in(value: Any, depth: int) -> Iterator[Any]:
+    # Those that are arguments themselves have other values elsewhere: depth 0 is the call, 1 its two halves.
+    if type(value) in (bool, int, float) and depth > 2:
+        yield value
+    elif type(value) in (list, tuple, dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _numbers_in(item, depth + 1)
+
+
+def _with_number(index: int, other: Any, calls: Sequence[Call]) -> Sequence[Call]:
+    def changed(value: Any, depth: int, left: list[int]) -> Any:
+        if type(value) in (bool, int, float) and depth > 2:
+            left[0] -= 1
+            return other if left[0] == -1 else value
+        if type(value) is dict:
+            return {key: changed(item, depth + 1, left) for key, item in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(changed(item, depth + 1, left) for item in value)
+        return value
+
+    return [changed(call, 0, [index]) for call in calls]
+
+
+def defaults(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Other numbers and flags for parameters that the script leaves at their defaults, one at a time."""
+    parameters = list(inspect.signature(function).parameters.values())
+    for args, kwargs in calls[:1]:
+        for parameter in parameters[len(args) :]:
+            if parameter.name in kwargs or parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+                continue
+            for other in _others(parameter.default):
+                name = f"argument {parameter.name} = {other!r}"
+                yield Conditions(name, calls=partial(with_argument, parameter.name, other))
 
 
 def to(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -42,6 +42,7 @@ class Watched:
     Attributes:
         operand_of: text of the whole condition, if it is an operand of ``and`` or ``or`` in one.
         kept: its statement is the same in both forms, so that what it guards is not changed by the patch.
+        computed: it is a comparison that no statement decides by.
         block: it is no condition, but a block that may not run: the body of a loop, a handler, a case.
     """
 
@@ -49,6 +50,7 @@ class Watched:
     operand_of: str | None = None
     kept: bool = False
     block: bool = False
+    computed: bool = False
 
 
 @dataclass(slots=True)
@@ -336,6 +338,8 @@ def _owners(function: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         if id(node) not in inside and isinstance(node, ast.expr) and pair._is_truth(node):
             inside.update(map(id, ast.walk(node)))
             yield node, node
+        elif id(node) not in inside and isinstance(node, ast.Compare):
+            yield node, node
 
 
 def watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new: bool) -> list[Watched]:
@@ -357,7 +361,10 @@ def watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new:
         # One node may stand in two: the one that is not kept counts.
         if id(node) not in conditions or not same:
             text = _shown(node) + (" (in the new code)" if in_new else "")
-            conditions[id(node)] = Watched(text, wholes.get(id(node)), same, isinstance(node, _Runs))
+            computed = isinstance(owner, ast.Compare)
+            conditions[id(node)] = Watched(
+                text, wholes.get(id(node)), same, isinstance(node, _Runs), computed
+            )
     found: list[Watched] = []
 
     def noted(watched: Watched, node: ast.AST, value: ast.expr) -> ast.expr:

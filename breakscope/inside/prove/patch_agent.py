@@ -86,7 +86,10 @@ class PatchRun(ProofRun):
         names = {"functions": pairs.functions, "through": pairs.through}
         self._loaded[file] = {**names, "removed": pairs.removed, "added": pairs.added}
         for name, conditions in pairs.conditions.items():
-            made = [Condition(one.text, one.operand_of, kept=one.kept, block=one.block) for one in conditions]
+            made = [
+                Condition(one.text, one.operand_of, kept=one.kept, block=one.block, computed=one.computed)
+                for one in conditions
+            ]
             self._conditions[f"{number}{_SEPARATOR}{name}"] = made
             if name in pairs.through:
                 self._shared += made

@@ -80,6 +80,15 @@ def asked_in(function: types.FunctionType) -> Iterator[str]:
                 yield instruction.argval
 
 
+def texts_in(code: types.CodeType) -> Iterator[str]:
+    """Every text that stands in a function's code: keys of dicts among them."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from texts_in(constant)
+        elif isinstance(constant, str):
+            yield constant
+
+
 def constants_in(code: types.CodeType) -> Iterator[float]:
     """Every number that stands in a function's code."""
     for constant in code.co_consts:

@@ -174,6 +174,7 @@ class Session:
         """Note which way a condition of the old form goes; hand it back."""
         condition = self.conditions[index]
         if isinstance(value, torch.Tensor):
+            condition.kept |= condition.computed  # of elements: no way that code goes
             if value.numel() == 1 and not value.is_meta:
                 condition.taken[bool(value.detach())] += 1
         elif type(value) in _TRUTHS:
@@ -263,10 +264,15 @@ class Session:
             ("random seeds", inputs.seeds(), False),
             ("other shapes", inputs.shapes(bench.calls, self._sizes(bench, constants)), True),
             ("other scalars", inputs.scalars(bench.calls), True),
-            ("other state in Python", python_state.states(bench.world, _names(bench.forms), constants), True),
+            ("other state in Python", python_state.states(bench.world, self._labels(bench), constants), True),
             ("other dtypes", inputs.dtypes(), True),
             ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True),
         ]
+        if self.anybody:
+            held = inputs.states(len(bench.world.tensors) - len(given))
+            groups.append(("other defaults", inputs.defaults(bench.forms["old"], bench.calls), True))
+            groups.append(("numbers in containers", inputs.inside(bench.calls), True))
+            groups.append(("values of what is held", held, True))
         # In turns, so that a proof that runs out of time has seen something of every kind.
         self.untried = dict.fromkeys(kind for kind, _, _ in groups if kind not in self._tried)
         while groups:
@@ -282,6 +288,14 @@ class Session:
         for conditions in inputs.states(len(bench.world.tensors) - len(given)):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
+
+    def _labels(self, bench: _Bench) -> frozenset[str]:
+        """Names and keys under which the forms may read a number that is state."""
+        names = _names(bench.forms)
+        if not self.anybody:
+            return names
+        codes = [_code(bench.forms[form]) for form in ("watched", "new")]
+        return names | {text for code in codes for text in reach.texts_in(code)}
 
     def _sizes(self, bench: _Bench, constants: Iterable[float]) -> list[int]:
         """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
