@@ -16,6 +16,7 @@ import mmap
 import os
 from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,9 @@ SLOT_CALLS = 1
 SLOT_OVERFLOW = SLOTS - 1
 _FIRST_FREE = 2
 
+_HIGH = 400  # above what programs that become daemons close
+_SPARE = 4
+
 
 class EventWriter:
     """Appends events to a file. Never raises into the script: a full disk ends the capture instead.
@@ -104,8 +108,13 @@ class EventWriter:
         except OSError as error:
             self.failed = error.strerror or str(error)
 
+    def close(self) -> None:
+        """Nothing more will be written."""
+        os.close(self._fd)
+
     def _open(self) -> None:
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with high_numbers():
+            self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._identity = _identity(self._fd)
 
     def _is_open(self) -> bool:
@@ -114,6 +123,23 @@ class EventWriter:
             return _identity(self._fd) == self._identity
         except OSError:
             return False
+
+
+@contextmanager
+def high_numbers() -> Iterator[None]:
+    """What is opened inside gets a high descriptor: a script may count on the numbers of its own files."""
+    taken = []
+    with suppress(OSError):  # there are no more: then of those there are, the last
+        taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        while taken[-1] < _HIGH:
+            taken.append(os.dup(taken[0]))
+    try:
+        for descriptor in taken[-_SPARE:]:
+            os.close(descriptor)
+        yield
+    finally:
+        for descriptor in taken[:-_SPARE]:
+            os.close(descriptor)
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
@@ -164,11 +190,12 @@ class Counters:
     @classmethod
     def open(cls, path: str) -> Counters:
         """Map the file that the parent made."""
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            return cls(memoryview(mmap.mmap(fd, 8 * SLOTS)).cast("q"))
-        finally:
-            os.close(fd)
+        with high_numbers():  # for the map too, which keeps a descriptor of its own
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                return cls(memoryview(mmap.mmap(fd, 8 * SLOTS)).cast("q"))
+            finally:
+                os.close(fd)
 
     @staticmethod
     def read(path: Path) -> array[int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.inside import events
+from breakscope.inside.capture import ahead
 from breakscope.inside.settings import Settings
 from breakscope.inside.start import Agent
 from breakscope.report.model import Report
@@ -59,7 +60,7 @@ def observe(
         events=str(folder / "events"),
         counters=str(folder / "counters"),
     )
-    agent = Agent("breakscope.inside.capture.agent", settings.dumps())
+    agent = Agent(ahead.AGENT, settings.dumps(), events=settings.events, ahead=ahead.needed(settings))
     progress = Progress(folder, time.monotonic())
     ended = launch.run(
         what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr

@@ -21,6 +21,7 @@ from breakscope.diagnose.merge import Identity, as_rank, merge
 from breakscope.diagnose.outcome import Outcome
 from breakscope.errors import LaunchError
 from breakscope.inside import elastic, events
+from breakscope.inside.capture import ahead
 from breakscope.inside.elastic import PROCESS, Worker
 from breakscope.inside.settings import Settings
 from breakscope.inside.start import Agent
@@ -70,7 +71,8 @@ def observe(
         events=str(folder / f"events-{PROCESS}"),
         counters=str(folder / f"counters-{PROCESS}"),
     )
-    agent = elastic.agent(Agent("breakscope.inside.capture.agent", settings.dumps()), folder / "workers")
+    worker = Agent(ahead.AGENT, settings.dumps(), events=settings.events, ahead=ahead.needed(settings))
+    agent = elastic.agent(worker, folder / "workers")
     program = Program("torch.distributed.run", True, (*torchrun, *what.command), what.path)
     progress = Progress(folder, time.monotonic())
     ended = launch.run(program, agent, timeout_s, status=progress.line if live else None)

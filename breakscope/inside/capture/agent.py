@@ -1,14 +1,13 @@
 """The child side of a scan: hooks inside the user's process.
 
-Started by ``breakscope/inside/boot`` before the script, it waits until the script itself imports
-torch (so that what the script sets before that import still counts), hooks Dynamo when Dynamo is
-loaded, and writes what it is told as events. It judges nothing: reading the events is the parent's
-work. Whatever goes wrong here must not reach the script.
+Started by ``breakscope/inside/boot`` when the script itself has imported torch (so that what the script
+sets before that import still counts), it hooks Dynamo when Dynamo is loaded, and writes what it is told
+as events. It judges nothing: reading the events is the parent's work. Whatever goes wrong here must not
+reach the script.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
 import platform
 import sys
@@ -20,8 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from breakscope.inside import events, imports, overlay, tracebacks
-from breakscope.inside.capture import targets
+from breakscope.inside import events, imports, tracebacks
 from breakscope.inside.capture.clock import Clock
 from breakscope.inside.capture.secrets import Redactor
 from breakscope.inside.events import Counters, Event, EventList, EventWriter
@@ -32,13 +30,29 @@ if TYPE_CHECKING:
     from breakscope.inside.capture.step_unit import StepUnit
 
 
-def start(settings_text: str) -> None:
-    """Begin to observe this process. Called once, by the boot file."""
+running: Agent | None = None
+
+
+def start(settings_text: str, began_ns: int) -> Callable[[], None]:
+    """Begin to observe this process, whose script has just imported torch. Called once, by the boot file.
+
+    Args:
+        began_ns: ``time.perf_counter_ns()`` at the start of the process.
+
+    Returns:
+        What is to be called when the script has ended.
+    """
+    global running  # noqa: PLW0603 -- what is compiled by name asks for it
     settings = Settings.loads(settings_text)
-    if not Path(settings.counters).exists():  # a rank's: its launcher does not know how many there will be
-        Counters.create(Path(settings.counters))
-    agent = Agent(settings, EventWriter(settings.events), Counters.open(settings.counters))
-    agent.begin()
+    running = Agent(settings, EventWriter(settings.events), _counters(settings.counters), began_ns)
+    running.begin()
+    return running.end
+
+
+def _counters(file: str) -> Counters:
+    if file and not Path(file).exists():  # a rank's: its launcher does not know how many there will be
+        Counters.create(Path(file))
+    return Counters.open(file) if file else Counters.in_memory()
 
 
 class Agent:
@@ -47,14 +61,21 @@ class Agent:
     Args:
         sink: takes events; must not raise.
         counters: slots for steps, calls, region runs and crossings.
+        began_ns: when the process began; None for now.
     """
 
-    def __init__(self, settings: Settings, sink: EventWriter | EventList, counters: Counters) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        sink: EventWriter | EventList,
+        counters: Counters,
+        began_ns: int | None = None,
+    ) -> None:
         self.settings = settings
         self.counters = counters
         self._sink = sink
-        self._began = time.perf_counter()
-        self.clock = Clock(self._emit_raw, counters, time.perf_counter_ns(), sample=settings.cost)
+        self._began = time.perf_counter_ns() if began_ns is None else began_ns
+        self.clock = Clock(self._emit_raw, counters, self._began, sample=settings.cost)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._local = threading.local()
         self._redactor = Redactor()
@@ -66,20 +87,9 @@ class Agent:
     # -- life ------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Hook the process: now what needs no torch, the rest when the script imports it."""
-        self.start_event()
-        atexit.register(self._end)
+        """Hook the process, now that torch is there."""
         os.register_at_fork(after_in_child=self._forked)
-        if self.settings.fixes is not None:
-            overlay.install(self.settings.fixes, self.settings.script)
-        if self.settings.function is not None:
-            targets.install(
-                targets.Target.parse(self.settings.function),
-                self.settings.script,
-                self.compile_target,
-                lambda names: self.emit(events.SEEN, what="functions", names=names),
-            )
-        imports.after_import("torch", self.hook_torch)
+        self.hook_torch()
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
@@ -105,7 +115,8 @@ class Agent:
         self.dynamo.install()
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """The script is over."""
         if self.dynamo is not None:
             self.dynamo.finish()
         self.guarded("the last steps are not timed", self.clock.finish)
@@ -130,7 +141,7 @@ class Agent:
         slots = self.counters.slots
         event: Event = {
             "t": kind,
-            "at": round(time.perf_counter() - self._began, 6),
+            "at": round((time.perf_counter_ns() - self._began) / 1e9, 6),
             "step": slots[events.SLOT_STEPS],
             "call": slots[events.SLOT_CALLS],
             **self._redactor.clean(fields),
@@ -191,7 +202,7 @@ class Agent:
             raise SystemExit(0)
         if done > self.settings.steps + 1:
             # The script caught SystemExit and went on; it was asked kindly.
-            self._end()
+            self.end()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
