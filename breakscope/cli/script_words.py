@@ -73,6 +73,8 @@ class ScriptCommand(typer.core.TyperCommand):
             arg = args[index]
             if arg == MODULE_OPTION:
                 return args[:index], args[index:]
+            if arg == "-c" or arg.startswith("-c "):
+                raise UsageError("code given with -c cannot be run again; write it to a file and name that")
             if arg == "--":
                 return args[:index], args[index + 1 :]
             if not arg.startswith("-") or arg == "-":
@@ -105,6 +107,8 @@ def tell_of_ours(ctx: Any, words: Sequence[str]) -> None:
 
 def _source(script: str) -> str:
     try:
-        return Path(script).read_text(encoding="utf-8", errors="replace")
+        # What a pipe holds is Python's to read.
+        is_file = Path(script).is_file()
+        return Path(script).read_text(encoding="utf-8", errors="replace") if is_file else ""
     except (OSError, ValueError):
         return ""

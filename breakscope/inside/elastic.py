@@ -69,9 +69,7 @@ class Worker:
 
 def agent(worker_agent: Agent, log: Path) -> Agent:
     """The agent for torchrun's process, which puts ``worker_agent`` into each worker."""
-    plan = Plan(
-        worker_agent.module, worker_agent.settings, str(log), worker_agent.events, worker_agent.ahead
-    )
+    plan = Plan(worker_agent.module, worker_agent.settings, str(log), worker_agent.events, worker_agent.ahead)
     return Agent("breakscope.inside.elastic", json.dumps(asdict(plan)), worker_agent.environment)
 
 

@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 Event = dict[str, Any]
 
@@ -200,8 +200,13 @@ class Counters:
     @staticmethod
     def read(path: Path) -> array[int]:
         """All values, as left by the script. Raises OSError if the file cannot be read."""
+        return Counters.parse(path.read_bytes())
+
+    @staticmethod
+    def parse(data: bytes) -> array[int]:
+        """All values, of a file's content."""
         values = array("q")
-        values.frombytes(path.read_bytes()[: 8 * SLOTS])
+        values.frombytes(data[: 8 * SLOTS])
         return values
 
     def used(self) -> list[int]:
@@ -218,12 +223,17 @@ class Counters:
 def read_events(path: Path) -> Iterator[Event]:
     """The events of a file. A last line that the script could not finish is left out."""
     with path.open("rb") as stream:
-        for line in stream:
-            if not line.endswith(b"\n"):
-                return
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue  # a write cut short by a full disk, followed by a later one
-            if isinstance(event, dict) and isinstance(event.get("t"), str):
-                yield event
+        yield from parse_events(stream)
+
+
+def parse_events(stream: BinaryIO) -> Iterator[Event]:
+    """The events of an open file, as :func:`read_events` gives them."""
+    for line in stream:
+        if not line.endswith(b"\n"):
+            return
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # a write cut short by a full disk, followed by a later one
+        if isinstance(event, dict) and isinstance(event.get("t"), str):
+            yield event

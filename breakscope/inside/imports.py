@@ -19,7 +19,7 @@ def after_import(name: str, callback: "Callable[[], None]") -> None:
     if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
         callback()
         return
-    sys.meta_path.insert(0, _Watcher(name, callback))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Watcher(name, callback))
 
 
 class _Watcher:
@@ -32,7 +32,7 @@ class _Watcher:
     ) -> "ModuleSpec | None":
         if fullname != self._name:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         for finder in sys.meta_path:
             spec = finder.find_spec(fullname, path, target) if hasattr(finder, "find_spec") else None
             if spec is not None:
@@ -67,8 +67,8 @@ class _Loader:
 def _part_of_import(method: "Callable[..., Any]") -> None:
     """Have a frame taken for one of Python's own import system.
 
-    Python leaves those out of a traceback, and warnings that point to the importer skip them: a torch that fails to
-    load, or warns, says what it says without us.
+    Python leaves those out of a traceback, and warnings that point to the importer skip them: a torch that
+    fails to load, or warns, says what it says without us.
     """
     method.__code__ = method.__code__.replace(co_filename="<frozen importlib._bootstrap>")
 

@@ -7,6 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
+from breakscope.inside.start import Agent
+
+AGENT = "breakscope.inside.capture.agent"
+AHEAD = "breakscope.inside.capture.ahead"
+
 Dynamic = Literal["auto", "true", "false"]
 
 
@@ -60,6 +65,11 @@ class Settings:
         """Inverse of :meth:`dumps`."""
         data = json.loads(text)
         return cls(**{**data, "roots": tuple(data["roots"])})
+
+    def agent(self) -> Agent:
+        """The agent that does it."""
+        needs_ahead = self.fixes is not None or self.function is not None
+        return Agent(AGENT, self.dumps(), events=self.events, ahead=AHEAD if needs_ahead else None)
 
     @property
     def function(self) -> str | None:

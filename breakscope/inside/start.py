@@ -25,11 +25,11 @@ class Agent:
             by itself: it waits (``inside.imports``) until the script does. Empty for none.
         settings: handed to ``start``.
         environment: variables that are set for the script too.
-        events: file where the boot file says that the process began and ended. The module is then loaded when the
-            script has imported torch, and its ``start(settings, began_ns)`` returns what is to be called at the
-            end. None: it is loaded before the script's first line.
-        ahead: a module that is loaded before the script's first line in any case, and whose ``start(settings)``
-            leaves no module loaded. None for none.
+        events: file where the boot file says that the process began and ended. The module is then loaded
+            when the script has imported torch, and its ``start(settings, began_ns)`` returns what is to be
+            called at the end. None: it is loaded before the script's first line.
+        ahead: a module that is loaded before the script's first line in any case, and whose
+            ``start(settings)`` leaves no module loaded. None for none.
     """
 
     module: str

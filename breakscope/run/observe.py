@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +13,13 @@ from pathlib import Path
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.inside import events
-from breakscope.inside.capture import ahead
 from breakscope.inside.settings import Settings
-from breakscope.inside.start import Agent
 from breakscope.report.model import Report
 from breakscope.run import launch
 from breakscope.run.launch import Ended, Program
 from breakscope.run.program import project_roots
 from breakscope.run.progress import Progress
+from breakscope.run.recording import Recording, stand_somewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +52,21 @@ def observe(
     """
     cwd, started = Path.cwd(), time.time()
     roots = project_roots(what, cwd)
-    events.Counters.create(folder / "counters")
-    settings = replace(
-        settings,
-        script=what.path,
-        roots=roots,
-        events=str(folder / "events"),
-        counters=str(folder / "counters"),
-    )
-    agent = Agent(ahead.AGENT, settings.dumps(), events=settings.events, ahead=ahead.needed(settings))
-    progress = Progress(folder, time.monotonic())
-    ended = launch.run(
-        what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
-    )
-    recorded = tuple(events.read_events(folder / "events")) if (folder / "events").exists() else ()
-    slots = events.Counters.read(folder / "counters")
+    with Recording(folder) as recording:
+        settings = replace(
+            settings,
+            script=what.path,
+            roots=roots,
+            events=recording.place_of("events"),
+            counters=recording.place_of("counters"),
+        )
+        agent = settings.agent()
+        progress = Progress(folder, time.monotonic())
+        ended = launch.run(
+            what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
+        )
+        stand_somewhere(cwd)
+        recorded, slots = recording.events(), recording.slots()
     outcome = Outcome(
         script=("-m " if what.module else "") + what.script,
         argv=what.args,
@@ -78,7 +78,7 @@ def observe(
         backend=settings.backend,
         mode=settings.mode,
         roots=roots,
-        notes=tuple(_notes(ended, recorded)),
+        notes=(*_notes(ended, recorded), *recording.lost),
     )
     report = build(recorded, slots, outcome)
     asked = {"compile": settings.compile, "dynamic": settings.dynamic, "steps": settings.steps}
@@ -91,7 +91,8 @@ def _hashes(report: Report, started: float) -> dict[str, str]:
     hashes = {}
     for file in {finding.location.file for finding in report.findings}:
         try:
-            if os.stat(file).st_mtime <= started:
+            status = os.stat(file)
+            if stat.S_ISREG(status.st_mode) and status.st_mtime <= started:
                 hashes[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
         except (OSError, ValueError):
             continue  # "<string>", or gone
@@ -108,8 +109,8 @@ def _notes(ended: Ended, recorded: Sequence[events.Event]) -> list[str]:
     if ended.status == "timeout":
         notes.append(f"ended after {ended.timeout_s:g} s, as asked by --timeout; counts are those up to then")
     elif ended.signal is not None:
-        hint = " (the system's out-of-memory killer does this)" if ended.signal.name == "SIGKILL" else ""
-        notes.append(f"the script was ended by {ended.signal.name}{hint}; counts are those up to then")
+        hint = " (the system's out-of-memory killer does this)" if ended.signal == "SIGKILL" else ""
+        notes.append(f"the script was ended by {ended.signal}{hint}; counts are those up to then")
     elif events.START in kinds and events.END not in kinds:
         notes.append("the script ended without Python's shutdown, or its last events could not be written")
     return notes

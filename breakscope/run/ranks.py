@@ -21,10 +21,8 @@ from breakscope.diagnose.merge import Identity, as_rank, merge
 from breakscope.diagnose.outcome import Outcome
 from breakscope.errors import LaunchError
 from breakscope.inside import elastic, events
-from breakscope.inside.capture import ahead
 from breakscope.inside.elastic import PROCESS, Worker
 from breakscope.inside.settings import Settings
-from breakscope.inside.start import Agent
 from breakscope.report.model import Report, Status
 from breakscope.run import launch
 from breakscope.run.launch import Ended, Program
@@ -71,8 +69,7 @@ def observe(
         events=str(folder / f"events-{PROCESS}"),
         counters=str(folder / f"counters-{PROCESS}"),
     )
-    worker = Agent(ahead.AGENT, settings.dumps(), events=settings.events, ahead=ahead.needed(settings))
-    agent = elastic.agent(worker, folder / "workers")
+    agent = elastic.agent(settings.agent(), folder / "workers")
     program = Program("torch.distributed.run", True, (*torchrun, *what.command), what.path)
     progress = Progress(folder, time.monotonic())
     ended = launch.run(program, agent, timeout_s, status=progress.line if live else None)
@@ -166,7 +163,7 @@ def _notes(worker: Worker, recorded: Sequence[events.Event], whole: Ended) -> li
     if whole.status == "timeout" and worker.code != 0:
         notes.append(f"ended after {whole.timeout_s:g} s, as asked by --timeout; counts are those up to then")
     elif worker.code is not None and worker.code < 0 and worker.code != _TERMINATED:
-        name = signal.Signals(-worker.code).name
+        name = launch.signal_name(-worker.code)
         hint = " (the system's out-of-memory killer does this)" if name == "SIGKILL" else ""
         notes.append(f"it was ended by {name}{hint}; its counts are those up to then")
     elif events.START in kinds and events.END not in kinds:

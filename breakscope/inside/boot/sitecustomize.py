@@ -5,9 +5,9 @@ Python imports this file while it starts. The script then is the real ``__main__
 nothing is emulated. Everything that made it so is undone here first: the script, and the processes
 that it starts, must see the environment and the path that the user has.
 
-A script may have modules of its own that are named as Python's are (``random.py``, ``token.py``). So nothing is
-imported here that Python has not loaded already, but modules that are built into it. The agent, which needs
-more, is loaded when the script has imported torch, which needs the same.
+A script may have modules of its own that are named as Python's are (``random.py``, ``token.py``). So nothing
+is imported here that Python has not loaded already, but modules that are built into it. The agent, which
+needs more, is loaded when the script has imported torch, which needs the same.
 """
 
 import os
@@ -118,7 +118,7 @@ class _Waiting:
         try:
             agent, *_ = _load_apart([self.name, self.name.rpartition(".")[0] + ".dynamo"])
             self.end = agent.start(self.settings, _BEGAN)
-        except Exception as error:  # our fault must not become the user's
+        except Exception as error:  # noqa: BLE001 -- our fault must not become the user's
             words = f"the capture could not start: {type(error).__name__}: {error}"
             text = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in words)
             self.say(f'"t":"note","at":0.0,"step":0,"call":0,"text":"{text}"')
@@ -166,8 +166,8 @@ def _begin(wanted):
 
 
 def _import_the_hidden_one():
-    # An environment may have a sitecustomize of its own, which ours stands in front of. Where there is none, the
-    # ImportError that says so is what Python itself would have met.
+    # An environment may have a sitecustomize of its own, which ours stands in front of. Where there is none,
+    # the ImportError that says so is what Python itself would have met.
     del sys.modules["sitecustomize"]
     import sitecustomize  # noqa: F401
 

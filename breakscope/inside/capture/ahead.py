@@ -11,9 +11,7 @@ from typing import Any
 from breakscope.inside import events, overlay
 from breakscope.inside.capture import targets
 from breakscope.inside.events import EventWriter
-from breakscope.inside.settings import Settings
-
-AGENT = "breakscope.inside.capture.agent"
+from breakscope.inside.settings import AGENT, Settings
 
 
 def start(settings_text: str) -> None:
@@ -37,8 +35,3 @@ def _tell(file: str, names: list[str]) -> None:
     writer = EventWriter(file)
     writer.write({"t": events.SEEN, "at": 0.0, "step": 0, "call": 0, "what": "functions", "names": names})
     writer.close()
-
-
-def needed(settings: Settings) -> str | None:
-    """The name of this module, for settings that ask for something of it."""
-    return None if settings.fixes is None and settings.function is None else __name__
