@@ -53,7 +53,5 @@ def options() -> list[str]:
         return []  # the first line of an installed command has options of its own
     if sys.flags.ignore_environment or sys.flags.no_site:
         raise UsageError("python -I, -E and -S keep breakscope out of the script's process; leave them out")
-    import subprocess
-
-    given: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-    return given
+    words = sys.orig_argv
+    return words[1 : words.index("-m")] if "-m" in words else []

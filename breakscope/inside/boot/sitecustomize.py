@@ -133,7 +133,7 @@ class _Waiting:
         try:
             file = os.open(self.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.write(file, f"{{{fields}}}\n".encode("ascii", "replace"))
+                os.write(file, f"{{{fields}}}\n".encode())
             finally:
                 os.close(file)
         except OSError:
