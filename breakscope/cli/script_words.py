@@ -43,9 +43,15 @@ def program_of_report(report: Report) -> Program:
     Raises:
         TorchMissingError, ScriptNotFoundError: it cannot be run here.
     """
+    from breakscope.report.secrets import is_masked
     from breakscope.run.program import check_torch, program
 
     check_torch()
+    if any(map(is_masked, report.run.argv)):
+        raise UsageError(
+            "an argument of the script was a secret and is not in the report: "
+            "give it in the environment, and scan again"
+        )
     option, _, name = report.run.script.partition(" ")
     module = option == MODULE_OPTION and bool(name)
     return program(name if module else report.run.script, report.run.argv, module=module)

@@ -13,8 +13,11 @@ from pathlib import Path
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.inside import events
+from breakscope.inside.capture.secrets import Redactor
 from breakscope.inside.settings import Settings
+from breakscope.report.machine import this_machine
 from breakscope.report.model import Report
+from breakscope.report.secrets import mask_words
 from breakscope.run import launch
 from breakscope.run.launch import Ended, Program
 from breakscope.run.program import project_roots
@@ -69,7 +72,7 @@ def observe(
         recorded, slots = recording.events(), recording.slots()
     outcome = Outcome(
         script=("-m " if what.module else "") + what.script,
-        argv=what.args,
+        argv=own_words(what.args),
         cwd=str(cwd),
         status=ended.status,
         exit_code=ended.exit_code,
@@ -82,8 +85,21 @@ def observe(
     )
     report = build(recorded, slots, outcome)
     asked = {"compile": settings.compile, "dynamic": settings.dynamic, "steps": settings.steps}
-    hashes = _hashes(report, started)
-    return Observed(replace(report, run=replace(report.run, asked=asked, sources=hashes)), ended, recorded)
+    return Observed(
+        seen_here(replace(report, run=replace(report.run, asked=asked)), started), ended, recorded
+    )
+
+
+def seen_here(report: Report, started: float) -> Report:
+    """A report with what shows later that it is of this machine and of these files."""
+    run = replace(report.run, sources=_hashes(report, started), machine=this_machine())
+    return replace(report, run=run)
+
+
+def own_words(words: Sequence[str]) -> tuple[str, ...]:
+    """A script's arguments without secrets: of the environment, or by their shape or name."""
+    cleaned = Redactor(live=False).clean({"words": list(words)})["words"]
+    return mask_words(cleaned)
 
 
 def _hashes(report: Report, started: float) -> dict[str, str]:

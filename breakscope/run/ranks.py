@@ -26,7 +26,7 @@ from breakscope.inside.settings import Settings
 from breakscope.report.model import Report, Status
 from breakscope.run import launch
 from breakscope.run.launch import Ended, Program
-from breakscope.run.observe import Observed
+from breakscope.run.observe import Observed, own_words, seen_here
 from breakscope.run.program import project_roots
 from breakscope.run.progress import Progress
 
@@ -104,7 +104,7 @@ def _report(run: Run, worker: Worker, workers: Sequence[Worker], recorded: Seque
     over = worker.ended if worker.ended is not None else worker.began + run.ended.duration_s
     outcome = Outcome(
         script=("-m " if run.what.module else "") + run.what.script,
-        argv=run.what.args,
+        argv=own_words(run.what.args),
         cwd=str(Path.cwd()),
         status=status,
         exit_code=None if worker.code is None else worker.code if worker.code >= 0 else 128 - worker.code,
@@ -127,7 +127,7 @@ def _report(run: Run, worker: Worker, workers: Sequence[Worker], recorded: Seque
         began=start["wall"] if start else worker.began,
         ended=after,
     )
-    return as_rank(report, identity)
+    return as_rank(seen_here(report, worker.began), identity)
 
 
 def _ending(worker: Worker, workers: Sequence[Worker], whole: Ended) -> tuple[Status, str | None]:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from breakscope.errors import ReportError
 from breakscope.inside import events
 from breakscope.inside.settings import Settings
 from breakscope.report.latest import LATEST, save
+from breakscope.report.machine import this_machine
 from breakscope.report.model import Report
+from breakscope.report.secrets import mask_words
 from breakscope.run.launch import Program
 from breakscope.run.program import project_roots
 from breakscope.run.workspace import SCAN, ownerless
@@ -43,7 +45,7 @@ def note_scan(folder: Path, what: Program, settings: Settings) -> None:
     cwd = Path.cwd()
     data = {
         "script": ("-m " if what.module else "") + what.script,
-        "argv": what.args,
+        "argv": mask_words(what.args),
         "cwd": str(cwd),
         "roots": project_roots(what, cwd),
         "backend": settings.backend,
@@ -138,4 +140,6 @@ def _report(folder: Path) -> Report:
         roots=tuple(data["roots"]),
         notes=tuple(notes),
     )
-    return build(recorded, slots, outcome)
+    report = build(recorded, slots, outcome)
+    # Without digests of the sources: they may have changed since.
+    return replace(report, run=replace(report.run, asked=data.get("asked", {}), machine=this_machine()))

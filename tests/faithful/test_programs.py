@@ -235,7 +235,7 @@ def _compiled(folder: Path) -> bytes:
         (["-m", "space.mod"], {"space/mod.py": MAIN}),
         (["-m", "json.tool", "x.json"], {"x.json": "[1]"}),
     ],
-    ids=lambda value: " ".join(value),
+    ids=" ".join,
 )
 def test_every_kind_of_script_runs(tmp_path: Path, words: list[str], files: dict[str, str | bytes]) -> None:
     same(tmp_path, words, World(files=files))
