@@ -15,7 +15,8 @@ from typing import Any
 
 from breakscope.errors import ReportError
 from breakscope.report import json_text
-from breakscope.report.codec import MismatchError, decode, describe, encode, encode_fields
+from breakscope.report.call_shape import check_arguments
+from breakscope.report.codec import MismatchError, decode, describe, encode, encode_fields, inside
 from breakscope.report.files import write
 from breakscope.report.model import Report
 from breakscope.report.secrets import masked
@@ -58,9 +59,13 @@ def from_dict(data: Any) -> Report:
             "upgrade with pip install --upgrade torch-breakscope"
         )
     try:
-        return typing.cast(Report, decode(data, Report))
+        report = typing.cast(Report, decode(data, Report))
+        for number, call in enumerate(report.signatures):
+            with inside(f".signatures[{number}].arguments"):
+                check_arguments(call.arguments)
     except MismatchError as error:
         raise ReportError(str(error)) from None
+    return report
 
 
 def dumps(report: Report) -> str:
