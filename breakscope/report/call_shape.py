@@ -6,6 +6,8 @@ from typing import Any
 
 from breakscope.report.codec import MismatchError
 
+_KINDS: dict[str, type] = {"list": list, "tuple": list, "dict": dict, "tensor": dict, "same": str}
+
 
 def check_arguments(arguments: Any) -> None:
     """Make sure that arguments are as a scan writes them. Raises MismatchError."""
@@ -21,19 +23,18 @@ def check_arguments(arguments: Any) -> None:
 def _check(value: Any) -> None:
     if not isinstance(value, dict) or not value:
         raise MismatchError("must say of each argument what it is")
-    held: Any
     for kind, held in value.items():
-        wanted = {"list": list, "tuple": list, "dict": dict, "tensor": dict, "same": str}.get(kind, object)
-        if not isinstance(held, wanted):
-            raise MismatchError(f"has a {kind} that is none")
-        if kind == "tensor":
-            _check_tensor(held)
-        elif kind in ("list", "tuple"):
-            for item in held:
-                _check(item)
-        elif kind == "dict":
-            for item in held.values():
-                _check(item)
+        _check_kind(kind, held)
+
+
+def _check_kind(kind: str, held: Any) -> None:
+    wanted: Any = _KINDS.get(kind)
+    if wanted is not None and not isinstance(held, wanted):
+        raise MismatchError(f"has a {kind} that is none")
+    if kind == "tensor":
+        _check_tensor(held)
+    for item in held if kind in ("list", "tuple") else held.values() if kind == "dict" else ():
+        _check(item)
 
 
 def _check_tensor(held: dict[str, Any]) -> None:
