@@ -146,6 +146,16 @@ def lost_traceback():
     return text.getvalue()
 
 
+def opened():
+    with open(__file__) as file:
+        return file.encoding
+
+
+def shell():
+    with os.popen("echo $0 $#; ulimit -n; umask") as answer:
+        return answer.read()
+
+
 SIGNALS = sorted(signal.valid_signals())
 LIMITS = sorted(name for name in vars(resource) if name.startswith("RLIMIT_"))
 
@@ -240,7 +250,7 @@ probes(
         locale.setlocale(locale.LC_ALL),
     ],
     coerced=lambda: [os.environ.get("LC_CTYPE"), sys.flags.utf8_mode],
-    opened=lambda: open(__file__).encoding,
+    opened=opened,
     codec=lambda: codecs.lookup("utf-8").name,
     decimal=lambda: repr(decimal.getcontext()),
     time_zone=lambda: [time.tzname, time.timezone],
@@ -267,7 +277,7 @@ probes(
         "-c", "import signal as s; print([n for n in s.valid_signals() if s.getsignal(n) is s.SIG_IGN])"
     ),
     child_isolated=lambda: child("-I", "-c", "import sys; print(sys.path[:1], sys.flags.isolated)"),
-    shell=lambda: os.popen("echo $0 $#; ulimit -n; umask").read(),
+    shell=shell,
     forked=forked,
 )
 

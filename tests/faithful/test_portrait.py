@@ -108,6 +108,15 @@ WORLDS = {
 }
 
 
+# Variations of a world that every run looks at; these at night.
+NIGHTLY = (
+    *("PYTHONHASHSEED", "PYTHONFAULTHANDLER", "PYTHONNOUSERSITE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED"),
+    *("PYTHONINTMAXSTRDIGITS", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONDEVMODE", "-s -b", "-X utf8 -B"),
+    *("locale C.UTF-8", "a locale that is not there", "a variable with an equals sign", "TZ and TMPDIR"),
+    *("SIGCHLD ignored", "a small stack", "no core", "one processor", "no PATH", "standard input a file"),
+)
+
+
 def answers(ran: Ran) -> dict[str, object]:
     found: dict[str, object] = {}
     for line in ran.stdout.splitlines():
@@ -115,7 +124,9 @@ def answers(ran: Ran) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name in NIGHTLY)) for name in WORLDS]
+)
 def test_a_script_sees_the_same_world(tmp_path: Path, name: str) -> None:
     given = WORLDS[name]
     files = {"portrait.py": PORTRAIT, **given.files}

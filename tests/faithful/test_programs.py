@@ -170,13 +170,38 @@ if __name__ == "__main__":
 }
 
 
+# Others of a kind that every run has; at night.
+NIGHTLY = (
+    *(
+        "sys.exit with 256",
+        "sys.exit with minus one",
+        "an exception with a cause",
+        "an exception group",
+        "asyncio",
+    ),
+    *("a tab error", "a byte order mark", "not UTF-8", "an empty file", "a null byte in a text", "SIGABRT"),
+    *("the last real-time signal", "a deprecated thing", "an import from a module that lacks it", "timeit"),
+    *(
+        "doctest",
+        "an executor",
+        "exit functions in order",
+        "its source",
+        "coverage by hand",
+        "runpy",
+        "input()",
+    ),
+)
+
+
 def same(folder: Path, words: list[str], world: World) -> None:
     plain, scanned = twice(folder, words, world)
     assert scanned == plain
     assert "latest.json" in reports(folder)
 
 
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name in NIGHTLY)) for name in ENDS]
+)
 def test_a_script_ends_and_says_what_it_would(tmp_path: Path, name: str) -> None:
     source = ENDS[name]
     source, more = source if isinstance(source, tuple) else (source, {})
@@ -196,7 +221,7 @@ def test_modules_beside_the_script_are_the_ones_that_it_gets(tmp_path: Path) -> 
     assert plain.stdout.decode().split() == [str(tmp_path / "here" / f"{name}.py") for name in wanted]
 
 
-@pytest.mark.parametrize("method", STARTERS)
+@pytest.mark.parametrize("method", ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.nightly)])
 def test_workers_of_multiprocessing_are_pythons_own(tmp_path: Path, method: str) -> None:
     same(tmp_path, ["script.py"], World(files={"script.py": STARTERS[method]}))
 

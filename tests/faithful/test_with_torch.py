@@ -97,6 +97,7 @@ def test_what_is_loaded_ahead_for_a_function_is_not_left_to_the_script(tmp_path:
     assert ran.stdout.decode().split("\n")[:2] == ["[]", str(tmp_path / "here" / "json.py")]
 
 
+@pytest.mark.nightly
 def test_a_function_is_compiled_by_name_after_that(tmp_path: Path) -> None:
     source = "def step(x):\n    return x + 1\nimport torch\nstep(torch.ones(1))\n"
     words = command("scan", "-q", "--compile", "step", "script.py")

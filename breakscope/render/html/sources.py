@@ -75,8 +75,8 @@ class OnDisk:
 
     def _read(self, file: str) -> Sequence[str]:
         lines = self._sources.lines(file) if self._may_show(file) else ()
-        shown = mask("\n".join(lines)).split("\n") if lines else []
-        self.masks = self.masks or shown != list(lines)
+        shown = tuple(mask("\n".join(lines)).split("\n")) if lines else ()
+        self.masks = self.masks or shown != tuple(lines)
         return shown
 
 
