@@ -12,6 +12,7 @@ import typer
 
 from breakscope.cli import arguments
 from breakscope.cli.script_words import program_of_report
+from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import OutputError, ReportError, UsageError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def add(app: typer.Typer) -> None:
         budget: Annotated[
             float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")
         ] = 60,
+        trust_report: TrustReport = False,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
@@ -81,6 +83,7 @@ def add(app: typer.Typer) -> None:
         report, place = schema.load(given), given.absolute()
         chosen = output.absolute() if output else None
         exported = export_overlay.absolute() if export_overlay else None
+        confirm_run(report, "fix", trusted=trust_report)
         root = _enter(report)
         folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():
