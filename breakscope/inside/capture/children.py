@@ -51,7 +51,9 @@ class Children:
             setattr(os, name, self._around(getattr(os, name)))
 
     def _hook_subprocess(self) -> None:
-        popen: Any = sys.modules["subprocess"].Popen
+        popen: Any = getattr(sys.modules["subprocess"], "Popen", None)
+        if popen is None:
+            return  # a module of the script's own
         real = popen.__init__
         signature = inspect.signature(real)
 
@@ -75,7 +77,9 @@ class Children:
 
     def _hook_multiprocessing(self) -> None:
         util: Any = sys.modules["multiprocessing.util"]
-        real = util.spawnv_passfds
+        real = getattr(util, "spawnv_passfds", None)
+        if real is None:
+            return
 
         @functools.wraps(real)
         def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
