@@ -47,22 +47,21 @@ SITES = """
     import torch
     torch._dynamo.config.recompile_limit = 10**6
     torch._dynamo.config.accumulated_recompile_limit = 10**6
-    source = "".join(f"def f{{i}}(x):\\n    y = x + {{i}}\\n    print(end='')\\n    return y\\n" for i in range({count}))
+    one = "def f{{i}}(x):\\n    y = x + {{i}}\\n    print(end='')\\n    return y\\n"
+    source = "".join(one.replace("{{i}}", str(i)) for i in range({count}))
     open("many.py", "w").write(source)
     import many
     x = torch.ones(2)
-    for i in range({count}): torch.compile(getattr(many, f"f{{i}}"), backend="eager")(x)
+    for i in range({count}): torch.compile(getattr(many, "f%d" % i), backend="eager")(x)
 """
 SKIPS = """
     import torch
-    source = "".join(
-        f"def f{{i}}(x):\\n    for _ in range(2):\\n        x = x + 1\\n        print(end='')\\n    return x\\n"
-        for i in range({count})
-    )
+    one = "def f{{i}}(x):\\n    for _ in range(2):\\n        x += 1\\n        print(end='')\\n    return x\\n"
+    source = "".join(one.replace("{{i}}", str(i)) for i in range({count}))
     open("many.py", "w").write(source)
     import many
     x = torch.ones(2)
-    for i in range({count}): torch.compile(getattr(many, f"f{{i}}"), backend="eager")(x)
+    for i in range({count}): torch.compile(getattr(many, "f%d" % i), backend="eager")(x)
 """
 STEPS = """
     import torch
