@@ -9,6 +9,10 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code. No traceback of ours without ``--debug``."""
+    if argv is None:
+        from breakscope.run import surroundings
+
+        surroundings.note_start()
     args = list(sys.argv[1:] if argv is None else argv)
     debug = bool(args) and args[0] == "--debug"
     if debug:

@@ -14,6 +14,7 @@ import typer
 
 from breakscope.cli import arguments
 from breakscope.cli.script_words import program_of_report
+from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import OutputError, ReportError, UsageError
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def add(app: typer.Typer) -> None:
         ] = "",
         tries: Annotated[int, typer.Option(min=1, help="How often to ask it about one finding.")] = 3,
         format_: Annotated[Format, typer.Option("--format", help="How to write the answer.")] = Format.TEXT,
+        trust_report: TrustReport = False,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
@@ -100,6 +102,7 @@ def add(app: typer.Typer) -> None:
         report, place = schema.load(given), given.absolute()
         chosen = output.absolute() if output else None
         exported = export_overlay.absolute() if export_overlay else None
+        confirm_run(report, "fix", trusted=trust_report)
         root = _enter(report)
         folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():

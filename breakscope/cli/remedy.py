@@ -11,6 +11,7 @@ import typer
 
 from breakscope.cli import arguments
 from breakscope.cli.script_words import program_of_report
+from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import UsageError
 
 LABELS = ("proved", "needs consent", "unproved", "refused")
@@ -40,6 +41,7 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option("--output", "-o", help="Report file to write (default: the report itself)."),
         ] = None,
+        trust_report: TrustReport = False,
         quiet: arguments.Quiet = False,
     ) -> int:
         """Try what would keep recompiles from happening, on the script itself, and say what was proved.
@@ -56,6 +58,7 @@ def add(app: typer.Typer) -> None:
         place = (path or Path(FOLDER) / LATEST).absolute()
         target = output.absolute() if output else place
         report = schema.load(place)
+        confirm_run(report, "remedy", trusted=trust_report)
         _go_to(report)
         what = program_of_report(report)
         settings = Settings(compile=compile_, backend=report.run.backend, mode=report.run.mode)

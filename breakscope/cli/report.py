@@ -40,11 +40,21 @@ def add(app: typer.Typer) -> None:
         ] = None,
         html: Annotated[bool, typer.Option("--html", help="Write a page (default breakscope.html).")] = False,
         open_: arguments.OpenPage = False,
+        recover: Annotated[
+            bool, typer.Option("--recover", help="Take up what a scan left that was killed itself.")
+        ] = False,
     ) -> int:
         """Show a report again, or write it in another format."""
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
         from breakscope.report.ranking import over
+
+        if recover:
+            from breakscope.run.recover import recover as take_up
+
+            if path is not None:
+                raise UsageError("--recover makes the report of this folder; leave out the file")
+            take_up(Path(FOLDER).absolute())
 
         render = format_named(format_)
         place = path or Path(FOLDER) / LATEST

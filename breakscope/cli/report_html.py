@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from breakscope.diagnose.compare import Comparison
 from breakscope.errors import OutputError
 from breakscope.report import schema
 from breakscope.report.model import Report
+from breakscope.report.secrets import NOTE
 
 DEFAULT_NAME = "breakscope.html"
 DEFAULT_DIFF_NAME = "diff.html"
@@ -29,13 +31,19 @@ def write(
     Raises:
         OutputError: the page cannot be written.
     """
+    from breakscope.cli.trust import own_projects
     from breakscope.inside.capture.artifacts import FOLDER, Store
     from breakscope.render import html
 
     target = output if output is not None else report_path.parent / DEFAULT_NAME
     _spare((report_path,), target)
     kept = Store(report_path.parent / FOLDER).get
-    return _publish(html.render(report, sources=html.OnDisk(), known=known, artifacts=kept), target, open_)
+    sources = html.OnDisk(html.evidenced(report, own_projects(report, report_path)))
+    for finding in report.findings:
+        sources.lines(finding.location.file)
+    if sources.masks and NOTE not in report.run.notes:
+        report = replace(report, run=replace(report.run, notes=(*report.run.notes, NOTE)))
+    return _publish(html.render(report, sources=sources, known=known, artifacts=kept), target, open_)
 
 
 def write_diff(

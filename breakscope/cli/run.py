@@ -33,4 +33,4 @@ def add(app: typer.Typer) -> None:
 
         what = program_of(ctx.meta["breakscope.program"], "run")
         settings = json.dumps({"fixes": fixes_folder(fixes), "script": what.path})
-        return launch.run(what, Agent("breakscope.inside.patched_run", settings)).exit_code
+        return launch.run(what, Agent("", settings, ahead="breakscope.inside.patched_run")).exit_code

@@ -209,7 +209,21 @@ def run(
     )
     if artifacts:
         settings = replace(settings, artifacts=str(place_of(output).parent / FOLDER))
+    if live:
+        _offer_what_was_left(place_of(output).parent)
     return engine.scan(what, settings, output=output, timeout_s=timeout, live=live, torchrun=launcher)
+
+
+def _offer_what_was_left(folder: Path) -> None:
+    from breakscope.run.recover import left
+
+    for scan in left(folder):
+        if not scan.running:
+            print(
+                f"breakscope: a scan of {scan.script} was killed ({scan.started_at}); "
+                "breakscope report --recover shows what it had seen",
+                file=sys.stderr,
+            )
 
 
 def show(result: Scan, *, limit: int, everything: bool) -> None:

@@ -43,9 +43,15 @@ def program_of_report(report: Report) -> Program:
     Raises:
         TorchMissingError, ScriptNotFoundError: it cannot be run here.
     """
+    from breakscope.report.secrets import is_masked
     from breakscope.run.program import check_torch, program
 
     check_torch()
+    if any(map(is_masked, report.run.argv)):
+        raise UsageError(
+            "an argument of the script was a secret and is not in the report: "
+            "give it in the environment, and scan again"
+        )
     option, _, name = report.run.script.partition(" ")
     module = option == MODULE_OPTION and bool(name)
     return program(name if module else report.run.script, report.run.argv, module=module)
@@ -73,6 +79,8 @@ class ScriptCommand(typer.core.TyperCommand):
             arg = args[index]
             if arg == MODULE_OPTION:
                 return args[:index], args[index:]
+            if arg == "-c" or arg.startswith("-c "):
+                raise UsageError("code given with -c cannot be run again; write it to a file and name that")
             if arg == "--":
                 return args[:index], args[index + 1 :]
             if not arg.startswith("-") or arg == "-":
@@ -105,6 +113,8 @@ def tell_of_ours(ctx: Any, words: Sequence[str]) -> None:
 
 def _source(script: str) -> str:
     try:
-        return Path(script).read_text(encoding="utf-8", errors="replace")
+        # What a pipe holds is Python's to read.
+        is_file = Path(script).is_file()
+        return Path(script).read_text(encoding="utf-8", errors="replace") if is_file else ""
     except (OSError, ValueError):
         return ""

@@ -37,6 +37,7 @@ from breakscope.report.model import (
     Unattributed,
 )
 from breakscope.report.ranking import is_site, worst_first
+from breakscope.report.secrets import NOTE, is_masked, masked
 
 # What an eager backend cannot show; said in every report made with one.
 _BLIND = (
@@ -82,7 +83,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         ),
         *unplaced_errors,
     )
-    return Report(
+    report = Report(
         tool=Tool("breakscope", __version__),
         run=_run(found, outcome, regions),
         totals=_totals(found, made, regions),
@@ -95,6 +96,10 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),
         artifacts=_artifacts(found),
     )
+    hidden = masked(report)
+    if hidden is report and not any(map(is_masked, report.run.argv)):
+        return report
+    return replace(hidden, run=replace(hidden.run, notes=(*hidden.run.notes, NOTE)))
 
 
 def _reconciliation(

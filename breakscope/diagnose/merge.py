@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from breakscope import __version__
 from breakscope.diagnose import divergence, rank_findings, rank_runs
+from breakscope.errors import ReportError
 from breakscope.report import codec
 from breakscope.report.model import Compile, Finding, Rank, RankCounts, Region, Report, Signature, Step, Tool
 from breakscope.report.ranking import worst_first
@@ -139,6 +140,10 @@ def _records(
     for part in parts:
         for group in _grouped(part, lambda record: record.process or ""):
             by_process.setdefault(group[0].process or "", []).append(tuple(group))
+    if unknown := by_process.keys() - order.keys():
+        raise ReportError(
+            f"a {kind.__name__.lower()} is of process {min(unknown)!r}, which the report does not list"
+        )
     shape = tuple[kind, ...]  # type: ignore[valid-type]
     known = sorted(by_process, key=order.__getitem__)
     return tuple(record for process in known for record in least(by_process[process], shape))

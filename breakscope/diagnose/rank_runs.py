@@ -42,6 +42,7 @@ def run(ranks: Sequence[Rank]) -> Run:
         targets=tuple(targets),
         notes=_notes(ranks),
         sources=_sources(ranks),
+        machine=_machine(ranks),
     )
 
 
@@ -64,6 +65,11 @@ def name(rank: Rank, ranks: Sequence[Rank]) -> str:
         + (f" of job {rank.job}" if several_jobs else "")
         + (f", attempt {rank.attempt}" if several_attempts else "")
     )
+
+
+def _machine(ranks: Sequence[Rank]) -> str | None:
+    machines = {rank.run.machine for rank in ranks}
+    return machines.pop() if len(machines) == 1 else None
 
 
 def _sources(ranks: Sequence[Rank]) -> dict[str, str]:

@@ -29,13 +29,15 @@ class Plan:
     """What torchrun's process is to do with each worker.
 
     Attributes:
-        module: of the agent; settings: for it, with :data:`PROCESS` in the names of its files.
+        module, settings, events, ahead: of the agent, with :data:`PROCESS` in the names of its files.
         log: file for what becomes of the workers.
     """
 
     module: str
     settings: str
     log: str
+    events: str | None
+    ahead: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Worker:
 
 def agent(worker_agent: Agent, log: Path) -> Agent:
     """The agent for torchrun's process, which puts ``worker_agent`` into each worker."""
-    plan = Plan(worker_agent.module, worker_agent.settings, str(log))
+    plan = Plan(worker_agent.module, worker_agent.settings, str(log), worker_agent.events, worker_agent.ahead)
     return Agent("breakscope.inside.elastic", json.dumps(asdict(plan)), worker_agent.environment)
 
 
@@ -83,8 +85,11 @@ def start(settings: str) -> None:
             if worker is None:  # a helper program of torch's
                 super().__init__(*args, **kwargs)
                 return
-            own = plan.settings.replace(PROCESS, f"{worker['rank']}.{worker['attempt']}")
-            kwargs["env"] = with_agent(variables, Agent(plan.module, own))
+            name = f"{worker['rank']}.{worker['attempt']}"
+            settings, events = (text and text.replace(PROCESS, name) for text in (plan.settings, plan.events))
+            kwargs["env"] = with_agent(
+                variables, Agent(plan.module, settings or "", events=events, ahead=plan.ahead)
+            )
             super().__init__(*args, **kwargs)
             self._worker: dict[str, Any] | None = {**worker, "pid": self.pid, "began": time.time()}
             _note(plan.log, self._worker)

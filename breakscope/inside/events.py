@@ -17,8 +17,11 @@ import os
 import time
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+from breakscope.inside.start import PID
 
 Event = dict[str, Any]
 
@@ -86,15 +89,15 @@ METRIC_FIELDS = (
 # Of what is written while nothing is compiled, a forked process's own file must have these too.
 _HEAD = frozenset({START, TORCH, COMPILED})
 _WORK = frozenset({REGION, GRAPH_BREAK, RECOMPILE, SKIP, ERROR, METRICS, COMPILING})
-# In the name of a child's file: stands for its process id.
-PID = "%pid%"
-
 OF_FORK = ".fork-"  # between the name of a file and the process that writes it
 SLOTS = 65_536
 SLOT_STEPS = 0
 SLOT_CALLS = 1
 SLOT_OVERFLOW = SLOTS - 1
 _FIRST_FREE = 2
+
+_HIGH = 400  # above what programs that become daemons close
+_SPARE = 4
 
 
 class EventWriter:
@@ -117,6 +120,10 @@ class EventWriter:
         self._apart = False  # a fork, of which nothing is known but that it is there and what it counts
         self._head: list[Event] = []
         self.forked: Callable[[str], None] = lambda _path: None
+
+    def remember(self, event: Event) -> None:
+        """Take an event that is in the file already, for those of forked processes."""
+        self._head.append(event)
 
     def write(self, event: Event) -> None:
         """Append one event in a single write, so that threads cannot mix two lines."""
@@ -162,8 +169,13 @@ class EventWriter:
         self._path, self._pid, self._apart = path, os.getpid(), True
         self._open()
 
+    def close(self) -> None:
+        """Nothing more will be written."""
+        os.close(self._fd)
+
     def _open(self) -> None:
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with high_numbers():
+            self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._identity = _identity(self._fd)
 
     def _is_open(self) -> bool:
@@ -172,6 +184,23 @@ class EventWriter:
             return _identity(self._fd) == self._identity
         except OSError:
             return False
+
+
+@contextmanager
+def high_numbers() -> Iterator[None]:
+    """What is opened inside gets a high descriptor: a script may count on the numbers of its own files."""
+    taken = []
+    with suppress(OSError):  # there are no more: then of those there are, the last
+        taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        while taken[-1] < _HIGH:
+            taken.append(os.dup(taken[0]))
+    try:
+        for descriptor in taken[-_SPARE:]:
+            os.close(descriptor)
+        yield
+    finally:
+        for descriptor in taken[:-_SPARE]:
+            os.close(descriptor)
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
@@ -225,17 +254,23 @@ class Counters:
     @classmethod
     def open(cls, path: str) -> Counters:
         """Map the file that the parent made."""
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            return cls(memoryview(mmap.mmap(fd, 8 * SLOTS)).cast("q"))
-        finally:
-            os.close(fd)
+        with high_numbers():  # for the map too, which keeps a descriptor of its own
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                return cls(memoryview(mmap.mmap(fd, 8 * SLOTS)).cast("q"))
+            finally:
+                os.close(fd)
 
     @staticmethod
     def read(path: Path) -> array[int]:
         """All values, as left by the script. Raises OSError if the file cannot be read."""
+        return Counters.parse(path.read_bytes())
+
+    @staticmethod
+    def parse(data: bytes) -> array[int]:
+        """All values, of a file's content."""
         values = array("q")
-        values.frombytes(path.read_bytes()[: 8 * SLOTS])
+        values.frombytes(data[: 8 * SLOTS])
         return values
 
     def be_of_fork(self, path: str | None) -> None:
@@ -260,12 +295,17 @@ class Counters:
 def read_events(path: Path) -> Iterator[Event]:
     """The events of a file. A last line that the script could not finish is left out."""
     with path.open("rb") as stream:
-        for line in stream:
-            if not line.endswith(b"\n"):
-                return
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue  # a write cut short by a full disk, followed by a later one
-            if isinstance(event, dict) and isinstance(event.get("t"), str):
-                yield event
+        yield from parse_events(stream)
+
+
+def parse_events(stream: BinaryIO) -> Iterator[Event]:
+    """The events of an open file, as :func:`read_events` gives them."""
+    for line in stream:
+        if not line.endswith(b"\n"):
+            return
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # a write cut short by a full disk, followed by a later one
+        if isinstance(event, dict) and isinstance(event.get("t"), str):
+            yield event

@@ -1,16 +1,19 @@
-"""Being told when the script has imported a module, without importing it ourselves."""
+"""Being told when the script has imported a module, without importing it ourselves.
 
-from __future__ import annotations
+The boot file loads this one before the script's first line, and so it imports nothing.
+"""
 
-import importlib.abc
-import importlib.machinery
 import sys
-import types
-from collections.abc import Callable, Sequence
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from typing import Any
 
 
-def after_import(name: str, callback: Callable[[], None]) -> None:
+def after_import(name: str, callback: "Callable[[], None]") -> None:
     """Call ``callback`` once module ``name`` is loaded; at once if it is."""
     module = sys.modules.get(name)
     if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
@@ -19,14 +22,14 @@ def after_import(name: str, callback: Callable[[], None]) -> None:
     sys.meta_path.insert(0, _Watcher(name, callback))
 
 
-class _Watcher(importlib.abc.MetaPathFinder):
-    def __init__(self, name: str, callback: Callable[[], None]) -> None:
+class _Watcher:
+    def __init__(self, name: str, callback: "Callable[[], None]") -> None:
         self._name = name
         self._callback = callback
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+        self, fullname: str, path: "Sequence[str] | None", target: "types.ModuleType | None" = None
+    ) -> "ModuleSpec | None":
         if fullname != self._name:
             return None
         sys.meta_path.remove(self)
@@ -34,22 +37,22 @@ class _Watcher(importlib.abc.MetaPathFinder):
             spec = finder.find_spec(fullname, path, target) if hasattr(finder, "find_spec") else None
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader, self._callback)
+                    spec.loader = _Loader(spec.loader, self._callback)  # type: ignore[assignment]
                 return spec
         return None
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """The real loader, which leaves the module as if it had been alone."""
 
-    def __init__(self, real: Any, callback: Callable[[], None]) -> None:
+    def __init__(self, real: "Any", callback: "Callable[[], None]") -> None:
         self._real = real
         self._callback = callback
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+    def create_module(self, spec: "ModuleSpec") -> "types.ModuleType | None":
         return self._real.create_module(spec)  # type: ignore[no-any-return]
 
-    def exec_module(self, module: types.ModuleType) -> None:
+    def exec_module(self, module: "types.ModuleType") -> None:
         spec = module.__spec__
         if spec is not None:
             spec.loader = self._real
@@ -57,5 +60,18 @@ class _Loader(importlib.abc.Loader):
         self._real.exec_module(module)
         self._callback()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> "Any":
         return getattr(self._real, name)
+
+
+def _part_of_import(method: "Callable[..., Any]") -> None:
+    """Have a frame taken for one of Python's own import system.
+
+    Python leaves those out of a traceback, and warnings that point to the importer skip them: a torch that
+    fails to load, or warns, says what it says without us.
+    """
+    method.__code__ = method.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+
+
+_part_of_import(_Watcher.find_spec)
+_part_of_import(_Loader.exec_module)

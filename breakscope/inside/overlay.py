@@ -16,6 +16,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import stat
 import sys
 import types
 import warnings
@@ -57,11 +58,48 @@ def _wanted(module: str, origin: str) -> bool:
 
 def check(folder: str | os.PathLike[str]) -> Mapping[str, Any]:
     """The manifest of a folder. Raises as :func:`install` does."""
-    with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+    place = os.path.join(folder, MANIFEST)
+    # A manifest holds code that is about to run.
+    for part in (folder, place):
+        status = os.lstat(part) if part == place else os.stat(part)
+        if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
+            raise ValueError(f"{os.fspath(part)} belongs to another user")
+        if stat.S_ISLNK(status.st_mode):
+            raise ValueError(f"{place} is a link")
+    with open(place, encoding="utf-8") as file:
         manifest = json.load(file)
     if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
         raise ValueError("not a manifest of fixes, or one of another version of breakscope")
+    if not isinstance(manifest.get("files"), list) or not isinstance(manifest.get("config"), dict):
+        raise ValueError("its manifest is damaged")
+    for one in manifest["files"]:
+        _check_fix(one)
+    if not all(
+        isinstance(value, bool | int) and name.isidentifier() for name, value in manifest["config"].items()
+    ):
+        raise ValueError("its manifest sets what fixes do not set")
     return manifest
+
+
+def _check_fix(fix: Any) -> None:
+    """Refuse what no fix of ours says. Raises ValueError."""
+    if not isinstance(fix, dict) or not {"file", "module", "sha256", "edits"} <= fix.keys():
+        raise ValueError("its manifest is damaged")
+    file, module = fix["file"], fix["module"]
+    if not isinstance(file, str) or not isinstance(module, str | None) or not isinstance(fix["sha256"], str):
+        raise ValueError("its manifest is damaged")
+    if not os.path.isabs(file) or os.path.normpath(file) != file:
+        raise ValueError(f"its manifest names {file!r}, which is no plain absolute path")
+    if Path(file).is_symlink():
+        raise ValueError(f"its manifest names {file!r}, which is a link")
+    if not isinstance(fix["edits"], list) or not all(map(_is_edit, fix["edits"])):
+        raise ValueError("its manifest is damaged")
+
+
+def _is_edit(edit: Any) -> bool:
+    if not isinstance(edit, list) or list(map(type, edit)) != [int, int, str]:
+        return False
+    return bool(0 <= edit[0] <= edit[1])
 
 
 def install_fixes(manifest: Mapping[str, Any], script: str | None = None) -> None:
@@ -218,7 +256,7 @@ def _main_hook(event: str, args: tuple[Any, ...]) -> None:
         return
     code = args[0]
     script, tree = _mains[-1]
-    if code.co_name != "<module>" or os.path.realpath(code.co_filename) != script:
+    if code.co_name != "<module>" or os.path.realpath(code.co_filename) != script or not _as_main():
         return
     _mains.clear()
     with open(script, "rb") as file:
@@ -226,6 +264,12 @@ def _main_hook(event: str, args: tuple[Any, ...]) -> None:
     changed = compile(tree(data, code.co_filename), code.co_filename, "exec", dont_inherit=True)
     exec(changed, sys.modules["__main__"].__dict__)  # noqa: S102 -- the user's script
     raise SystemExit
+
+
+def _as_main() -> bool:
+    """Whether it is ``__main__`` that is about to be run: a spawned worker's script has another name."""
+    frame = sys._getframe(1).f_back  # of runpy, for ``python -m``; none for ``python SCRIPT``
+    return frame is None or frame.f_locals.get("mod_name", "__main__") == "__main__"
 
 
 # Without this, Python runs a hook, and so the whole script, with tracing off: no debugger, no coverage.

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from breakscope.inside.start import PID, Agent
+
+AGENT = "breakscope.inside.capture.agent"
+AHEAD = "breakscope.inside.capture.ahead"
 
 Dynamic = Literal["auto", "true", "false"]
 
@@ -62,6 +68,27 @@ class Settings:
         """Inverse of :meth:`dumps`."""
         data = json.loads(text)
         return cls(**{**data, "roots": tuple(data["roots"])})
+
+    def agent(self) -> Agent:
+        """The agent that does it."""
+        needs_ahead = self.fixes is not None or self.function is not None or self.children
+        module = AGENT if self.events else ""  # nothing can be recorded
+        return Agent(module, self.dumps(), events=self.events, ahead=AHEAD if needs_ahead else None)
+
+    @property
+    def folder(self) -> str:
+        """Where the processes of a scan have their files."""
+        return os.path.dirname(self.events)
+
+    def of_children(self) -> Settings:
+        """The same for each process that this one starts, with files named by its process id."""
+        events, counters = (os.path.join(self.folder, f"{name}-{PID}") for name in ("events", "counters"))
+        return replace(self, events=events, counters=counters)
+
+    def of_process(self) -> Settings:
+        """The same in the process whose agent it is."""
+        pid = str(os.getpid())
+        return replace(self, events=self.events.replace(PID, pid), counters=self.counters.replace(PID, pid))
 
     @property
     def function(self) -> str | None:

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# In the name of a child's file: stands for its process id.
+PID = "%pid%"
 BOOT = Path(__file__).resolve().parent / "boot"
 # The boot file reads these and takes them away again before the script can see them.
 ENV_MODULE = "BREAKSCOPE_AGENT_MODULE"
 ENV_SETTINGS = "BREAKSCOPE_AGENT_SETTINGS"
 ENV_PYTHONPATH = "BREAKSCOPE_AGENT_PYTHONPATH"
+ENV_AHEAD = "BREAKSCOPE_AGENT_AHEAD"
+ENV_EVENTS = "BREAKSCOPE_AGENT_EVENTS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +24,22 @@ class Agent:
 
     Attributes:
         module: a module of breakscope with a function ``start(settings: str)``. It must not import torch
-            by itself: it waits (``child.imports``) until the script does.
+            by itself: it waits (``inside.imports``) until the script does. Empty for none.
         settings: handed to ``start``.
         environment: variables that are set for the script too.
+        events: file where the boot file says that the process began and ended (of a child, whose file has
+            :data:`PID` in its name, it says nothing). The module is then loaded when the script, or a fork of
+            it, has imported torch, and its ``start(settings, began_ns, forked=...)`` returns what is to be
+            called at the end, or None. None: it is loaded before the script's first line.
+        ahead: a module that is loaded before the script's first line in any case, and whose
+            ``start(settings)`` leaves no module loaded. None for none.
     """
 
     module: str
     settings: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    events: str | None = None
+    ahead: str | None = None
 
 
 def with_agent(variables: Mapping[str, str], agent: Agent) -> dict[str, str]:
@@ -39,4 +51,6 @@ def with_agent(variables: Mapping[str, str], agent: Agent) -> dict[str, str]:
     environment["PYTHONPATH"] = os.pathsep.join([str(BOOT), *([path] if path else [])])
     environment[ENV_MODULE] = agent.module
     environment[ENV_SETTINGS] = agent.settings
+    environment.update({ENV_EVENTS: agent.events} if agent.events else {})
+    environment.update({ENV_AHEAD: agent.ahead} if agent.ahead else {})
     return environment

@@ -22,6 +22,8 @@ _SCALARS: dict[Any, tuple[str, str]] = {
     int: ("integer", "an integer"),
     float: ("number", "a finite number"),
 }
+_INTEGERS = 2**63  # tables, timelines and other readers of JSON hold no larger ones
+_NUMBERS = 1e100  # no measurement is as large, and one of them may be multiplied
 _SHOWN = 40  # characters of a wrong value that an error message quotes
 
 
@@ -117,7 +119,8 @@ def _encode_free(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _inside(step: str) -> Iterator[None]:
+def inside(step: str) -> Iterator[None]:
+    """Add a step to the path of a mismatch that is found inside."""
     try:
         yield
     except MismatchError as error:
@@ -146,10 +149,10 @@ def decode(value: Any, kind: Any) -> Any:
     known = {}
     for name, inner, has_default in _fields(kind):
         if name in items:
-            with _inside(f".{name}"):
+            with inside(f".{name}"):
                 known[name] = decode(items[name], inner)
         elif not has_default:
-            with _inside(f".{name}"):
+            with inside(f".{name}"):
                 raise MismatchError("is missing")
     return kind(**known)
 
@@ -165,9 +168,9 @@ def _decode_items(items: Any, step: str, kind: Any) -> Iterator[Any]:
 
 def _decode_scalar(value: Any, kind: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int and is_number and value == value // 1:
+    if kind is int and is_number and value == value // 1 and abs(value) < _INTEGERS:
         return int(value)  # 3.0 is an integer in JSON
-    if kind is float and is_number and math.isfinite(value):
+    if kind is float and is_number and math.isfinite(value) and abs(value) < _NUMBERS:
         return float(value)
     if kind in (str, bool) and isinstance(value, kind):
         return value

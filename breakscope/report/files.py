@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import time
 from collections.abc import Callable
 
 from breakscope.errors import OutputError
+
+_TEMPORARY = ".breakscope-"
+_LEFT_AFTER_S = 3600.0  # nobody writes one file for so long
 
 
 def write(data: bytes, path: str | os.PathLike[str]) -> None:
@@ -31,6 +35,18 @@ def _write(name: str, data: bytes) -> None:
             device.write(data)
         return
     replace(name, data)
+    _sweep(os.path.dirname(os.path.realpath(name)))
+
+
+def _sweep(folder: str) -> None:
+    """Take away what a process left there that was killed while it wrote."""
+    old = time.time() - _LEFT_AFTER_S
+    for name in os.listdir(folder):
+        if name.startswith(_TEMPORARY) and name.endswith(".tmp"):
+            path = os.path.join(folder, name)
+            with contextlib.suppress(OSError):
+                if os.lstat(path).st_mtime < old:
+                    os.unlink(path)
 
 
 def replace(
@@ -51,7 +67,7 @@ def replace(
         OSError: the folder is missing, full or not to be written to.
     """
     target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".breakscope-{os.urandom(8).hex()}.tmp")
+    temporary = os.path.join(os.path.dirname(target), f"{_TEMPORARY}{os.urandom(8).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             if mode is not None:

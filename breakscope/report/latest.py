@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
-from breakscope.errors import OutputError
 from breakscope.report import schema
 from breakscope.report.model import Report
 
@@ -26,10 +24,7 @@ def save(report: Report, place: Path, *, keep: bool) -> None:
     """
     schema.save(report, place)
     if keep:
-        # The same report under its time, so that the next scan does not take it away.
+        # The same report under its time, so that the next scan does not take it away. Not a copy of the file:
+        # another scan may have replaced that by now.
         stamp = report.run.started_at.replace(":", "-").partition("+")[0]
-        copy = place.with_name(f"{stamp}-{os.getpid()}.json")
-        try:
-            shutil.copyfile(place, copy)
-        except OSError as error:
-            raise OutputError(f"cannot write {copy}: {error.strerror}") from error
+        schema.save(report, place.with_name(f"{stamp}-{os.getpid()}.json"))

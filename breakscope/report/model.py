@@ -515,6 +515,7 @@ class Run:
             run, what this backend cannot see, what could not be hooked on this torch.
         asked: options of the scan that say what was compiled: "compile", "dynamic", "steps".
         sources: sha256 of each file that holds a finding; one that changed during the run is missing.
+        machine: digest that names the machine and the user that it ran as; None where that is not known.
     """
 
     script: str
@@ -536,6 +537,7 @@ class Run:
     notes: tuple[str, ...] = ()
     asked: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    machine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,17 @@ def owner_of(file: str, roots: tuple[str, ...]) -> Owner:
     """
     if _TORCH.search(file):
         return "torch"
-    if _INSTALLED.search(file) or _STDLIB.search(file) or file.startswith(_standard_library()):
+    if is_installed(file):
         return "library"
     if file.startswith("<"):
         return "project"
     full = os.path.abspath(file)
     return "project" if any(full.startswith(os.path.join(root, "")) for root in roots) else "library"
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is of an installed package or of the standard library, of any Python."""
+    return bool(_INSTALLED.search(file) or _STDLIB.search(file) or file.startswith(_standard_library()))
 
 
 def display_path(file: str, roots: tuple[str, ...]) -> str:

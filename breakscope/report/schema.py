@@ -15,16 +15,18 @@ from typing import Any
 
 from breakscope.errors import ReportError
 from breakscope.report import json_text
-from breakscope.report.codec import MismatchError, decode, describe, encode, encode_fields
+from breakscope.report.call_shape import check_arguments
+from breakscope.report.codec import MismatchError, decode, describe, encode, encode_fields, inside
 from breakscope.report.files import write
 from breakscope.report.model import Report
+from breakscope.report.secrets import masked
 
 # 1: the first layout. Keys added since, without a new number because additions are free: cost.spread_ms,
 # cost.parts, finding.not_measured, finding.intended, steps, compiles, timing, signatures, artifacts; for
 # merged reports ranks, divergences, finding.by_rank, region.rank, region.split, region.collectives, and
 # process in region, step, compile and signature; "unknown" as run.status, and null for totals.regions and
-# totals.ops, in what was imported; run.asked, run.sources; least_ms, most_ms and steps in cost, and in
-# timing what repairs would gain, the steady steps, and the calibration.
+# totals.ops, in what was imported; run.asked, run.sources, run.machine; least_ms, most_ms and steps in cost,
+# and in timing what repairs would gain, the steady steps, and the calibration.
 SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024
@@ -41,7 +43,7 @@ def to_dict(report: Report) -> dict[str, Any]:
     In free-form mappings (evidence, benchmark) it becomes a string. Raises ValueError for one that
     nothing can stand for, TypeError for a value that JSON does not have.
     """
-    return {"schema_version": SCHEMA_VERSION, **encode(report, Report)}
+    return {"schema_version": SCHEMA_VERSION, **encode(masked(report), Report)}
 
 
 def from_dict(data: Any) -> Report:
@@ -57,9 +59,13 @@ def from_dict(data: Any) -> Report:
             "upgrade with pip install --upgrade torch-breakscope"
         )
     try:
-        return typing.cast(Report, decode(data, Report))
+        report = typing.cast(Report, decode(data, Report))
+        for number, call in enumerate(report.signatures):
+            with inside(f".signatures[{number}].arguments"):
+                check_arguments(call.arguments)
     except MismatchError as error:
         raise ReportError(str(error)) from None
+    return report
 
 
 def dumps(report: Report) -> str:
@@ -69,7 +75,7 @@ def dumps(report: Report) -> str:
 
 def _encoded(report: Report) -> bytes:
     parts = [f'{{\n "schema_version": {SCHEMA_VERSION}'.encode()]
-    for name, value in encode_fields(report, Report):
+    for name, value in encode_fields(masked(report), Report):
         text = json_text.text(value, newline="\n ")
         # A path that is not UTF-8 holds lone surrogates. No file can hold them but as escapes.
         parts.append(f',\n "{name}": {text}'.encode("utf-8", errors="backslashreplace"))

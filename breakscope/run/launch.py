@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from types import FrameType
 
-from breakscope.errors import OutputError
 from breakscope.inside.start import Agent, with_agent
 from breakscope.report.model import Status
+from breakscope.run import surroundings
 from breakscope.run.relay import Relay, relayed
+from breakscope.run.workspace import workspace
+
+__all__ = ["Ended", "Program", "run", "signal_name", "spawn", "workspace"]
 
 TIMEOUT_EXIT = 124
 _GRACE_S = 5.0
@@ -50,33 +50,15 @@ class Ended:
 
     Attributes:
         exit_code: its own, or 128 + n for signal n, or 124 for a timeout.
-        signal: what killed it, if a signal did.
+        signal: name of what killed it, if a signal did.
     """
 
     status: Status
     exit_code: int
-    signal: signal.Signals | None
+    signal: str | None
     started_at: str
     duration_s: float
     timeout_s: float | None
-
-
-@contextmanager
-def workspace(beside: Path) -> Iterator[Path]:
-    """A folder for the run's own files, next to where the report goes, removed in the end.
-
-    Raises:
-        OutputError: if nothing can be written there.
-    """
-    try:
-        beside.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".run-", dir=beside))
-    except OSError as error:
-        raise OutputError(f"cannot write to {beside}: {error.strerror}") from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(
@@ -113,8 +95,9 @@ def run(
         relayed(status if stdout is None else None) as relay,
     ):
         child = subprocess.Popen(
-            [sys.executable, *program.command],
+            [sys.executable, *surroundings.options(), *program.command],
             env=_environment(agent),
+            close_fds=False,  # what we were given is the script's as well; our own are not inherited
             stdout=relay.stdout if relay else stdout,
             stderr=relay.stderr if relay else stderr if stderr is not None else stdout,
         )
@@ -132,7 +115,7 @@ def run(
     return Ended(
         status=outcome,
         exit_code=TIMEOUT_EXIT if timed_out else code if code >= 0 else 128 - code,
-        signal=signal.Signals(-code) if code < 0 else None,
+        signal=signal_name(-code) if code < 0 else None,
         started_at=started,
         duration_s=round(time.monotonic() - began, 3),
         timeout_s=timeout_s,
@@ -160,7 +143,7 @@ def spawn(program: Program, agent: Agent, log: int, keep: Sequence[int]) -> subp
 
 
 def _environment(agent: Agent) -> dict[str, str]:
-    return with_agent({**os.environ, **agent.environment}, agent)
+    return with_agent({**surroundings.environment(), **agent.environment}, agent)
 
 
 def _wait(child: subprocess.Popen[bytes], timeout_s: float | None, relay: Relay | None) -> bool:
@@ -187,6 +170,15 @@ def _wait(child: subprocess.Popen[bytes], timeout_s: float | None, relay: Relay 
     return True
 
 
+def signal_name(number: int) -> str:
+    """``SIGKILL``; real-time signals, of which few have a name, by their place: ``SIGRTMIN+3``."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        first = getattr(signal, "SIGRTMIN", number)
+        return f"SIGRTMIN+{number - first}" if number > first else f"signal {number}"
+
+
 def _terminal_is_ours() -> bool:
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
@@ -196,7 +188,10 @@ def _terminal_is_ours() -> bool:
 
 @contextmanager
 def _handling(numbers: Sequence[signal.Signals], handler: object) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in numbers}  # type: ignore[arg-type]
+    # What is ignored (nohup, a job of a shell in the background) stays ignored, in the child too: a handler
+    # of ours would be reset to the default there.
+    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heard}  # type: ignore[arg-type]
     try:
         yield
     finally:

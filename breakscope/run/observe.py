@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +14,16 @@ from breakscope.diagnose import forks
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.inside import events
+from breakscope.inside.capture.secrets import Redactor
 from breakscope.inside.settings import Settings
-from breakscope.inside.start import Agent
+from breakscope.report.machine import this_machine
 from breakscope.report.model import Report
+from breakscope.report.secrets import mask_words
 from breakscope.run import children, launch
 from breakscope.run.launch import Ended, Program
 from breakscope.run.program import project_roots
 from breakscope.run.progress import Progress
+from breakscope.run.recording import Recording, stand_somewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +56,24 @@ def observe(
     """
     cwd, started = Path.cwd(), time.time()
     roots = project_roots(what, cwd)
-    events.Counters.create(folder / "counters")
-    settings = replace(
-        settings,
-        script=what.path,
-        roots=roots,
-        events=str(folder / "events"),
-        counters=str(folder / "counters"),
-    )
-    agent = Agent("breakscope.inside.capture.agent", settings.dumps())
-    progress = Progress(folder, time.monotonic())
-    ended = launch.run(
-        what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
-    )
-    recorded = tuple(events.read_events(folder / "events")) if (folder / "events").exists() else ()
-    slots = events.Counters.read(folder / "counters")
+    with Recording(folder) as recording:
+        settings = replace(
+            settings,
+            script=what.path,
+            roots=roots,
+            events=recording.place_of("events"),
+            counters=recording.place_of("counters"),
+        )
+        agent = settings.agent()
+        progress = Progress(folder, time.monotonic())
+        ended = launch.run(
+            what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
+        )
+        stand_somewhere(cwd)
+        recorded, slots = recording.events(), recording.slots()
     outcome = Outcome(
         script=("-m " if what.module else "") + what.script,
-        argv=what.args,
+        argv=own_words(what.args),
         cwd=str(cwd),
         status=ended.status,
         exit_code=ended.exit_code,
@@ -80,14 +84,28 @@ def observe(
         roots=roots,
         notes=(
             *_notes(ended, recorded),
+            *recording.lost,
             *_of_forks(folder, recorded, str(cwd)),
             *children.not_followed(recorded),
         ),
     )
     report = children.with_children(build(recorded, slots, outcome), outcome, recorded, folder)
     asked = {"compile": settings.compile, "dynamic": settings.dynamic, "steps": settings.steps}
-    hashes = _hashes(report, started)
-    return Observed(replace(report, run=replace(report.run, asked=asked, sources=hashes)), ended, recorded)
+    return Observed(
+        seen_here(replace(report, run=replace(report.run, asked=asked)), started), ended, recorded
+    )
+
+
+def seen_here(report: Report, started: float) -> Report:
+    """A report with what shows later that it is of this machine and of these files."""
+    run = replace(report.run, sources=_hashes(report, started), machine=this_machine())
+    return replace(report, run=run)
+
+
+def own_words(words: Sequence[str]) -> tuple[str, ...]:
+    """A script's arguments without secrets: of the environment, or by their shape or name."""
+    cleaned = Redactor(live=False).clean({"words": list(words)})["words"]
+    return mask_words(cleaned)
 
 
 def _of_forks(folder: Path, recorded: Sequence[events.Event], cwd: str) -> list[str]:
@@ -106,7 +124,8 @@ def _hashes(report: Report, started: float) -> dict[str, str]:
     hashes = {}
     for file in {finding.location.file for finding in report.findings}:
         try:
-            if os.stat(file).st_mtime <= started:
+            status = os.stat(file)
+            if stat.S_ISREG(status.st_mode) and status.st_mtime <= started:
                 hashes[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
         except (OSError, ValueError):
             continue  # "<string>", or gone
@@ -123,8 +142,8 @@ def _notes(ended: Ended, recorded: Sequence[events.Event]) -> list[str]:
     if ended.status == "timeout":
         notes.append(f"ended after {ended.timeout_s:g} s, as asked by --timeout; counts are those up to then")
     elif ended.signal is not None:
-        hint = " (the system's out-of-memory killer does this)" if ended.signal.name == "SIGKILL" else ""
-        notes.append(f"the script was ended by {ended.signal.name}{hint}; counts are those up to then")
+        hint = " (the system's out-of-memory killer does this)" if ended.signal == "SIGKILL" else ""
+        notes.append(f"the script was ended by {ended.signal}{hint}; counts are those up to then")
     elif events.START in kinds and events.END not in kinds:
         notes.append("the script ended without Python's shutdown, or its last events could not be written")
     return notes

@@ -29,17 +29,27 @@ def program(script: str, args: Sequence[str], *, module: bool) -> Program:
         if not (path / "__main__.py").is_file():
             raise ScriptNotFoundError(f"{script} is a directory; name a Python script in it")
         return Program(script, False, tuple(args), str((path / "__main__.py").resolve()))
+    if script == "-":
+        raise ScriptNotFoundError("a script on standard input cannot be run again; write it to a file")
     if not path.exists():
         raise ScriptNotFoundError(f"there is no file {script}")
+    # What a pipe holds can be read once, and that is Python's to do.
+    if path.is_file() and not _runs(path):
+        raise ScriptNotFoundError(f"{script} is not a Python script")
+    return Program(script, False, tuple(args), str(path.resolve()))
+
+
+def _runs(path: Path) -> bool:
+    """Whether Python would take a file for a script: source, compiled, or a zip archive."""
+    from zipfile import is_zipfile
+
     try:
         with path.open("rb") as stream:
             start = stream.read(65536)
+            compiled = path.suffix == ".pyc" or start.startswith(importlib.util.MAGIC_NUMBER)
+            return b"\0" not in start or compiled or is_zipfile(stream)
     except OSError as error:
-        raise ScriptNotFoundError(f"cannot read {script}: {error.strerror}") from error
-    # A zip with a __main__.py is something that Python runs; anything else with NULs is not.
-    if b"\0" in start and not start.startswith(b"PK"):
-        raise ScriptNotFoundError(f"{script} is not a Python script")
-    return Program(script, False, tuple(args), str(path.resolve()))
+        raise ScriptNotFoundError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _module_path(module: str) -> str:

@@ -23,11 +23,10 @@ from breakscope.errors import LaunchError
 from breakscope.inside import elastic, events
 from breakscope.inside.elastic import PROCESS, Worker
 from breakscope.inside.settings import Settings
-from breakscope.inside.start import Agent
 from breakscope.report.model import Report, Status
 from breakscope.run import launch
 from breakscope.run.launch import Ended, Program
-from breakscope.run.observe import Observed
+from breakscope.run.observe import Observed, own_words, seen_here
 from breakscope.run.program import project_roots
 from breakscope.run.progress import Progress
 
@@ -70,7 +69,7 @@ def observe(
         events=str(folder / f"events-{PROCESS}"),
         counters=str(folder / f"counters-{PROCESS}"),
     )
-    agent = elastic.agent(Agent("breakscope.inside.capture.agent", settings.dumps()), folder / "workers")
+    agent = elastic.agent(settings.agent(), folder / "workers")
     program = Program("torch.distributed.run", True, (*torchrun, *what.command), what.path)
     progress = Progress(folder, time.monotonic())
     ended = launch.run(program, agent, timeout_s, status=progress.line if live else None)
@@ -105,7 +104,7 @@ def _report(run: Run, worker: Worker, workers: Sequence[Worker], recorded: Seque
     over = worker.ended if worker.ended is not None else worker.began + run.ended.duration_s
     outcome = Outcome(
         script=("-m " if run.what.module else "") + run.what.script,
-        argv=run.what.args,
+        argv=own_words(run.what.args),
         cwd=str(Path.cwd()),
         status=status,
         exit_code=None if worker.code is None else worker.code if worker.code >= 0 else 128 - worker.code,
@@ -128,7 +127,7 @@ def _report(run: Run, worker: Worker, workers: Sequence[Worker], recorded: Seque
         began=start["wall"] if start else worker.began,
         ended=after,
     )
-    return as_rank(report, identity)
+    return as_rank(seen_here(report, worker.began), identity)
 
 
 def _ending(worker: Worker, workers: Sequence[Worker], whole: Ended) -> tuple[Status, str | None]:
@@ -164,7 +163,7 @@ def _notes(worker: Worker, recorded: Sequence[events.Event], whole: Ended) -> li
     if whole.status == "timeout" and worker.code != 0:
         notes.append(f"ended after {whole.timeout_s:g} s, as asked by --timeout; counts are those up to then")
     elif worker.code is not None and worker.code < 0 and worker.code != _TERMINATED:
-        name = signal.Signals(-worker.code).name
+        name = launch.signal_name(-worker.code)
         hint = " (the system's out-of-memory killer does this)" if name == "SIGKILL" else ""
         notes.append(f"it was ended by {name}{hint}; its counts are those up to then")
     elif events.START in kinds and events.END not in kinds:

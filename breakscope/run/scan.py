@@ -6,7 +6,9 @@ import ast
 import os
 import re
 import socket
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from breakscope.inside.capture import targets
 from breakscope.inside.settings import Settings
 from breakscope.report.latest import FOLDER, place_of, save
 from breakscope.report.model import Report
-from breakscope.run import launch, ranks
+from breakscope.run import launch, ranks, recover
 from breakscope.run.launch import Program
 from breakscope.run.observe import Observed, observe
 from breakscope.run.program import check_torch
@@ -85,14 +87,31 @@ def scan(
     place = place_of(output) if output or who is None else Path.cwd() / FOLDER / _name(who)
     if place.is_dir():
         raise OutputError(f"cannot write the report to {output}: it is a directory")
-    with launch.workspace(place.parent) as folder:
+    with launch.workspace(place.parent, or_elsewhere=output is None) as folder:
         if torchrun is None:
+            recover.note_scan(folder, what, settings)
             seen = observe(what, settings, folder, timeout_s, live=live)
         else:
             seen = ranks.observe(what, torchrun, settings, folder, timeout_s, live=live)
         report = seen.report if who is None else _stamped(seen, who)
-        save(report, place, keep=output is None and who is None)
-    return Scan(report, place, seen.ended.exit_code, _problem(settings, seen))
+        place, problem = _save(report, place, keep=output is None and who is None)
+    return Scan(report, place, seen.ended.exit_code, problem or _problem(settings, seen))
+
+
+def _save(report: Report, place: Path, *, keep: bool) -> tuple[Path, str | None]:
+    """Where the report went, and what to say if that is elsewhere: the script's time is not spent twice."""
+    try:
+        with suppress(OSError):  # the script may have removed it
+            place.parent.mkdir(parents=True, exist_ok=True)
+        save(report, place, keep=keep)
+    except OutputError as error:
+        try:
+            elsewhere = Path(tempfile.mkdtemp(prefix="breakscope-")) / place.name
+            save(report, elsewhere, keep=False)
+        except (OSError, OutputError):
+            raise error from None
+        return elsewhere, f"{error}; it is in {elsewhere}"
+    return place, None
 
 
 def _identity() -> Identity | None:

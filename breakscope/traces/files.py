@@ -18,6 +18,9 @@ _TRACE_NAME = re.compile(r"torch_trace_")
 _LOG_NAME = re.compile(r"\.(?:log|txt|out|err)(?:\.\d+)?(?:\.gz|\.zst)?$")
 _RANK = re.compile(r"rank_(\d+)_")
 _RAW = 1 << 14
+# Traces shrink to a thirtieth. What unpacks to more bytes than these, and to so many times its size, is none.
+_UNPACKED = 1 << 30
+_RATIO = 150
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
@@ -75,7 +78,7 @@ class TraceFile:
     def __init__(self, path: Path, damage: Damage) -> None:
         """Raises TraceError: the file cannot be read, or needs a package that is not installed."""
         self._damage = damage
-        self.taken = 0
+        self.taken = self._unpacked = 0
         try:
             self._file: BinaryIO = path.open("rb", buffering=0)
             self.size = os.fstat(self._file.fileno()).st_size
@@ -102,6 +105,11 @@ class TraceFile:
         data = b""
         while len(data) < size and not self._unpack.over:
             data += self._unpack.take(size, self._raw)
+        self._unpacked += len(data)
+        if self._unpacked > max(_UNPACKED, _RATIO * self.taken):
+            self._damage.add("bomb")
+            self._unpack.over = True
+            return b""
         return data
 
     def _raw(self, size: int) -> bytes:

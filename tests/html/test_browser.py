@@ -44,7 +44,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         if isinstance(shown, Comparison):
             text = html.render_diff(shown, root=None)
         else:
-            text = html.render(shown, sources=html.OnDisk(), known=known)
+            text = html.render(shown, sources=html.OnDisk(lambda _file: True), known=known)
         file.write_text(text, encoding="utf-8")
         context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
         context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -52,7 +52,7 @@ class Tags(HTMLParser):
 @pytest.mark.parametrize("name", [*SAMPLES, "evil"])
 def test_no_text_of_a_report_becomes_markup(name: str, tmp_path: Path) -> None:
     report = html_samples.hostile(tmp_path) if name == "evil" else SAMPLES[name]
-    page = html.render(report, sources=html.OnDisk())
+    page = html.render(report, sources=html.OnDisk(lambda _file: True))
     page.encode("utf-8")
     assert not HIDDEN.search(page)
     tags = Tags(page)
@@ -102,7 +102,7 @@ def test_the_policy_allows_the_page_and_nothing_else(page: str) -> None:
 
 def test_a_line_of_a_megabyte_is_cut_in_the_page_and_whole_in_the_report(tmp_path: Path) -> None:
     report = html_samples.hostile(tmp_path)
-    assert len(html.render(report, sources=html.OnDisk())) < 400_000
+    assert len(html.render(report, sources=html.OnDisk(lambda _file: True))) < 400_000
     source = report.findings[0].location.source
     assert source is not None
     assert len(source) > 1_000_000

@@ -153,7 +153,9 @@ def test_a_reader_goes_from_code_to_source_and_back(browser: Browser, tmp_path: 
         store.put(text)
     report = report_with(kept("0/0", "graph", graph), kept("0/0", "code", CODE), findings=(finding,))
     file = tmp_path / "page.html"
-    file.write_text(html.render(report, sources=html.OnDisk(), artifacts=store.get), encoding="utf-8")
+    file.write_text(
+        html.render(report, sources=html.OnDisk(lambda _file: True), artifacts=store.get), encoding="utf-8"
+    )
     page = browser.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -238,7 +238,7 @@ def test_a_guard_is_a_row_of_a_table() -> None:
 
 
 def test_a_suggestion_carries_its_proof_and_the_patch_as_it_is(tmp_path: Path) -> None:
-    repair = finding(build(html_samples.rich(tmp_path), OnDisk()), "BS101").repair
+    repair = finding(build(html_samples.rich(tmp_path), OnDisk(lambda _file: True)), "BS101").repair
     assert repair is not None
     assert repair.patch == PATCH
     assert ("bitwise equal", "yes") in repair.evidence
@@ -276,7 +276,7 @@ def test_two_findings_with_one_fingerprint_have_links_of_their_own() -> None:
 
 
 def test_the_exact_expression_is_marked_in_the_excerpt(tmp_path: Path) -> None:
-    view = build(html_samples.rich(tmp_path), OnDisk())
+    view = build(html_samples.rich(tmp_path), OnDisk(lambda _file: True))
     branch = finding(view, "BS101")
     (chunk,) = view.files[branch.file].chunks
     assert len(chunk.lines) == len(MODEL.split("\n"))  # a file of the project, whole
@@ -286,7 +286,7 @@ def test_the_exact_expression_is_marked_in_the_excerpt(tmp_path: Path) -> None:
 
 
 def test_an_expression_of_several_lines_is_marked_on_each(tmp_path: Path) -> None:
-    view = build(html_samples.rich(tmp_path), OnDisk())
+    view = build(html_samples.rich(tmp_path), OnDisk(lambda _file: True))
     item = finding(view, "BS102")
     (chunk,) = view.files[item.file].chunks
     marked = [chunk.lines[mark.line - chunk.first].text[mark.start : mark.end] for mark in item.excerpt.marks]
@@ -324,14 +324,14 @@ def test_a_file_that_cannot_be_read_shows_the_stored_line_only() -> None:
 
 
 def test_a_device_or_a_pipe_is_not_read() -> None:
-    disk = OnDisk()
+    disk = OnDisk(lambda _file: True)
     assert disk.lines("/dev/zero") == ()
     assert disk.line("/dev/zero", 1) is None
     assert disk.lines("a\0b") == ()
 
 
 def test_a_page_carries_only_so_much_source(tmp_path: Path) -> None:
-    view = build(html_samples.many(tmp_path, findings=400, files=200), OnDisk())
+    view = build(html_samples.many(tmp_path, findings=400, files=200), OnDisk(lambda _file: True))
     carried = sum(len(line.text) for file in view.files for chunk in file.chunks for line in chunk.lines)
     whole = sum(len(path.read_text()) for path in tmp_path.glob("*.py"))
     assert carried < whole / 2

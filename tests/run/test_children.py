@@ -114,6 +114,62 @@ def test_children_are_left_alone_where_that_is_asked_for(scan: Scan, tmp_path: P
     assert scanned.report.reconciliation.vacuous
 
 
+def test_a_forked_worker_that_imports_torch_itself_is_followed(scan: Scan, tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(TRAIN)
+    scanned = scan(
+        """
+        import multiprocessing, sys
+
+        def work():
+            import model
+            model.train(0)
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("fork")
+            processes = [context.Process(target=work) for _ in range(2)]
+            [process.start() for process in processes]
+            [process.join() for process in processes]
+            assert "torch" not in sys.modules
+        """
+    )
+    assert scanned.exit_code == 0, scanned.stderr
+    crossed_in_children(scanned, processes=2, crossings=6)
+
+
+def test_a_child_without_torch_leaves_nothing(scan: Scan) -> None:
+    scanned = scan(
+        """
+        import os, pathlib, subprocess, sys
+        subprocess.run([sys.executable, "-c", "import json"], check=True)
+        if os.fork() == 0:
+            sys.exit()
+        os.wait()
+        print(sorted(file.name for file in pathlib.Path(".breakscope").glob(".run-*/*-*")))
+        """
+    )
+    assert scanned.text == "[]\n"
+
+
+def test_no_worker_that_is_spawned_runs_the_script_as_main(scan: Scan) -> None:
+    scanned = scan(
+        TRAIN.replace("@torch.compile", "#")
+        + """
+if __name__ == "__main__":
+    import torch.multiprocessing as mp
+    train(0)
+    process = mp.get_context("spawn").Process(target=train, args=(1,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+""",
+        "--compile",
+        "step",
+    )
+    assert scanned.exit_code == 0, scanned.stderr
+    assert "bootstrapping phase" not in scanned.stderr
+    assert scanned.report.run.compiled == ("step",)
+
+
 def test_a_child_that_takes_no_agent_is_named(scan: Scan) -> None:
     scanned = scan("import subprocess, sys; subprocess.run([sys.executable, '-I', '-c', 'pass'], check=True)")
     [note] = [note for note in scanned.report.run.notes if "not followed" in note]

@@ -20,6 +20,7 @@ from breakscope.inside.bench.export_text import FOOT, GRAPH, HEAD, KERNEL
 from breakscope.inside.bench.fragments import fragment
 from breakscope.inside.bench.graphs import RecordedGraph, recorded_graphs
 from breakscope.inside.bench.specs import Spec
+from breakscope.report.secrets import mask
 
 _MOST_KERNELS = 30
 
@@ -36,12 +37,12 @@ def write(attribution: Attribution, found: dict[str, Any], folder: Path) -> list
         name = f"{folder.name}_kernel{number:02d}_{_slug(record['name'])}.py"
         text = _kernel(attribution.done[record["marker"]], record, folder / name)
         if text is not None:
-            (folder / name).write_text(text, "utf-8")
+            (folder / name).write_text(mask(text), "utf-8")
             record["exported"] = f"{folder.name}/{name}"
             names.append(record["exported"])
     for graph in recorded_graphs():
         name = f"{folder.name}_graph{graph.number:02d}.py"
-        (folder / name).write_text(_graph(graph), "utf-8")
+        (folder / name).write_text(mask(_graph(graph)), "utf-8")
         names.append(f"{folder.name}/{name}")
     return names
 

@@ -1,9 +1,9 @@
 """The child side of a scan: hooks inside the user's process.
 
-Started by ``breakscope/inside/boot`` before the script, it waits until the script itself imports
-torch (so that what the script sets before that import still counts), hooks Dynamo when Dynamo is
-loaded, and writes what it is told as events. It judges nothing: reading the events is the parent's
-work. Whatever goes wrong here must not reach the script.
+Started by ``breakscope/inside/boot`` when the script itself has imported torch (so that what the script
+sets before that import still counts), it hooks Dynamo when Dynamo is loaded, and writes what it is told
+as events. It judges nothing: reading the events is the parent's work. Whatever goes wrong here must not
+reach the script.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import traceback
 import types
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from breakscope.inside import events, imports, overlay, tracebacks
+from breakscope.inside import events, imports, tracebacks
 from breakscope.inside.capture import targets
 from breakscope.inside.capture.clock import Clock
 from breakscope.inside.capture.secrets import Redactor
@@ -36,24 +35,39 @@ if TYPE_CHECKING:
 
 MOST_FORKS = 64  # of more, nothing is kept
 
+running: Agent | None = None
 
-def start(settings_text: str) -> None:
-    """Begin to observe this process. Called once, by the boot file."""
-    settings = Settings.loads(settings_text.replace(events.PID, str(os.getpid())))
-    folder = os.path.dirname(settings.events)
-    if not Path(folder).is_dir():
-        return  # a child that outlives its scan
-    if not Path(settings.counters).exists():  # a rank's: its launcher does not know how many there will be
-        Counters.create(Path(settings.counters))
-    forked = os.path.join(folder, f"events-{events.PID}") if settings.children else None
-    writer = EventWriter(settings.events, forked)
-    agent = Agent(settings, writer, Counters.open(settings.counters))
-    writer.forked = agent.forked_process_compiles
-    agent.begin()
-    if settings.children:
-        from breakscope.inside.capture.children import Children
 
-        Children(settings, agent.emit).follow()
+def start(settings_text: str, began_ns: int, *, forked: bool) -> Callable[[], None] | None:
+    """Begin to observe this process, whose script has just imported torch. Called once, by the boot file.
+
+    Args:
+        began_ns: ``time.perf_counter_ns()`` at the start of the process.
+        forked: whether it is a fork of the process that the settings are for.
+
+    Returns:
+        What is to be called when the script has ended; None where the process is left alone.
+    """
+    global running  # noqa: PLW0603 -- what is compiled by name asks for it
+    given = Settings.loads(settings_text)
+    settings = (given.of_children() if forked else given).of_process()
+    if not Path(settings.folder).is_dir() or (forked and not given.children):
+        return None  # a child that outlives its scan, or that is not asked for
+    writer = EventWriter(settings.events, settings.of_children().events if settings.children else None)
+    running = Agent(settings, writer, _counters(settings.counters), began_ns)
+    writer.forked = running.forked_process_compiles
+    if forked or given != settings:
+        running.start_event()
+    else:  # the boot file has said so
+        writer.remember(running.alive())
+    running.begin()
+    return running.end
+
+
+def _counters(file: str) -> Counters:
+    if file and not Path(file).exists():  # a rank's, or a child's: nobody knew how many there would be
+        Counters.create(Path(file))
+    return Counters.open(file) if file else Counters.in_memory()
 
 
 class Agent:
@@ -62,14 +76,21 @@ class Agent:
     Args:
         sink: takes events; must not raise.
         counters: slots for steps, calls, region runs and crossings.
+        began_ns: when the process began; None for now.
     """
 
-    def __init__(self, settings: Settings, sink: EventWriter | EventList, counters: Counters) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        sink: EventWriter | EventList,
+        counters: Counters,
+        began_ns: int | None = None,
+    ) -> None:
         self.settings = settings
         self.counters = counters
         self._sink = sink
-        self._began = time.perf_counter()
-        self.clock = Clock(self._emit_raw, counters, time.perf_counter_ns(), sample=settings.cost)
+        self._began = time.perf_counter_ns() if began_ns is None else began_ns
+        self.clock = Clock(self._emit_raw, counters, self._began, sample=settings.cost)
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._local = threading.local()
         self._redactor = Redactor()
@@ -86,34 +107,30 @@ class Agent:
     # -- life ------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Hook the process: now what needs no torch, the rest when the script imports it."""
+        """Hook the process, now that torch is there."""
         self._begun = True
-        self.start_event()
-        atexit.register(self._end)
         os.register_at_fork(before=self._forking, after_in_child=self._forked)
-        if self.settings.fixes is not None:
-            overlay.install(self.settings.fixes, self.settings.script)
         if self.settings.compile == "auto" and self.settings.steps is not None:
             self._awaits_script = targets.compiles_itself(self.settings.script)
-        if self.settings.function is not None:
-            targets.install(
-                targets.Target.parse(self.settings.function),
-                self.settings.script,
-                self.compile_target,
-                lambda names: self.emit(events.SEEN, what="functions", names=names),
-            )
-        imports.after_import("torch", self.hook_torch)
+        self.hook_torch()
 
     def start_event(self) -> None:
         """Say that the agent is alive."""
-        self.emit(
-            events.START,
-            pid=os.getpid(),
-            python=platform.python_version(),
-            cost=self.settings.cost,
+        self._sink.write(self.alive())
+
+    def alive(self) -> Event:
+        """The event that begins a file."""
+        return {
+            "t": events.START,
+            "at": 0.0,
+            "step": 0,
+            "call": 0,
+            "pid": os.getpid(),
+            "python": platform.python_version(),
+            "cost": self.settings.cost,
             # The clock that several processes have in common, to lay their times side by side.
-            wall=time.time(),
-        )
+            "wall": time.time() - (time.perf_counter_ns() - self._began) / 1e9,
+        }
 
     def hook_torch(self) -> None:
         """Hook torch, which has just been imported."""
@@ -138,7 +155,8 @@ class Agent:
             self.guarded("the last steps are not timed", self.clock.finish)
             self.guarded("what entering compiled code takes is not known", self.dynamo.calibrate)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """The script is over."""
         if self.dynamo is not None:
             self.dynamo.finish()
         self.guarded("the last steps are not timed", self.clock.finish)
@@ -147,10 +165,6 @@ class Agent:
                 f"breakscope: the capture stopped: {self._sink.failed}", file=sys.__stderr__
             )
         self.emit(events.END)
-        if self.dynamo is None and os.path.basename(self.settings.counters) != "counters":
-            # One of perhaps many children without torch: nobody asks what it counted.
-            with suppress(OSError):
-                os.unlink(self.settings.counters)
 
     def _emit_raw(self, kind: str, **fields: Any) -> None:
         # Numbers of ours: nothing in them to redact, and many.
@@ -192,7 +206,7 @@ class Agent:
         slots = self.counters.slots
         event: Event = {
             "t": kind,
-            "at": round(time.perf_counter() - self._began, 6),
+            "at": round((time.perf_counter_ns() - self._began) / 1e9, 6),
             "step": slots[events.SLOT_STEPS],
             "call": slots[events.SLOT_CALLS],
             **self._redactor.clean(fields),
@@ -253,7 +267,7 @@ class Agent:
             raise SystemExit(0)
         if done > self.settings.steps + 1:
             # The script caught SystemExit and went on; it was asked kindly.
-            self._end()
+            self.end()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)

@@ -16,6 +16,7 @@ from typing import Any
 from breakscope.errors import ArtifactError, OutputError
 from breakscope.report import files
 from breakscope.report.model import ArtifactKind
+from breakscope.report.secrets import mask
 
 FOLDER = "artifacts"
 
@@ -57,7 +58,7 @@ class Store:
 
     def put(self, text: str) -> str:
         """Keep a text and return its digest. Raises OutputError: it cannot be written."""
-        data = text.encode("utf-8", errors="surrogatepass")
+        data = mask(text).encode("utf-8", errors="surrogatepass")
         digest = hashlib.sha256(data).hexdigest()
         path = self._path(digest)
         try:

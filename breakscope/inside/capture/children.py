@@ -13,16 +13,14 @@ import os
 import re
 import shlex
 import sys
-import threading
+from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 from breakscope.inside import events, imports
-from breakscope.inside.events import PID
 from breakscope.inside.settings import Settings
-from breakscope.inside.start import Agent, with_agent
+from breakscope.inside.start import with_agent
 
 _PYTHON = re.compile(r"^python[\d.]*t?$|^pypy[\d.]*$")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
@@ -41,15 +39,9 @@ class Children:
     """
 
     def __init__(self, settings: Settings, emit: Callable[..., None]) -> None:
-        folder = os.path.dirname(settings.events)
-        own = replace(
-            settings,
-            events=os.path.join(folder, f"events-{PID}"),
-            counters=os.path.join(folder, f"counters-{PID}"),
-        )
-        self._agent = Agent("breakscope.inside.capture.agent", own.dumps())
+        self._agent = settings.of_children().agent()
         self._emit = emit
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()  # not threading's, which the script may not have loaded
 
     def follow(self) -> None:
         """From now on, put the agent into every Python that this process starts."""
@@ -59,7 +51,9 @@ class Children:
             setattr(os, name, self._around(getattr(os, name)))
 
     def _hook_subprocess(self) -> None:
-        popen: Any = sys.modules["subprocess"].Popen
+        popen: Any = getattr(sys.modules["subprocess"], "Popen", None)
+        if popen is None:
+            return  # a module of the script's own
         real = popen.__init__
         signature = inspect.signature(real)
 
@@ -83,7 +77,9 @@ class Children:
 
     def _hook_multiprocessing(self) -> None:
         util: Any = sys.modules["multiprocessing.util"]
-        real = util.spawnv_passfds
+        real = getattr(util, "spawnv_passfds", None)
+        if real is None:
+            return
 
         @functools.wraps(real)
         def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
@@ -122,8 +118,10 @@ class Children:
                 yield
             finally:
                 for name in changed:
-                    del os.environ[name]
-                os.environ.update({name: before[name] for name in changed if name in before})
+                    if name in before:
+                        os.environ[name] = before[name]
+                    else:
+                        del os.environ[name]
 
     def _wanted(self, words: Sequence[str]) -> bool:
         """Whether a command is a Python that may run code of the script's; named if it takes no agent."""
@@ -163,9 +161,8 @@ def _text(variables: Mapping[Any, Any]) -> dict[str, str]:
 
 def _is_python_script(path: str) -> bool:
     """Whether a program, such as ``torchrun``, is a script that Python runs."""
-    import shutil
-
-    found = path if os.sep in path else shutil.which(path)
+    folders = [""] if os.sep in path else os.environ.get("PATH", os.defpath).split(os.pathsep)
+    found = next(filter(os.path.isfile, (os.path.join(folder, path) for folder in folders)), None)
     if found is None:
         return False
     try:

@@ -41,7 +41,12 @@ class TorchHooks:
     def install(self) -> None:
         """Hook what ``import torch`` brought. Dynamo itself may never be loaded."""
         agent = self._agent
-        agent.emit(events.TORCH, version=torch.__version__, triton=_version_of("triton"))
+        agent.emit(
+            events.TORCH,
+            version=torch.__version__,
+            triton=_version_of("triton"),
+            cost=agent.settings.cost,
+        )
         if agent.settings.seed is not None:
             agent.guarded("the generators are not seeded", lambda: _seed(agent.settings.seed))
         agent.guarded("Dynamo's records cannot be read", self._listen)

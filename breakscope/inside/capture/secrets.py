@@ -2,7 +2,8 @@
 
 Dynamo prints what it guards on, and a function that reads ``os.environ`` while it is compiled is guarded
 on the environment. Values of variables whose names say that they are secret are taken out of everything;
-of guards on the environment nothing but the variable that they ask for is kept.
+of guards on the environment nothing but the variable that they ask for is kept. What looks like a secret by
+its shape is masked (:mod:`breakscope.report.secrets`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 from typing import Any
+
+from breakscope.report.secrets import mask
 
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH|(?:^|_)(?:API_?)?KEY(?:_|$)", re.IGNORECASE
@@ -64,7 +67,7 @@ class Redactor:
             text = "\n".join(_without_values(line) if "environ" in line else line for line in lines)
         for secret in self._values:
             text = text.replace(secret, HIDDEN)
-        return text
+        return mask(text)
 
 
 def _without_values(line: str) -> str:

@@ -13,10 +13,10 @@ from breakscope.diagnose.compare import Comparison
 from breakscope.render.html import comparison, view
 from breakscope.render.html.findings import Caller
 from breakscope.render.html.produced import ReadArtifact
-from breakscope.render.html.sources import OnDisk, SourceReader
+from breakscope.render.html.sources import OnDisk, SourceReader, evidenced
 from breakscope.report.model import Report
 
-__all__ = ["OnDisk", "SourceReader", "render", "render_diff"]
+__all__ = ["OnDisk", "SourceReader", "evidenced", "render", "render_diff"]
 
 _FOLDER = Path(__file__).parent
 

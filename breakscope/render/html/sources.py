@@ -6,9 +6,12 @@ shown as if it were: then the line that the report stored stands alone, and the 
 
 from __future__ import annotations
 
+import hashlib
+import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -16,7 +19,9 @@ from breakscope.project.sources import Sources
 from breakscope.render.html import highlight
 from breakscope.render.html.highlight import Span
 from breakscope.render.html.lines import WIDEST, Line, lay_out
-from breakscope.report.model import Finding, Location, Owner
+from breakscope.report.model import Finding, Location, Owner, Report
+from breakscope.report.owners import is_installed
+from breakscope.report.secrets import mask
 from breakscope.view.excerpt import expression_span
 
 AROUND = 5  # lines shown before and after a place
@@ -41,18 +46,59 @@ class SourceReader(Protocol):
 
 
 class OnDisk:
-    """Reads sources from disk, but only ordinary files: a report may name a device or a pipe."""
+    """Reads sources from disk, but only ordinary files that may be shown.
 
-    def __init__(self) -> None:
+    A report is data that may come from anybody, and the page may be published: what it names may be a device,
+    a private key, another person's file.
+
+    Args:
+        may_show: whether a page may hold the text of a file; see :func:`evidenced`.
+
+    Attributes:
+        masks: whether a secret was hidden in what was read so far.
+    """
+
+    def __init__(self, may_show: Callable[[str], bool]) -> None:
+        self.masks = False
         self._sources = Sources()
+        self._may_show = cache(lambda file: _is_ordinary(file) and may_show(file))
+        self._masked = cache(self._read)
 
     def line(self, file: str, number: int, /) -> str | None:
         """One line; None if the file cannot be read."""
-        return self._sources.line(file, number) if _is_ordinary(file) else None
+        lines = self.lines(file)
+        return lines[number - 1] if 0 < number <= len(lines) else None
 
     def lines(self, file: str, /) -> Sequence[str]:
         """All lines; none of a file that cannot be read or is too large to be source."""
-        return self._sources.lines(file) if _is_ordinary(file) else ()
+        return self._masked(file)
+
+    def _read(self, file: str) -> Sequence[str]:
+        lines = self._sources.lines(file) if self._may_show(file) else ()
+        shown = tuple(mask("\n".join(lines)).split("\n")) if lines else ()
+        self.masks = self.masks or shown != tuple(lines)
+        return shown
+
+
+def evidenced(report: Report, projects: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a file is one that the scan has seen with this very content, in a project or a library.
+
+    Args:
+        projects: folders of the user's, as the caller knows them; the report is not asked.
+    """
+    roots = tuple(os.path.join(os.path.realpath(project), "") for project in projects)
+
+    def may_show(file: str) -> bool:
+        seen = report.run.sources.get(file)
+        place = os.path.realpath(file)
+        if seen is None or not (place.startswith(roots) or is_installed(place)):
+            return False
+        try:
+            return hashlib.sha256(Path(place).read_bytes()).hexdigest() == seen
+        except OSError:
+            return False
+
+    return may_show
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +185,7 @@ class Shelf:
     def _state(lines: Sequence[str], place: Location) -> State:
         if not 0 < place.line <= len(lines):
             return "changed" if lines else "unreadable"
-        known = place.source is not None and place.source.strip() == lines[place.line - 1].strip()
+        known = place.source is not None and mask(place.source.strip()) == lines[place.line - 1].strip()
         return "read" if known else "changed"
 
     def _wanted(self, lines: Sequence[str], places: Sequence[Location], states: Sequence[State]) -> set[int]:

@@ -81,7 +81,10 @@ REFUSED_AT_ONCE = {
 def remedied(name: str, folder: Path, code: str) -> tuple[Finding, Suggestion, str]:
     """The suggestion for a fixture's finding, and what the command printed."""
     report = folder / "report.json"
-    for words in (["scan", "-q", "-o", str(report), str(FIXTURES / f"{name}.py")], ["remedy", str(report)]):
+    for words in (
+        ["scan", "-q", "-o", str(report), str(FIXTURES / f"{name}.py")],
+        ["remedy", "--trust-report", str(report)],
+    ):
         done = subprocess.run(
             command(*words),
             cwd=folder,

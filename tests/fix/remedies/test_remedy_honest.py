@@ -187,6 +187,6 @@ def test_bad_input_is_one_sentence(scan: Callable[..., Scanned], tmp_path: Path)
     done = remedy(tmp_path)
     assert (done.returncode, done.stderr) == (2, "breakscope: there is no file script.py\n")
     report.write_text(report.read_text().replace(f'"cwd": "{tmp_path}"', '"cwd": "/nowhere/at/all"'))
-    done = remedy(tmp_path)
+    done = remedy(tmp_path, "--trust-report")
     assert done.returncode == 2
     assert done.stderr.startswith("breakscope: the script ran in /nowhere/at/all, which cannot be entered")
