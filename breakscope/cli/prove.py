@@ -13,6 +13,7 @@ import typer
 
 from breakscope.cli.fix import Format, settings_of
 from breakscope.cli.script_words import ScriptCommand, program_of, program_of_report
+from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def add(app: typer.Typer) -> None:
         budget: Annotated[
             float, typer.Option(min=1, help="Seconds for the comparisons of one function.")
         ] = 60,
+        trust_report: TrustReport = False,
         format_: Annotated[Format, typer.Option("--format", help="How to write the answer.")] = Format.TEXT,
     ) -> int:
         """Prove that a patch, by anybody, computes what the code computed before.
@@ -95,7 +97,7 @@ def add(app: typer.Typer) -> None:
         text = "" if against else _read(patch)
         place = counterexample.absolute() if counterexample else None
         was = Path.cwd()
-        what, settings = _script(ctx, report)
+        what, settings = _script(ctx, report, trusted=trust_report)
         changes = _changes(patch, text, against, was)
         options = engine.Options(settings, exact.value, inductor)
         with launch.workspace(Path(FOLDER).absolute()) as work:
@@ -134,7 +136,7 @@ def _changes(patch: str, text: str, against: Path | None, was: Path) -> list[Cha
     return diff.changes(text, [*roots, was, Path.cwd()])
 
 
-def _script(ctx: typer.Context, path: Path | None) -> tuple[Program, Settings]:
+def _script(ctx: typer.Context, path: Path | None, *, trusted: bool) -> tuple[Program, Settings]:
     """What to run, and how it is compiled; of a report, where it was run."""
     from breakscope.inside.settings import Settings
     from breakscope.report import schema
@@ -149,6 +151,7 @@ def _script(ctx: typer.Context, path: Path | None) -> tuple[Program, Settings]:
     if path is None and not latest.exists():
         raise UsageError("name the script to prove it on: breakscope prove PATCH -- train.py")
     report: Report = schema.load(path or latest)
+    confirm_run(report, "prove", trusted=trusted)
     try:
         os.chdir(report.run.cwd)
     except OSError as error:

@@ -88,7 +88,7 @@ def test_a_link_out_of_the_project_is_not_followed(project: Path) -> None:
     assert "line two of it" not in page_of(project, report)
 
 
-@pytest.mark.parametrize("name", ["fix", "remedy"])
+@pytest.mark.parametrize("name", ["fix", "remedy", "prove my.patch --report"])
 @pytest.mark.parametrize("how", ["another machine", "unknown machine", "another project", "up and out"])
 def test_a_foreign_report_runs_nothing_unasked(
     project: Path, name: str, how: str, capsys: pytest.CaptureFixture[str]
@@ -104,7 +104,8 @@ def test_a_foreign_report_runs_nothing_unasked(
         "up and out": {"script": "../other/script.py"},
     }[how]
     schema.save(replace(report, run=replace(report.run, **changed)), project / "report.json")
-    assert main([name, "report.json"]) == 2
+    (project / "my.patch").write_text("--- a/script.py\n+++ b/script.py\n@@ -1 +1 @@\n-1\n+2\n")
+    assert main([*name.split(), "report.json"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "--trust-report" in said
