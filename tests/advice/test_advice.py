@@ -41,6 +41,11 @@ DECIDED = {
     "BS304": "Name what to compile with --compile",
     "BS307": "Repair what the reason names",
     "BS308": "otherwise it costs what it costs",
+    # What compiling takes: which part is to be compiled by itself depends on the model.
+    "BS401": "Compile the loop's body and leave the loop to Python",
+    "BS402": "Compile one repeated block instead of the whole",
+    "BS403": "Compile the blocks that repeat in it",
+    "BS404": "or compile smaller parts",
 }
 
 
