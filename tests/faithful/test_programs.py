@@ -79,6 +79,7 @@ ENDS = {
         "import atexit, os, sys\natexit.register(print, 'bye', flush=True)\n"
         "if not os.fork():\n    sys.exit(3)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))"
     ),
+    "a program that is not there": "import subprocess\nsubprocess.run(['no-such-program'])\n",
     "an orphan": "import os, time\nif not os.fork():\n    os.close(1); os.close(2); time.sleep(0.1)\n",
     "a full pipe": "import sys\nsys.stdout.buffer.write(b'x' * 1_000_000)",
     "a changed folder": "import os\nos.mkdir('sub'); os.chdir('sub'); open('f', 'w').close(); print(os.getcwd())",

@@ -70,11 +70,12 @@ def test_a_python_that_the_script_runs_is_followed_through_shells_and_launchers(
         subprocess.run([sys.executable, "child.py"], check=True)
         subprocess.run(f"cd . && {sys.executable} child.py", shell=True, check=True, env=dict(os.environ))
         subprocess.run(["./launcher"], check=True)
+        subprocess.run([sys.executable, "child.py"], check=True, close_fds=False)
         assert os.system(f"{sys.executable} child.py") == 0
         """
     )
     assert scanned.exit_code == 0, scanned.stderr
-    crossed_in_children(scanned, processes=4, crossings=12)
+    crossed_in_children(scanned, processes=5, crossings=15)
 
 
 def test_the_script_itself_is_one_of_the_processes_where_it_compiles(scan: Scan) -> None:

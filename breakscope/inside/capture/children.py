@@ -8,14 +8,13 @@ server) needs to know nothing. Where the script forks, the agent is in the child
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import re
 import shlex
 import sys
 from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from breakscope.inside import events, imports
@@ -51,29 +50,33 @@ class Children:
             setattr(os, name, self._around(getattr(os, name)))
 
     def _hook_subprocess(self) -> None:
-        popen: Any = getattr(sys.modules["subprocess"], "Popen", None)
-        if popen is None:
+        # The innermost function: where a program is not found, no frame of ours is in the traceback.
+        subprocess: Any = sys.modules["subprocess"]
+        fork_exec = getattr(subprocess, "_fork_exec", None)
+        if fork_exec is None:
             return  # a module of the script's own
-        real = popen.__init__
-        signature = inspect.signature(real)
+
+        @functools.wraps(fork_exec)
+        def followed(args: Any, programs: Any, close: Any, keep: Any, cwd: Any, env: Any, *rest: Any) -> Any:
+            if self._wanted(_words(args, shell=False)):
+                pairs = (entry.partition(b"=")[::2] for entry in env or ())
+                variables = os.environ if env is None else dict(pairs)
+                ours = with_agent(_text(variables), self._agent)
+                env = [os.fsencode(f"{name}={value}") for name, value in ours.items()]
+            return fork_exec(args, programs, close, keep, cwd, env, *rest)
+
+        subprocess._fork_exec = followed
+        os.posix_spawn = self._spawning(os.posix_spawn)
+
+    def _spawning(self, real: Any) -> Any:
+        """``os.posix_spawn``, with which ``subprocess`` starts what keeps all descriptors."""
 
         @functools.wraps(real)
-        def started(*args: Any, **kwargs: Any) -> None:
-            bound = None
-            with suppress(TypeError):  # which the real one raises as well
-                bound = signature.bind(*args, **kwargs)
-            if bound is None:
-                real(*args, **kwargs)
-                return
-            given = bound.arguments
-            words = _words(given.get("args"), shell=bool(given.get("shell")))
-            if self._wanted(words):
-                variables = given.get("env")
-                kwargs_env = os.environ if variables is None else variables
-                given["env"] = with_agent(_text(kwargs_env), self._agent)
-            real(*bound.args, **bound.kwargs)
+        def posix_spawn(path: Any, argv: Any, env: Any, **kwargs: Any) -> Any:
+            ours = with_agent(_text(env), self._agent) if self._wanted(_words(argv, shell=False)) else env
+            return real(path, argv, ours, **kwargs)
 
-        popen.__init__ = started
+        return posix_spawn
 
     def _hook_multiprocessing(self) -> None:
         util: Any = sys.modules["multiprocessing.util"]

@@ -89,7 +89,11 @@ def _start_the_agent(environment: Mapping[str, str]) -> None:
     sys.path[:0] = folders
     if any(os.path.isfile(os.path.join(one, "sitecustomize.py")) for one in folders):
         sys.modules.pop("sitecustomize", None)
-        importlib.import_module("sitecustomize")
+        try:
+            importlib.import_module("sitecustomize")
+        except ImportError as error:  # ours says that it stands in front of none, which Python's site takes
+            if error.name != "sitecustomize":
+                raise
 
 
 def leave_what_was_there(modules: Mapping[str, types.ModuleType]) -> None:
@@ -176,6 +180,7 @@ class ForkingSubprocess:
             return subprocess.Popen(command, **options)
         environment = dict(options.pop("env", None) or os.environ)
         outs = options.pop("stdout", None), options.pop("stderr", None)
+        options.pop("close_fds", None)  # a fork has those of the warm process
         assert not options, f"a fork has no {', '.join(options)}"
         request = {"words": list(command[1:]), "cwd": os.getcwd(), "environment": environment}
         return Forked(self._place, request, *outs)
