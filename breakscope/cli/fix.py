@@ -218,19 +218,21 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Patch], folder: Path,
 
 def _list_rules() -> int:
     from breakscope.cli import output
-    from breakscope.fix.rules import RULES
+    from breakscope.fix.rules import all_rules
 
     blocks = []
-    for rule in RULES:
+    for rule in all_rules():
         codes = ", ".join(rule.codes)
         lines = [f"{rule.name}  ({codes})" + ("  needs consent" if rule.consent else ""), f"  {rule.title}"]
         lines += [f"  needs   {need}" for need in rule.needs]
         lines += [f"  hazard  {hazard}" for hazard in rule.hazards]
-        rewritten, left_alone = rule.rewritten, rule.left_alone
-        lines += ["  before", *(f"    {line}" for line in rewritten.before.strip().splitlines())]
-        lines += ["  after", *(f"    {line}" for line in rewritten.after.strip().splitlines())]
-        lines += ["  left alone", *(f"    {line}" for line in left_alone.before.strip().splitlines())]
-        lines += [f"  because {left_alone.why}"] if left_alone.why else []
+        # A rule of somebody else's package may come without examples.
+        if rewritten := getattr(rule, "rewritten", None):
+            lines += ["  before", *(f"    {line}" for line in rewritten.before.strip().splitlines())]
+            lines += ["  after", *(f"    {line}" for line in rewritten.after.strip().splitlines())]
+        if left_alone := getattr(rule, "left_alone", None):
+            lines += ["  left alone", *(f"    {line}" for line in left_alone.before.strip().splitlines())]
+            lines += [f"  because {left_alone.why}"] if left_alone.why else []
         blocks.append("\n".join(lines))
     output.write("\n\n".join(blocks) or "no rules")
     return 0

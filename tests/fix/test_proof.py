@@ -511,3 +511,23 @@ def test_a_condition_that_only_eager_code_comes_to_is_driven(new: str, tmp_path:
     found = judged(OLD, new, ("torch.rand(3)",), tmp_path)
     assert found.status == "refused"
     assert "compiled by Dynamo" in found.why
+
+
+def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Session._search
+
+    def slow(session: Session, *rest: Any) -> None:
+        session._deadline = time.monotonic() + 0.02
+        search(session, *rest)
+
+    monkeypatch.setattr(Session, "_search", slow)
+    found = judged(
+        "def f(x):\n    return torch.relu(x)",
+        "def f(x):\n    return torch.where(x > 0, x, torch.zeros_like(x))",
+        ("torch.randn(3, 4)",),
+        tmp_path,
+    )
+    assert found.status == "refused"
+    assert "NaN" in found.why

@@ -57,7 +57,7 @@ def test_git_diff_of_a_tree_that_has_the_change_comes_by_standard_input(tmp_path
     patched = BY_NAME["relu_by_where"]
     (tmp_path / SCRIPT).write_text(patched.patched)
     ran = subprocess.run(
-        command("prove", "-", "--no-inductor", "--budget", "2", "--", SCRIPT),
+        command("prove", "-", "--no-inductor", "--budget", "20", "--", SCRIPT),
         cwd=tmp_path,
         input=patched.diff,
         capture_output=True,

@@ -12,8 +12,9 @@ import pytest
 from patches import PRELUDE, SCRIPT
 from scanning import clean_environment, command
 
+from breakscope.fix.installed_rules import answer_of
 from breakscope.fix.patch import Refusal
-from breakscope.fix.rule import Rule, Site, locate, rewrite
+from breakscope.fix.rule import Rule, Site, locate
 from breakscope.inside.record.evidence import Evidence
 
 RULE = """
@@ -23,10 +24,10 @@ from breakscope.fix.rule import Rule
 
 class {name}(Rule):
     name, codes, title = "print-dropped", ("BS104",), "a marked print goes"
-    needs, hazards, rewrites, leaves = (), (), (), ()
-    order = 1
+    needs, hazards = (), ()
+    before = ("quiet-messages",)
 
-    def rewrite(self, site):
+    def propose(self, site):
         {body}
 """
 DROPS = """start, end = site.offsets(site.node)
@@ -107,9 +108,9 @@ def test_what_a_rule_of_another_package_writes_is_not_believed(tmp_path: Path) -
 def test_a_rule_of_another_package_that_fails_refuses(answer: object, why: str) -> None:
     class Theirs(Rule):
         name, codes, title = "print-dropped", ("BS104",), "a print goes"
-        needs, hazards, rewrites, leaves = (), (), (), ()
+        needs, hazards = (), ()
 
-        def rewrite(self, site: Site) -> Any:
+        def propose(self, site: Site) -> Any:
             if isinstance(answer, Exception):
                 raise answer
             return answer
@@ -117,4 +118,4 @@ def test_a_rule_of_another_package_that_fails_refuses(answer: object, why: str) 
     source = "def f(x):\n    print(x)\n"
     site = locate(source, 2, 5, 2, 13, "BS104", "print", Evidence())
     assert site is not None
-    assert rewrite(Theirs(), site) == Refusal(why)
+    assert answer_of(Theirs(), site) == Refusal(why)

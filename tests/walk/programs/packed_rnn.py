@@ -3,7 +3,6 @@
 # first finding: BS302 | hidden, _ = self.rnn(packed)
 # told: allow_rnn
 # exit: scan 0, check 1, bench 0
-# waits: told: 7
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
