@@ -252,8 +252,9 @@ def test_a_plain_training_loop_that_never_mentions_compile(scan: Scan) -> None:
     assert [(target.name, target.by) for target in report.run.targets] == [
         ("BartForConditionalGeneration", "breakscope")
     ]
-    # layerdrop in the loop over the layers: both stacks run eagerly, one crossing for each call of one.
-    assert crossings(scanned) == {("BartEncoder.forward", "BS301"): 4, ("BartDecoder.forward", "BS301"): 4}
+    # layerdrop in the loop over the layers: both stacks run eagerly, and come to the line once for each of
+    # two layers in each of 4 steps.
+    assert crossings(scanned) == {("BartEncoder.forward", "BS301"): 8, ("BartDecoder.forward", "BS301"): 8}
     assert report.totals.steps == 4
 
 

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from breakscope.report import codec
-from breakscope.report.model import Cost, Counts, Finding, Guard, RankCounts, SkippedFrame, Suggestion
+from breakscope.report.model import (
+    Compiling,
+    Cost,
+    Counts,
+    Finding,
+    Guard,
+    RankCounts,
+    SkippedFrame,
+    Suggestion,
+)
 
 _STATUS = ("proved", "unproved", "refused")
 
@@ -40,7 +49,15 @@ def combine(versions: Sequence[Finding], order: dict[str, int]) -> Finding:
         suggestion=_suggestion(versions),
         not_measured=None if cost else first.not_measured,
         by_rank=tuple(entries),
+        compiling=_compiling(versions),
+        horizon_ms=None,
     )
+
+
+def _compiling(versions: Sequence[Finding]) -> Compiling | None:
+    """What the recompiles took in the process where that was most: processes compile at one time."""
+    known = (version.compiling for version in versions if version.compiling)
+    return max(known, key=lambda c: (c.seconds, c.versions, c.guards_ms_per_step or 0.0), default=None)
 
 
 def _entries(versions: Sequence[Finding], order: dict[str, int]) -> list[RankCounts]:

@@ -28,7 +28,7 @@ from report_samples import (
 
 from breakscope.diagnose.merge import Identity, as_rank, merge
 from breakscope.report import schema
-from breakscope.report.model import Compile, Counts, Finding, Report, Step
+from breakscope.report.model import Compile, Compiling, Counts, Finding, Report, Step
 
 SAMPLES = [CLEAN, COSTS, RECOMPILES, SKIPS, VACUOUS, KILLED, IMPORTED_TRACE, SUGGESTIONS, HOSTILE]
 
@@ -218,5 +218,20 @@ def test_every_field_of_a_report_and_of_a_finding_is_known_to_the_merge():
         "suggestion",
         "not_measured",
         "by_rank",
+        "compiling",
+        "horizon_ms",
     }
     assert {field.name for field in dataclasses.fields(Finding)} == texts | combined
+
+
+def test_recompiles_take_what_they_take_where_that_is_most():
+    def told(seconds: float) -> Finding:
+        return dataclasses.replace(SIZE, compiling=Compiling(seconds, 2), horizon_ms=3.0)
+
+    def part(rank: int, seconds: float) -> Report:
+        report = dataclasses.replace(RECOMPILES, findings=(told(seconds),))
+        return as_rank(report, Identity(rank))
+
+    (finding,) = merge([part(0, 1.5), part(1, 2.5)]).findings
+    assert finding.compiling == Compiling(2.5, 2)
+    assert finding.horizon_ms is None

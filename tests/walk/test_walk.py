@@ -13,9 +13,11 @@ What a person should be told stands at the top of each program, in lines of ``# 
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,9 +64,23 @@ def said(program: str) -> dict[str, str]:
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Scan and check a program, once for all that is asked of it."""
 
+    # One folder for all workers of the test run: whoever comes first walks, the others read what it saw.
+    shared = tmp_path_factory.getbasetemp().parent / "walk"
+
     @cache
     def walk(program: str) -> Walked:
-        folder = tmp_path_factory.mktemp(program.removesuffix(".py"))
+        folder = shared / program.removesuffix(".py")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            return seen(folder / "walked.json")
+        walked = walk_in(folder, program)
+        kept = {**asdict(walked), "codes": sorted(walked.codes)}
+        (folder / "walked.new").write_text(json.dumps(kept))
+        (folder / "walked.new").rename(folder / "walked.json")
+        return walked
+
+    def walk_in(folder: Path, program: str) -> Walked:
         (folder / program).write_text((PROGRAMS / program).read_text())
         scanned = run(folder, "scan", "-q", *said(program).get("options", "").split(), program)
         checked = run(folder, "check", ".breakscope/latest.json")
@@ -74,6 +90,16 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return Walked(scanned.returncode, checked.returncode, shown.stdout, codes)
 
     return walk
+
+
+def seen(file: Path) -> Walked:
+    """What another worker saw, as soon as it has."""
+    for _ in range(3_000):
+        if file.exists():
+            kept = json.loads(file.read_text())
+            return Walked(**{**kept, "codes": frozenset(kept["codes"])})
+        time.sleep(0.1)
+    raise AssertionError(f"{file.parent.name} was not walked to its end")
 
 
 def run(folder: Path, *words: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
