@@ -468,9 +468,13 @@ def _breaks(
     now = [one for one in after.findings if one.kind in FIXABLE]
     files = {one.file for one in changes}
     functions = {(one.file, one.name) for one in found.functions} | set(found.through)
+    # The file on disk has the lines of one side only, and both ran.
+    was = {change.file: change.old.text.split("\n") for change in changes}
+    became = {change.file: change.new.text.split("\n") for change in changes}
     left_over, gone = list(now), []
     for one in old:
-        same = next((other for other in left_over if _alike(one) == _alike(other)), None)
+        wanted = _alike(one, was)
+        same = next((other for other in left_over if wanted == _alike(other, became)), None)
         gone += [one] if same is None else []
         if same is not None:
             left_over.remove(same)
@@ -481,6 +485,11 @@ def _breaks(
     return tuple(gone), tuple(one for one in left if one not in new), tuple(new)
 
 
-def _alike(finding: Finding) -> tuple[str, str | None, str, str]:
+def _alike(finding: Finding, lines_of: Mapping[str, Sequence[str]]) -> tuple[str, str | None, str, str]:
+    """What a break has in common with itself in the other form: all but its line's number."""
     where = finding.location
-    return os.path.realpath(where.file), where.function, finding.code, (where.source or "").strip()
+    file = os.path.realpath(where.file)
+    lines = lines_of.get(file)
+    inside = lines is not None and where.line <= len(lines)
+    source = lines[where.line - 1] if lines is not None and inside else where.source or ""
+    return file, where.function, finding.code, source.strip()

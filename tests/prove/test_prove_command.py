@@ -75,6 +75,21 @@ def test_git_diff_of_a_tree_that_has_the_change_comes_by_standard_input(tmp_path
     assert (tmp_path / SCRIPT).read_text() == patched.patched
 
 
+def test_a_break_that_only_moves_to_another_line_is_left_and_not_new(tmp_path: Path, product: Warm) -> None:
+    branch = "    if x.max() > 3:\n        x = x.clamp(-3, 3)\n"
+    model = f'def chosen(x):\n    x = x + 1\n{branch}    print("told")\n    return x * 2\n'
+    files, text = two_files(
+        {branch: "    x = torch.where(x.max() > 3, x.clamp(-3, 3), x)\n"}, "import torch\n" + model
+    )
+    written(tmp_path, {**files, "my.patch": text})
+    asked = asking.ask(product, tmp_path, "my.patch")
+    assert asked.status == "proved", asked.why
+    breaks = asked.answer["breaks"]
+    assert [found["code"] for found in breaks["gone"]] == ["BS101"]
+    assert [(found["code"], found["line"]) for found in breaks["left"]] == [("BS104", 5)]
+    assert breaks["new"] == []
+
+
 def test_a_file_is_held_against_what_it_was(tmp_path: Path, product: Warm) -> None:
     patched = BY_NAME["roots_by_where"]
     written(tmp_path, {SCRIPT: patched.patched, "before.py": patched.script})
