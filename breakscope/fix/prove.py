@@ -473,8 +473,7 @@ def _breaks(
     became = {change.file: change.new.text.split("\n") for change in changes}
     left_over, gone = list(now), []
     for one in old:
-        wanted = _alike(one, was)
-        same = next((other for other in left_over if wanted == _alike(other, became)), None)
+        same = next((other for other in left_over if _alike(one, was) & _alike(other, became)), None)
         gone += [one] if same is None else []
         if same is not None:
             left_over.remove(same)
@@ -485,11 +484,15 @@ def _breaks(
     return tuple(gone), tuple(one for one in left if one not in new), tuple(new)
 
 
-def _alike(finding: Finding, lines_of: Mapping[str, Sequence[str]]) -> tuple[str, str | None, str, str]:
-    """What a break has in common with itself in the other form: all but its line's number."""
+def _alike(finding: Finding, lines_of: Mapping[str, Sequence[str]]) -> set[tuple[str, str | None, str, str]]:
+    """What a break has in common with itself in the other form: all but its line's number.
+
+    Its line is that of the form that ran, or of the file on disk where the overlay keeps the numbers.
+    """
     where = finding.location
     file = os.path.realpath(where.file)
-    lines = lines_of.get(file)
-    inside = lines is not None and where.line <= len(lines)
-    source = lines[where.line - 1] if lines is not None and inside else where.source or ""
-    return file, where.function, finding.code, source.strip()
+    texts = {(where.source or "").strip()}
+    lines = lines_of.get(file, ())
+    if where.line <= len(lines):
+        texts.add(lines[where.line - 1].strip())
+    return {(file, where.function, finding.code, text) for text in texts}

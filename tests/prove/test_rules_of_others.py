@@ -92,7 +92,7 @@ def test_what_a_rule_of_another_package_writes_is_not_believed(tmp_path: Path) -
     environment = installed(tmp_path, RULE.format(name="Mine", body=DROPS))
     (tmp_path / SCRIPT).write_text(SOURCE)
     ran(tmp_path, environment, "scan", "-q", "--no-cost", SCRIPT)
-    words = ("fix", "--no-inductor", "--budget", "2", "--format", "json")
+    words = ("fix", "--no-inductor", "--budget", "10", "--format", "json")
     (finding,) = json.loads(ran(tmp_path, environment, *words).stdout)["findings"]
     assert finding["code"] == "BS104"
     assert not (finding["accepted"] and finding["rule"] == "print-dropped")

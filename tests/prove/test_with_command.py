@@ -71,7 +71,7 @@ def fixed(warm: Warm, folder: Path, command: str, *words: str) -> tuple[int, dic
     """Scan the script and fix it with a command. Returns exit code and answer."""
     (folder / SCRIPT).write_text(SOURCE)
     log = folder / "log"
-    usual = ("--no-inductor", "--budget", "2", "--timeout", "60", "--write", "--format", "json")
+    usual = ("--no-inductor", "--budget", "10", "--timeout", "60", "--write", "--format", "json")
     scan = ("scan", "-q", "--no-cost", SCRIPT)
     code = warm.commands([scan, ("fix", "--with", command, *usual, *words)], folder, log)
     text = log.read_text()
