@@ -25,12 +25,13 @@ from breakscope.fix.outcomes import (
 from breakscope.fix.patch import Patch, claims_of, clash, edits_by_file
 from breakscope.fix.remedies.engine import treat, treats
 from breakscope.fix.runs import Script
-from breakscope.fix.source_file import NotTextError
+from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check
 from breakscope.fix.trials import Trials
 from breakscope.fix.under_inductor import under_inductor
 from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
+from breakscope.run import warm
 
 MAX_ROUNDS = 4
 # How many times the budget a proof gets that ran out of time before it had driven every branch.
@@ -59,7 +60,20 @@ def fix(
     """
     findings = [one for one in report.findings if options.wants(one)]
     sources = from_rules.read_sources(findings, report.run.sources)
-    trials = Trials(script, options.settings, sources, progress=progress)
+    with warm.forking(script.what, list(sources), script.folder) as forks:
+        return _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
+
+
+def _fixed(
+    report: Report,
+    script: Script,
+    options: Options,
+    sources: dict[str, Source],
+    progress: Callable[[str], None],
+    choose: Choose | None,
+) -> Fixed:
+    findings = [one for one in report.findings if options.wants(one)]
+    trials = Trials(script, options.settings, sources, progress=progress, known=report.findings)
     work = Work(script, options, trials, sources, progress, choose, Path(report.run.cwd))
     whole = _rewrite(work, findings)
     rewritten = in_order(_outcomes(work, whole), report)

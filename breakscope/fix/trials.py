@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +19,9 @@ from breakscope.fix.runs import Script
 from breakscope.fix.silenced import silenced
 from breakscope.fix.source_file import Source
 from breakscope.inside.settings import Settings
-from breakscope.report.model import Report
+from breakscope.report.model import Finding, Report
 from breakscope.run.trial import Comparison, Trial, compare, trial, words
+from breakscope.run.warm import Warm
 from breakscope.run.words import Words
 
 _SHOWN = 160
@@ -80,6 +81,7 @@ class Trials:
         sources: of the files that patches change, by real path.
         base: patches that are part of every run.
         progress: told of a run before it begins.
+        known: findings of the scan, which a forked run of the script as it is has to have as well.
     """
 
     def __init__(
@@ -89,7 +91,9 @@ class Trials:
         sources: dict[str, Source],
         base: Sequence[Patch] = (),
         progress: Callable[[str], None] = lambda _text: None,
+        known: Iterable[Finding] | None = None,
     ) -> None:
+        self._known = tuple(known) if known is not None else None
         self._script, self.sources, self._progress = script, sources, progress
         self._settings = replace(settings, cost=False)  # counted, not timed
         self.base = tuple(base)
@@ -108,6 +112,9 @@ class Trials:
         if self._before is None:
             self._progress("running the script as it is")
             self._before = self.run(self._settings)
+            if not self.base and self.forking and (why := self._unlike_the_plain_run(self._before)):
+                self.stop_forking(why)
+                self._before = self.run(self._settings)
         return self._before
 
     @property
@@ -118,11 +125,35 @@ class Trials:
             self._again = self.run(self._settings)
         return self._again
 
+    @property
+    def forking(self) -> bool:
+        """Whether runs are forks. What they say against a patch is said again by plain ones."""
+        warm = self._script.warm
+        return warm is not None and not warm.trouble and warm.forks > 0
+
+    def stop_forking(self, why: str) -> None:
+        """Make every run a plain one from now on, and those that are kept again."""
+        assert self._script.warm is not None
+        self._script.warm.close(why)
+        self._before = self._again = None
+        self._seen = {}
+
+    def _unlike_the_plain_run(self, before: Trial) -> str:
+        """What tells a forked run of the script as it is from plain ones: the recorded run, and the scan."""
+        plain = self._script.warm.plain if self._script.warm is not None else None
+        if plain is None or before.ended.exit_code != plain.exit_code:
+            return "a forked run ends in another way"
+        if before.said.stdout != plain.stdout:
+            return "a forked run prints something else"
+        if self._known is not None and _breaks(before.report.findings) != _breaks(self._known):
+            return "a forked run breaks elsewhere"
+        return ""
+
     def on_top(self, patches: Sequence[Patch]) -> Trials:
         """Trials of the script that has patches already."""
         if not patches:
             return self
-        return Trials(self._script, self._settings, self.sources, patches, self._progress)
+        return Trials(self._script, self._settings, self.sources, patches, self._progress, self._known)
 
     def run(self, settings: Settings) -> Trial:
         """The script without further patches, compiled in another way."""
@@ -144,9 +175,16 @@ class Trials:
         if key not in self._seen:
             finding = patch.findings[0]
             self._progress(f"{finding.code} {finding.location.function}: {patch.rewrite.summary}")
-            with self.with_patches([patch]) as after:
-                self._seen[key] = after.report, self.agreement(after, [patch])
+            seen = self._patched(patch)
+            if seen[1].difference is not None and self.forking:
+                self.stop_forking("a forked run with a patch differs")
+                seen = self._patched(patch)
+            self._seen[key] = seen
         return self._seen[key]
+
+    def _patched(self, patch: Patch) -> tuple[Report, Agreement]:
+        with self.with_patches([patch]) as after:
+            return after.report, self.agreement(after, [patch])
 
     def agreement(self, after: Trial, patches: Sequence[Patch], *, consented: bool = False) -> Agreement:
         """Compare a run with patches with the run without.
@@ -179,6 +217,12 @@ class Trials:
         largest = f"largest difference {outputs.max_abs:.3g}, {outputs.max_rel:.1e} of the largest value"
         return f"the outputs of the script differ: {next(iter(outputs.differences), largest)}"
 
+    def _warm(self, patches: Sequence[Patch]) -> Warm | None:
+        """What forks a run with patches: nothing, where it has loaded a file that one of them changes."""
+        warm = self._script.warm
+        changed = {edit.file for patch in patches for edit in patch.edits}
+        return warm if warm is not None and warm.started and warm.excluded >= changed else None
+
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._script.folder))
 
@@ -193,7 +237,11 @@ class Trials:
             settings = replace(settings, fixes=str(fixes))
         run = folder / "run"
         run.mkdir()
-        ran = trial(self._script.what, settings, run, self._script.timeout_s)
+        ran = trial(self._script.what, settings, run, self._script.timeout_s, self._warm(applied))
         if ran.ended.status == "interrupted":
             raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
         return ran
+
+
+def _breaks(findings: Iterable[Finding]) -> set[str]:
+    return {one.fingerprint for one in findings if one.kind != "recompile"}

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from breakscope.errors import OutputError
 from breakscope.inside.start import Agent, with_agent
 from breakscope.report.model import Status
 from breakscope.run.relay import Relay, relayed
+from breakscope.run.warm import Forked, Warm
 
 TIMEOUT_EXIT = 124
 _GRACE_S = 5.0
@@ -87,6 +89,7 @@ def run(
     status: Callable[[], str] | None = None,
     stdout: int | None = None,
     stderr: int | None = None,
+    warm: Warm | None = None,
 ) -> Ended:
     """Run the program to its end, whatever the end is.
 
@@ -95,10 +98,11 @@ def run(
             it; None for no line.
         stdout: where the script's output goes, as for Popen; None for our own.
         stderr: where its errors go; None for where its output goes.
+        warm: forks it, if it can and ``stdout`` is given; else it is started as usual.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     began = time.monotonic()
-    child: subprocess.Popen[bytes] | None = None
+    child: subprocess.Popen[bytes] | Forked | None = None
     interrupted = False
 
     def forward(number: int, _frame: FrameType | None) -> None:
@@ -112,14 +116,16 @@ def run(
         _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), forward),
         relayed(status if stdout is None else None) as relay,
     ):
-        child = subprocess.Popen(
+        if warm is not None and stdout is not None:
+            child = warm.fork(agent, stdout, stderr if stderr is not None else stdout)
+        child = child or subprocess.Popen(
             [sys.executable, *program.command],
             env=_environment(agent),
             stdout=relay.stdout if relay else stdout,
             stderr=relay.stderr if relay else stderr if stderr is not None else stdout,
         )
         timed_out = _wait(child, timeout_s, relay)
-    code = child.returncode
+    code = child.wait()
     outcome: Status = "ok"
     if timed_out:
         outcome = "timeout"
@@ -163,7 +169,7 @@ def _environment(agent: Agent) -> dict[str, str]:
     return with_agent({**os.environ, **agent.environment}, agent)
 
 
-def _wait(child: subprocess.Popen[bytes], timeout_s: float | None, relay: Relay | None) -> bool:
+def _wait(child: subprocess.Popen[bytes] | Forked, timeout_s: float | None, relay: Relay | None) -> bool:
     """Wait for the child; True if it had to be ended because its time was up."""
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
@@ -196,6 +202,9 @@ def _terminal_is_ours() -> bool:
 
 @contextmanager
 def _handling(numbers: Sequence[signal.Signals], handler: object) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's, which waits for the others
+        return
     before = {number: signal.signal(number, handler) for number in numbers}  # type: ignore[arg-type]
     try:
         yield

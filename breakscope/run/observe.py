@@ -19,6 +19,7 @@ from breakscope.run import launch
 from breakscope.run.launch import Ended, Program
 from breakscope.run.program import project_roots
 from breakscope.run.progress import Progress
+from breakscope.run.warm import Warm
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ def observe(
     live: bool = False,
     stdout: int | None = None,
     stderr: int | None = None,
+    warm: Warm | None = None,
 ) -> Observed:
     """Run the program to its end, whatever the end is, and diagnose it.
 
@@ -48,6 +50,7 @@ def observe(
         live: draw a live line on the terminal while the script is silent.
         stdout: descriptor that takes the script's output; None for our own.
         stderr: the same for its errors; None for where its output goes.
+        warm: as for :func:`breakscope.run.launch.run`.
     """
     cwd, started = Path.cwd(), time.time()
     roots = project_roots(what, cwd)
@@ -62,7 +65,13 @@ def observe(
     agent = Agent("breakscope.inside.capture.agent", settings.dumps())
     progress = Progress(folder, time.monotonic())
     ended = launch.run(
-        what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
+        what,
+        agent,
+        timeout_s,
+        status=progress.line if live else None,
+        stdout=stdout,
+        stderr=stderr,
+        warm=warm,
     )
     recorded = tuple(events.read_events(folder / "events")) if (folder / "events").exists() else ()
     slots = events.Counters.read(folder / "counters")

@@ -20,6 +20,7 @@ from breakscope.report.model import Report
 from breakscope.run import written
 from breakscope.run.launch import Ended, Program
 from breakscope.run.observe import observe
+from breakscope.run.warm import Warm
 from breakscope.run.words import Said, Silenced, Words, compare_words
 
 # torch writes advice behind its exceptions, and Dynamo the user's line below its error.
@@ -76,12 +77,19 @@ class Comparison:
         return self.calls > 0 and not self.differences and self.max_rel <= tolerance
 
 
-def trial(what: Program, settings: Settings, folder: Path, timeout_s: float | None = None) -> Trial:
+def trial(
+    what: Program,
+    settings: Settings,
+    folder: Path,
+    timeout_s: float | None = None,
+    warm: Warm | None = None,
+) -> Trial:
     """Scan the script with its outputs kept and every generator seeded.
 
     Args:
         settings: as for a scan; ``seed`` and ``outputs`` are filled in. ``backend="none"`` runs eagerly.
         folder: an empty folder for the run's files; the caller removes it.
+        warm: as for :func:`breakscope.run.launch.run`.
     """
     outputs = folder / "outputs"
     outputs.mkdir()
@@ -94,7 +102,9 @@ def trial(what: Program, settings: Settings, folder: Path, timeout_s: float | No
     before = written.look(cwd, ours)
     out, err = folder / "stdout", folder / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
-        seen = observe(what, settings, folder, timeout_s, stdout=stdout.fileno(), stderr=stderr.fileno())
+        seen = observe(
+            what, settings, folder, timeout_s, stdout=stdout.fileno(), stderr=stderr.fileno(), warm=warm
+        )
     said = Said(out.read_bytes(), err.read_bytes(), written.written(cwd, before, ours))
     return Trial(seen.report, seen.ended, outputs, said)
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from breakscope.inside import imports, overlay, tracebacks
+from breakscope.inside import imports, loaded, overlay, tracebacks
 from breakscope.inside.record import observe
 from breakscope.inside.record.observe import Recorder
 
@@ -27,8 +27,9 @@ def start(settings_text: str) -> None:
             file for the evidence.
     """
     settings = json.loads(settings_text)
+    noticing = loaded.notice()
     sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
-    run = _Recording(settings)
+    run = _Recording(settings, noticing)
     atexit.register(run.save)
     imports.after_import("torch", run.torch_is_there)
     script = os.path.realpath(settings["script"])
@@ -42,8 +43,8 @@ def start(settings_text: str) -> None:
 
 
 class _Recording:
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = settings
+    def __init__(self, settings: dict[str, Any], noticing: loaded.Noticing) -> None:
+        self._settings, self._noticing = settings, noticing
         self._functions: dict[str, list[str]] = settings["functions"]
         self._calls = 0
         # One for each file, because functions of two files may have one name.
@@ -90,5 +91,6 @@ class _Recording:
             for file, recorder in self.recorders.items()
         }
         place = self._settings["result"]
-        Path(f"{place}.new").write_text(json.dumps(seen), encoding="utf-8")
+        data = {"seen": seen, "loaded": self._noticing.result()}
+        Path(f"{place}.new").write_text(json.dumps(data), encoding="utf-8")
         os.replace(f"{place}.new", place)
