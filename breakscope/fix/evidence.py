@@ -28,6 +28,8 @@ class Evidence:
         limits: inputs and calls for which it is not proved. own_memory: where the new code leaves a copy.
         identity: what held one tensor and holds two, where nothing in the project could tell.
         conditions: "none", where source does not change.
+        by_structure: the text shows that the forms are the same outside of compiled code: nothing was searched.
+        not_searched: inputs that were left out because those before them had nothing new to show, by kind.
         recompiles_before, recompiles_after: in the whole script without and with a remedy.
         also_tried: other remedies, and what came of them. left_out: why others were not tried.
         caveat: what else a remedy changes. shares_code: of instances that used up a limit.
@@ -54,6 +56,8 @@ class Evidence:
     own_memory: Texts | None = None
     identity: Texts | None = None
     conditions: str | None = None
+    by_structure: bool | None = None
+    not_searched: Mapping[str, int] | None = None
 
     recompiles_before: int | None = None
     recompiles_after: int | None = None

@@ -50,6 +50,7 @@ class ProofRun:
         atexit.register(self.save)
         self._sessions: dict[str, Any] = {}
         self._conditions: dict[str, list[pair.Watched]] = {}
+        self._texts: dict[str, tuple[ast.stmt, ast.stmt]] = {}
 
     def torch_is_there(self) -> None:
         """Nothing is compiled, and everything is drawn from one seed."""
@@ -68,7 +69,7 @@ class ProofRun:
         except pair.NotPairedError as error:
             self._save({"trouble": f"the two forms cannot be compared: {error}"})
             return ast.parse(source, filename=path)
-        self._conditions = pairs.conditions
+        self._conditions, self._texts = pairs.conditions, pairs.texts
         if not pairs.functions:
             self._save({"trouble": "the rewrite changes no function"})
         vars(builtins).update(
@@ -80,11 +81,14 @@ class ProofRun:
         from breakscope.inside.prove.claims import Claims
         from breakscope.inside.prove.conditions import Condition
         from breakscope.inside.prove.session import Session
+        from breakscope.inside.prove.structure import relies_on
 
         if name not in self._sessions:
             conditions = [Condition(one.text, one.operand_of) for one in self._conditions[name]]
+            claims = Claims(**self.settings["claims"])
+            same = relies_on(*self._texts[name], silent=claims.silent)
             self._sessions[name] = Session(
-                name, conditions, Claims(**self.settings["claims"]), self.settings["budget_s"], self.save
+                name, conditions, claims, self.settings["budget_s"], self.save, relies_on=same
             )
         return self._sessions[name]
 

@@ -21,7 +21,9 @@ from breakscope.inside.prove.beyond import beyond
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.copies import NotCopiedError
+from breakscope.inside.prove.novelty import Kinds, novelty
 from breakscope.inside.prove.picture import Apart, Comparer, Difference, largest
+from breakscope.inside.prove.structure import means_it
 from breakscope.inside.prove.surroundings import Surroundings
 from breakscope.inside.prove.world import TooLargeError, World
 
@@ -60,6 +62,10 @@ class Session:
         mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises, or
             another one that no consent makes right.
         trouble: why it could not be compared.
+        relies_on: global names that make the forms the same outside of compiled code, as their text shows; None:
+            it does not show that.
+        by_structure: that holds, and nothing was searched.
+        left_out: test inputs that were not tried because those before them had nothing new to show, by kind.
     """
 
     name: str
@@ -67,6 +73,7 @@ class Session:
     claims: Claims
     budget_s: float
     save: Callable[[], None]
+    relies_on: frozenset[str] | None = None
     forms: dict[str, Callable[..., Any]] = field(default_factory=dict)
     calls: int = 0
     captured: int = 0
@@ -84,6 +91,8 @@ class Session:
     notes: dict[str, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     max_difference: float = 0.0
+    by_structure: bool = False
+    left_out: Counter[str] = field(default_factory=Counter)
     mode: Form | None = None
     _seen: Counter[Any] = field(default_factory=Counter)
     _earlier: list[Call] = field(default_factory=list)
@@ -92,6 +101,9 @@ class Session:
     _apart_paths: set[str] = field(default_factory=set)
     _saved: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
     _deadline: float = 0.0
+    _shown: set[Any] = field(default_factory=set)
+    _classes: Counter[Any] = field(default_factory=Counter)
+    _new: bool = False
 
     # -- what the paired module calls ------------------------------------------------------------
 
@@ -172,16 +184,35 @@ class Session:
             return
         if not self._agree(bench, plain, "captured"):
             return
-        self._gradients(bench)
+        alike = _classified(here)
+        self._classes[alike] += 1
+        known = self._classes[alike] > ALIKE
+        self.by_structure = self.relies_on is not None and means_it(inspect.unwrap(new), self.relies_on)
+        if self.by_structure:
+            self._by_structure(bench, plain, first=self._classes[alike] == 1)
+            return
+        self._gradients(bench, known=known)
         self._sequences(forms, here)
         if self.captured <= SEARCHED:
             self._search(bench, (*reach.constants_in(_code(old)), *reach.constants_in(_code(new))))
-        self._saves(bench, plain)
-        self._compiled(bench, plain)
+        if known:
+            self.left_out["calls of a kind that was compiled before"] += 1
+        else:
+            self._saves(bench, plain)
+            self._compiled(bench, plain)
         self._earlier = [*self._earlier, _kept(here)][-2:]
 
-    def _gradients(self, bench: _Bench) -> None:
+    def _by_structure(self, bench: _Bench, plain: Conditions, *, first: bool) -> None:
+        """What is left to compare where both forms are the same by their text: how the new one compiles."""
+        self._agree(bench, Conditions("gradients", gradients=True), "gradients", skip_raising=True)
+        if first:
+            self._compiled(bench, plain)
+
+    def _gradients(self, bench: _Bench, *, known: bool) -> None:
+        """In the script's dtype, and in float64 where no call of this kind was compared before."""
         for name, change in (("", torch.clone), (" in float64", inputs.to(torch.float64))):
+            if known and name:
+                continue
             conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=bool(name))
             if not self._agree(bench, conditions, "gradients", skip_raising=True):
                 return
@@ -212,14 +243,19 @@ class Session:
         ]
         # In turns, so that a proof that runs out of time has seen something of every kind.
         self.untried = dict.fromkeys(kind for kind, _, _ in groups if kind not in self._tried)
+        learning = Kinds(whole=self.captured == 1)
         while groups:
             for one in list(groups):
                 kind, group, skip_raising = one
                 conditions = next(group, None)
                 if conditions is None:
                     groups.remove(one)
+                elif learning.ended(kind) and self._driven():
+                    self.left_out[kind] += 1 + sum(1 for _ in group)
+                    groups.remove(one)
                 elif not self._agree(bench, conditions, kind, skip_raising=skip_raising):
                     return
+                learning.note(kind, new=self._new)
                 self._tried.add(kind)
                 self.untried.pop(kind, None)
         for conditions in inputs.states(len(bench.world.tensors) - len(given)):
@@ -264,6 +300,7 @@ class Session:
         Args:
             skip_raising: the old code may not take these inputs at all; then nothing is compared.
         """
+        self._new = False
         if self.mismatch or conditions.beyond in self.limits:
             return not self.mismatch
         if time.monotonic() > self._deadline:
@@ -274,6 +311,9 @@ class Session:
             old = bench.run("watched", conditions)
         except UnreadableError:
             return self._rejected(before)
+        shown = novelty(old, self._ways(before))
+        self._new = shown not in self._shown
+        self._shown.add(shown)
         if old.raised and skip_raising:
             return self._rejected(before)
         new = bench.run("new", conditions)
@@ -286,6 +326,7 @@ class Session:
             return self._agree(bench, conditions, kind, skip_raising=skip_raising)
         if found is not None and (limit := self._limit(conditions, found)):
             text = found.text.splitlines()[0][:160]
+            self._new = self._new or limit not in self.limits
             self.limits.setdefault(limit, f"{limit} ({conditions.name}): {text}")
             self._forget(before)
             return True
@@ -298,6 +339,11 @@ class Session:
                 if condition.taken[way] > before[index][way]:
                     self._driving.setdefault((index, way), conditions)
         return True
+
+    def _ways(self, before: Sequence[Counter[bool]]) -> tuple[tuple[bool, bool], ...]:
+        """Which ways a test call took, condition by condition."""
+        pairs = zip(self.conditions, before, strict=True)
+        return tuple((one.taken[True] > was[True], one.taken[False] > was[False]) for one, was in pairs)
 
     def _found_apart(self, comparer: Comparer) -> bool:
         """Take up where the forms leave different objects; whether any place is new."""
@@ -408,6 +454,8 @@ class Session:
             "breaks": self.breaks,
             "ran_out": TIME_IS_UP in self.notes,
             "trouble": self.trouble,
+            "by_structure": self.by_structure,
+            "left_out": dict(self.left_out),
             "limits": list(self.limits.values()),
             "untried": list(self.untried),
             "apart": [[one.path, one.holder] for one in self.apart][:20],
@@ -460,6 +508,18 @@ def _kept(call: Call) -> Call:
     with torch.inference_mode(False), torch.no_grad():
         args, kwargs = inputs.rebuilt(call, lambda tensor: tensor.detach().clone())
     return args, kwargs
+
+
+def _classified(value: Any) -> Any:
+    """What makes two calls of one kind: as :func:`_signature`, with sizes only told 0 and 1 from more."""
+    if isinstance(value, torch.Tensor):
+        sizes = tuple(min(size, 2) for size in value.shape)
+        return (value.dtype, sizes, value.device.type, value.requires_grad)
+    if isinstance(value, dict):
+        return tuple((key, _classified(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_classified(item) for item in value)
+    return _signature(value)
 
 
 def _signature(value: Any) -> Any:

@@ -1,0 +1,65 @@
+"""When a search has nothing left to learn: what a test call shows, and kinds of inputs that show nothing new.
+
+Most inputs of a kind take the ways that others took before, and leave results of the same kind. A kind ends once
+as many in a row did so as :data:`ENOUGH`, behind those that are always tried; how many were left out is in the
+evidence. As long as a condition has not gone both ways, no kind ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove.attempt import Outcome
+from breakscope.inside.prove.picture import TensorEntry
+
+# In a row, without anything new.
+ENOUGH = 12
+# Of a kind, always tried around the first call: all the edges, on all tensors at once.
+ALWAYS = 24
+
+
+class Kinds:
+    """What kinds of inputs had to show of late.
+
+    Args:
+        whole: the first call that is searched around.
+    """
+
+    def __init__(self, *, whole: bool) -> None:
+        self._always = ALWAYS if whole else 0
+        self._tried: Counter[str] = Counter()
+        self._idle: Counter[str] = Counter()
+
+    def note(self, kind: str, *, new: bool) -> None:
+        """An input of a kind was tried; ``new``: it showed something that none had shown."""
+        self._tried[kind] += 1
+        self._idle[kind] = 0 if new else self._idle[kind] + 1
+
+    def ended(self, kind: str) -> bool:
+        """Whether the next input of a kind may be left out."""
+        return self._tried[kind] >= self._always and self._idle[kind] >= ENOUGH
+
+
+def novelty(old: Outcome, ways: tuple[tuple[bool, bool], ...]) -> Any:
+    """What a call of the old form shows: its ways, how it ends, and of what kind its results and gradients are.
+
+    A tensor's kind: dtype, number of dimensions, sizes told 0 and 1 from more, whether gradients flow, and whether
+    it holds NaN, infinity, zeros, values below zero.
+    """
+    ended = old.raised.partition(":")[0] if old.raised else None
+    results = (one.what for one in old.picture.entries if one.path.startswith("result"))
+    tensors = frozenset(_kind(one.values) for one in results if isinstance(one, TensorEntry))
+    gradients = frozenset("none" if one is None else _kind(one) for one in old.gradients)
+    return ways, ended, bool(old.printed), tensors, gradients, old.backward_failed is None
+
+
+def _kind(tensor: torch.Tensor) -> Any:
+    sizes = tuple(min(size, 2) for size in tensor.shape)
+    if not tensor.is_floating_point():
+        return tensor.dtype, sizes, tensor.requires_grad
+    nan, inf = tensor.isnan().any(), tensor.isinf().any()
+    told = torch.stack([nan, inf, (tensor == 0).any(), (tensor < 0).any()]) if tensor.numel() else tensor
+    return tensor.dtype, sizes, tensor.requires_grad, tuple(told.tolist())
