@@ -1,8 +1,11 @@
 """When a search has nothing left to learn: what a test call shows, and kinds of inputs that show nothing new.
 
-Most inputs of a kind take the ways that others took before, and leave results of the same kind. A kind ends once
-as many in a row did so as :data:`ENOUGH`, behind those that are always tried; how many were left out is in the
-evidence. As long as a condition has not gone both ways, no kind ends.
+Most inputs of a kind take the ways that others took before, and leave results of the same kind. A kind may end once
+as many in a row did so as :data:`ENOUGH`; how many were left out is in the evidence. It may where values of one
+input alone are tried, after the same values in all of them, and around a second call of the same kind as the first.
+What is tried around the first never ends early: an input that drives two things at once, of which the old form
+evaluates only one, shows nothing new there and may be the one that tells the forms apart. And as long as a
+condition has not gone both ways, nothing ends.
 """
 
 from __future__ import annotations
@@ -17,30 +20,21 @@ from breakscope.inside.prove.picture import TensorEntry
 
 # In a row, without anything new.
 ENOUGH = 12
-# Of a kind, always tried around the first call: all the edges, on all tensors at once.
-ALWAYS = 24
 
 
 class Kinds:
-    """What kinds of inputs had to show of late.
+    """What kinds of inputs had to show of late."""
 
-    Args:
-        whole: the first call that is searched around.
-    """
-
-    def __init__(self, *, whole: bool) -> None:
-        self._always = ALWAYS if whole else 0
-        self._tried: Counter[str] = Counter()
+    def __init__(self) -> None:
         self._idle: Counter[str] = Counter()
 
     def note(self, kind: str, *, new: bool) -> None:
         """An input of a kind was tried; ``new``: it showed something that none had shown."""
-        self._tried[kind] += 1
         self._idle[kind] = 0 if new else self._idle[kind] + 1
 
     def ended(self, kind: str) -> bool:
         """Whether the next input of a kind may be left out."""
-        return self._tried[kind] >= self._always and self._idle[kind] >= ENOUGH
+        return self._idle[kind] >= ENOUGH
 
 
 def novelty(old: Outcome, ways: tuple[tuple[bool, bool], ...]) -> Any:
@@ -58,8 +52,8 @@ def novelty(old: Outcome, ways: tuple[tuple[bool, bool], ...]) -> Any:
 
 def _kind(tensor: torch.Tensor) -> Any:
     sizes = tuple(min(size, 2) for size in tensor.shape)
-    if not tensor.is_floating_point():
+    if not tensor.is_floating_point() or not tensor.numel():
         return tensor.dtype, sizes, tensor.requires_grad
     nan, inf = tensor.isnan().any(), tensor.isinf().any()
-    told = torch.stack([nan, inf, (tensor == 0).any(), (tensor < 0).any()]) if tensor.numel() else tensor
+    told = torch.stack([nan, inf, (tensor == 0).any(), (tensor < 0).any()])
     return tensor.dtype, sizes, tensor.requires_grad, tuple(told.tolist())

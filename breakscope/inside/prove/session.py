@@ -194,7 +194,8 @@ class Session:
         self._gradients(bench, known=known)
         self._sequences(forms, here)
         if self.captured <= SEARCHED:
-            self._search(bench, (*reach.constants_in(_code(old)), *reach.constants_in(_code(new))))
+            constants = (*reach.constants_in(_code(old)), *reach.constants_in(_code(new)))
+            self._search(bench, constants, again=self._classes[alike] > 1)
         if known:
             self.left_out["calls of a kind that was compiled before"] += 1
         else:
@@ -228,32 +229,44 @@ class Session:
             if not self._agree(bench, Conditions(name), "sequences"):
                 return
 
-    def _search(self, bench: _Bench, constants: Iterable[float]) -> None:
+    def _search(self, bench: _Bench, constants: Iterable[float], *, again: bool) -> None:
+        """Look for an input that tells the forms apart; ``again``: around a second call of one kind."""
         given = [one for one in bench.world.tensors if id(one) in bench.world.given]
         constants = tuple(constants)
-        groups: list[tuple[str, Iterator[Conditions], bool]] = [
-            ("edge values", inputs.values(given, constants, gradients=False), False),
-            ("edge values with gradients", inputs.values(given, constants, gradients=True), True),
-            ("random seeds", inputs.seeds(), False),
-            ("other shapes", inputs.shapes(bench.calls), True),
-            ("other scalars", inputs.scalars(bench.calls), True),
-            ("other state in Python", python_state.states(bench.world, _names(bench.forms), constants), True),
-            ("other dtypes", inputs.dtypes(), True),
-            ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True),
+        # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end early.
+        groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
+            ("edge values", inputs.together(constants, gradients=False), False, again),
+            ("edge values, one input", inputs.alone(given, gradients=False), False, True),
+            ("edge values with gradients", inputs.together(constants, gradients=True), True, again),
+            ("edge values with gradients, one input", inputs.alone(given, gradients=True), True, True),
+            ("random seeds", inputs.seeds(), False, again),
+            ("other shapes", inputs.shapes(bench.calls), True, again),
+            ("other scalars", inputs.scalars(bench.calls), True, again),
+            (
+                "other state in Python",
+                python_state.states(bench.world, _names(bench.forms), constants),
+                True,
+                again,
+            ),
+            ("other dtypes", inputs.dtypes(), True, False),
+            ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True, again),
         ]
         # In turns, so that a proof that runs out of time has seen something of every kind.
-        self.untried = dict.fromkeys(kind for kind, _, _ in groups if kind not in self._tried)
-        learning = Kinds(whole=self.captured == 1)
+        self.untried = dict.fromkeys(kind for kind, *_ in groups if kind not in self._tried)
+        learning = Kinds()
         while groups:
             for one in list(groups):
-                kind, group, skip_raising = one
+                kind, group, skip_raising, ends = one
                 conditions = next(group, None)
                 if conditions is None:
                     groups.remove(one)
-                elif learning.ended(kind) and self._driven():
+                    self.untried.pop(kind, None)
+                    continue
+                if ends and learning.ended(kind) and self._driven():
                     self.left_out[kind] += 1 + sum(1 for _ in group)
                     groups.remove(one)
-                elif not self._agree(bench, conditions, kind, skip_raising=skip_raising):
+                    continue
+                if not self._agree(bench, conditions, kind, skip_raising=skip_raising):
                     return
                 learning.note(kind, new=self._new)
                 self._tried.add(kind)
