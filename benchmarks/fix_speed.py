@@ -43,7 +43,7 @@ class Net(nn.Module):
     def forward(self, x):
         x = torch.relu(self.inner(x))
         if x.abs().max() > 4:
-            x = x / x.abs().max()
+            x = x.clamp(-4, 4)
         return self.outer(x)
 
 torch.manual_seed(0)

@@ -60,6 +60,9 @@ def add(app: typer.Typer) -> None:
         budget: Annotated[
             float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")
         ] = 60,
+        jobs: Annotated[
+            int | None, typer.Option(min=1, help="Runs of the script at a time (default: from the machine).")
+        ] = None,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
@@ -85,9 +88,12 @@ def add(app: typer.Typer) -> None:
         folder = chosen or (Path(FOLDER) / "fixes").absolute()
         if interactive and not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal to ask on")
-        options = Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor)
+        kept = Path(FOLDER).absolute() / "proofs"
+        options = Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor, kept)
         with launch.workspace(folder.parent) as work:
-            script = runs.Script(program_of_report(report), work, timeout, budget)
+            script = runs.Script(
+                program_of_report(report), work, timeout, budget, jobs=jobs or runs.jobs(report)
+            )
             choose = _ask if interactive else None
             fixed = engine.fix(report, script, options, _progress, choose)
         _progress("")

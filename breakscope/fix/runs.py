@@ -16,11 +16,14 @@ from breakscope.fix.patch import Edit
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.record.evidence import Evidence
 from breakscope.inside.start import Agent
+from breakscope.report.model import Report
 from breakscope.run import launch, written
 from breakscope.run.launch import Ended, Program
 from breakscope.run.warm import Plain, Warm
 
 SEED = 0
+MOST_JOBS = 4
+_BYTES_OF_A_RUN = 2 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,13 @@ class Script:
     budget_s: float
     warm: Warm | None = None
     jobs: int = 1
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether runs may be made at one time: they are forks, and the script writes no files of its own."""
+        warm = self.warm
+        apart = warm is not None and not warm.trouble and warm.plain is not None and not warm.plain.writes
+        return self.jobs > 1 and apart
 
 
 def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Evidence]]:
@@ -66,7 +76,9 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     if script.warm is not None and first:
         writes = bool(written.written(Path.cwd(), before, ours).written)
         calls = {(file, name): one.calls for file, each in seen.items() for name, one in each.items()}
-        script.warm.plain = Plain(ended.exit_code, said, writes, calls)
+        script.warm.plain = Plain(
+            ended.exit_code, said, writes, calls, json.dumps(data["seen"], sort_keys=True)
+        )
         loaded = data.get("loaded", {"modules": {}, "environment": {}})
         script.warm.load(loaded["modules"], loaded["environment"])
     return seen
@@ -84,7 +96,7 @@ def prove(script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> d
     """
     warm = script.warm if _loads_itself(script, (file,)) else None
     found = _proved(script, file, edits, claims, warm)
-    if warm is not None and warm.forks and _unlike(found, file, warm.plain):
+    if warm is not None and warm.forks and not warm.over and _unlike(found, file, warm.plain):
         found = _proved(script, file, edits, claims, None)
     return found
 
@@ -134,6 +146,23 @@ def _run(script: Script, agent: Agent, name: str, warm: Warm | None) -> tuple[En
             script.what, agent, script.timeout_s, stdout=out.fileno(), stderr=err.fileno(), warm=warm
         )
     return ended, log.read_bytes()
+
+
+def jobs(report: Report) -> int:
+    """How many runs this machine takes at a time: one core and two GiB for each, one on a GPU."""
+    if report.run.device is not None and report.run.device.type not in ("", "cpu"):
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, _free_bytes() // _BYTES_OF_A_RUN, MOST_JOBS))
+
+
+def _free_bytes() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return _BYTES_OF_A_RUN
+    free = next((line.split()[1] for line in lines if line.startswith("MemAvailable")), "0")
+    return int(free) * 1024
 
 
 def module_of(file: str, script: str) -> str | None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from breakscope.fix import store
 from breakscope.fix.patch import Edit, Exactness, Patch
 from breakscope.fix.runs import Script
+from breakscope.fix.side import Side
 from breakscope.fix.silenced import silenced
 from breakscope.fix.source_file import Source
 from breakscope.inside.settings import Settings
@@ -82,6 +85,7 @@ class Trials:
         base: patches that are part of every run.
         progress: told of a run before it begins.
         known: findings of the scan, which a forked run of the script as it is has to have as well.
+        side: takes runs that may be made at one time.
     """
 
     def __init__(
@@ -92,7 +96,10 @@ class Trials:
         base: Sequence[Patch] = (),
         progress: Callable[[str], None] = lambda _text: None,
         known: Iterable[Finding] | None = None,
+        side: Side | None = None,
     ) -> None:
+        self._side = side or Side(script)
+        self._begun: Future[Trial] | None = None
         self._known = tuple(known) if known is not None else None
         self._script, self.sources, self._progress = script, sources, progress
         self._settings = replace(settings, cost=False)  # counted, not timed
@@ -111,11 +118,16 @@ class Trials:
         """The script as it is."""
         if self._before is None:
             self._progress("running the script as it is")
-            self._before = self.run(self._settings)
+            self._before = self._begun.result() if self._begun is not None else self.run(self._settings)
             if not self.base and self.forking and (why := self._unlike_the_plain_run(self._before)):
                 self.stop_forking(why)
                 self._before = self.run(self._settings)
         return self._before
+
+    def begin(self) -> None:
+        """Begin the run of the script as it is, if it may be made beside others."""
+        if self._before is None and self._begun is None:
+            self._begun = self._side.begin(lambda: self.run(self._settings))
 
     @property
     def again(self) -> Trial:
@@ -135,7 +147,7 @@ class Trials:
         """Make every run a plain one from now on, and those that are kept again."""
         assert self._script.warm is not None
         self._script.warm.close(why)
-        self._before = self._again = None
+        self._before = self._again = self._begun = None
         self._seen = {}
 
     def _unlike_the_plain_run(self, before: Trial) -> str:
@@ -153,11 +165,25 @@ class Trials:
         """Trials of the script that has patches already."""
         if not patches:
             return self
-        return Trials(self._script, self._settings, self.sources, patches, self._progress, self._known)
+        return Trials(
+            self._script, self._settings, self.sources, patches, self._progress, self._known, self._side
+        )
 
     def run(self, settings: Settings) -> Trial:
         """The script without further patches, compiled in another way."""
         return self._run(self._folder(), (), settings)
+
+    @contextmanager
+    def side_by_side(
+        self, patches: Sequence[Patch], with_and_without: Settings, without: Sequence[Settings] = ()
+    ) -> Iterator[list[Trial]]:
+        """The script with patches, without, and without in other ways; at one time if that can be."""
+        folder = self._folder()
+        runs = [partial(self.run, one) for one in (with_and_without, *without)]
+        try:
+            yield self._side.all(partial(self._run, folder, patches, with_and_without), *runs)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def with_patches(self, patches: Sequence[Patch], settings: Settings | None = None) -> Iterator[Trial]:
@@ -194,7 +220,7 @@ class Trials:
         """
         if (ended := self.ended_otherwise(after)) is not None:
             return Agreement(ended)
-        outputs, allowed = compare(self.before, after), tolerance(patches)
+        outputs, allowed = self.compared(self.before, after), tolerance(patches)
         if consented:
             return Agreement(None, outputs)
         if not allowed.allows(outputs):
@@ -202,6 +228,10 @@ class Trials:
         left_out = silenced(patches, self.sources)
         said = words(self.before, lambda: self.again, after, left_out, allowed.printed)
         return Agreement(said.difference, outputs, said)
+
+    def compared(self, before: Trial, after: Trial) -> Comparison:
+        """What the second run computed against the first."""
+        return compare(before, after, self._script.warm if self.forking else None)
 
     def ended_otherwise(self, after: Trial) -> str | None:
         """How a run ends where the script as it is ends in another way."""
@@ -212,7 +242,7 @@ class Trials:
 
     def _outputs_differ(self, outputs: Comparison, allowed: Tolerance) -> str:
         """Why outputs differ: because of patches, or because they always do."""
-        if not allowed.allows(compare(self.before, self.again)):
+        if not allowed.allows(self.compared(self.before, self.again)):
             return "the script's outputs differ from run to run, also without it, so nothing can be compared"
         largest = f"largest difference {outputs.max_abs:.3g}, {outputs.max_rel:.1e} of the largest value"
         return f"the outputs of the script differ: {next(iter(outputs.differences), largest)}"

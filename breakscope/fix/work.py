@@ -10,6 +10,7 @@ from breakscope.fix.evidence import Verdict
 from breakscope.fix.observers import Observers
 from breakscope.fix.outcomes import NoPatch
 from breakscope.fix.patch import Patch
+from breakscope.fix.proofs import Proofs
 from breakscope.fix.runs import Script
 from breakscope.fix.source_file import Source, shown_diff
 from breakscope.fix.together import FIXABLE
@@ -27,6 +28,7 @@ class Options:
         unsafe: accept rewrites that change behaviour.
         inductor: compare under Inductor in the end.
         settings: how the script is compiled in trials.
+        proofs: folder where proofs are kept; None: nowhere.
     """
 
     settings: Settings
@@ -34,6 +36,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     unsafe: bool = False
     inductor: bool = True
+    proofs: Path | None = None
 
     def asked(self, finding: Finding) -> bool:
         """Whether a finding's code was asked for."""
@@ -55,6 +58,7 @@ class Work:
 
     script: Script
     options: Options
+    proofs: Proofs
     trials: Trials
     sources: dict[str, Source]
     progress: Callable[[str], None]

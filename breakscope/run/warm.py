@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,13 +37,14 @@ class Plain:
 
     Attributes:
         stdout: what it printed. writes: it wrote files into its folder.
-        calls: of the functions that were looked at, by file and name.
+        calls: of the functions that were looked at, by file and name. seen: what their expressions evaluated to.
     """
 
     exit_code: int
     stdout: bytes
     writes: bool
     calls: Mapping[tuple[str, str], int]
+    seen: str
 
 
 class Forked:
@@ -96,7 +97,7 @@ class Warm:
 
     Attributes:
         trouble: why no forks are made; "" if they are, or nothing is known yet.
-        forks: that were made. plain: the first run, once it is over.
+        forks: that were made. plain: the first run, once it is over. over: nobody waits for any run any more.
     """
 
     def __init__(self, program: Program, excluded: Sequence[str], folder: Path) -> None:
@@ -106,8 +107,10 @@ class Warm:
         self._control: socket.socket | None = None
         self._loading = False
         self._asking = threading.Lock()
+        self._running: list[Forked] = []
         self.trouble = "" if hasattr(os, "pidfd_open") else "this system has no pidfd"
         self.forks = 0
+        self.over = False
         self.plain: Plain | None = None
 
     @property
@@ -171,17 +174,23 @@ class Warm:
             self.trouble = "the process that forks has ended"
             return None
         self.forks += 1
-        return Forked(ours, int(said))
+        forked = Forked(ours, int(said))
+        self._running = [one for one in self._running if one.returncode is None] + [forked]
+        return forked
 
     def close(self, why: str = "it was closed") -> None:
         """End the process that waits: from now on every run is started as usual."""
+        for one in self._running:
+            if one.returncode is None:
+                with suppress(OSError):
+                    os.kill(one.pid, 9)
+        self.trouble = self.trouble or why
         if self._control is not None:
             self._control.close()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._control = self._process = None
-        self.trouble = self.trouble or why
 
     def _ready(self) -> bool:
         if self._loading and not self.trouble:
@@ -212,4 +221,5 @@ def forking(program: Program, excluded: Sequence[str], folder: Path) -> Iterator
     try:
         yield warm
     finally:
+        warm.over = True
         warm.close()
