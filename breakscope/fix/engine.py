@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from breakscope.fix import from_rules
+from breakscope.fix import from_rules, kept
 from breakscope.fix.evidence import Evidence, Verdict
 from breakscope.fix.judge import judge
 from breakscope.fix.outcomes import (
@@ -61,9 +61,15 @@ def fix(
         BreakscopeError: the script could not be run.
     """
     findings = [one for one in report.findings if options.wants(one)]
+    earlier = kept.load(report, script, options) if choose is None else None
+    if earlier is not None:
+        return earlier
     sources = from_rules.read_sources(findings, report.run.sources)
     with warm.forking(script.what, list(sources), script.folder) as forks:
-        return _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
+        fixed = _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
+        if choose is None and forks.plain is not None:
+            kept.save(report, script, options, fixed, forks.plain.files)
+        return fixed
 
 
 def _fixed(
@@ -90,8 +96,8 @@ def _answered(work: Work, report: Report, findings: Sequence[Finding]) -> Fixed:
     rewritten = in_order(_outcomes(work, whole), report)
     whole, treated = _treat(work, report, whole)
     known = {one.finding.fingerprint for one in treated}
-    kept = [one for one in rewritten if one.finding.fingerprint not in known]
-    return Fixed((*kept, *treated), work.sources, whole)
+    others = [one for one in rewritten if one.finding.fingerprint not in known]
+    return Fixed((*others, *treated), work.sources, whole)
 
 
 def remedies(

@@ -28,6 +28,8 @@ from breakscope.fix.side import Side
 from breakscope.inside.prove.claims import Claims
 
 Proof = dict[str, Any]
+# Variables that torch and its libraries read.
+_READ = ("TORCH", "PYTORCH", "OMP_", "MKL_", "CUDA", "PYTHON", "HF_", "TRANSFORMERS")
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -99,7 +101,8 @@ class Proofs:
 def setting(script: Script) -> list[Any]:
     """What every answer about a script depends on, besides its files."""
     program = [script.what.script, script.what.module, list(script.what.args), os.getcwd()]
-    return [program, digests([script.what.path]), sys.version, _own_source(), _installed()]
+    read = {name: value for name, value in sorted(os.environ.items()) if name.startswith(_READ)}
+    return [program, digests([script.what.path]), read, sys.version, _own_source(), _installed()]
 
 
 def digests(files: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:

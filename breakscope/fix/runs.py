@@ -77,7 +77,12 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
         writes = bool(written.written(Path.cwd(), before, ours).written)
         calls = {(file, name): one.calls for file, each in seen.items() for name, one in each.items()}
         script.warm.plain = Plain(
-            ended.exit_code, said, writes, calls, json.dumps(data["seen"], sort_keys=True)
+            ended.exit_code,
+            said,
+            writes,
+            calls,
+            json.dumps(data["seen"], sort_keys=True),
+            data.get("files", ()),
         )
         loaded = data.get("loaded", {"modules": {}, "environment": {}})
         script.warm.load(loaded["modules"], loaded["environment"])

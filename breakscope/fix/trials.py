@@ -104,8 +104,10 @@ class Trials:
         self._script, self.sources, self._progress = script, sources, progress
         self._settings = replace(settings, cost=False)  # counted, not timed
         self.base = tuple(base)
-        self._before: Trial | None = None
-        self._again: Trial | None = None
+        self._plain = False
+        # Of forked runs, and of plain ones.
+        self._before: dict[bool, Trial] = {}
+        self._again: dict[bool, Trial] = {}
         self._seen: dict[object, tuple[Report, Agreement]] = {}
 
     @property
@@ -116,39 +118,49 @@ class Trials:
     @property
     def before(self) -> Trial:
         """The script as it is."""
-        if self._before is None:
+        forked = self.forking
+        if forked not in self._before:
             self._progress("running the script as it is")
-            self._before = self._begun.result() if self._begun is not None else self.run(self._settings)
-            if not self.base and self.forking and (why := self._unlike_the_plain_run(self._before)):
-                self.stop_forking(why)
-                self._before = self.run(self._settings)
-        return self._before
+            begun = self._begun if forked else None
+            before = begun.result() if begun is not None else self.run(self._settings)
+            if not self.base and forked and (why := self._unlike_the_plain_run(before)):
+                self._stop_forking(why)
+                return self.before
+            self._before[forked] = before
+        return self._before[forked]
 
     def begin(self) -> None:
         """Begin the run of the script as it is, if it may be made beside others."""
-        if self._before is None and self._begun is None:
+        if not self._before and self._begun is None:
             self._begun = self._side.begin(lambda: self.run(self._settings))
 
     @property
     def again(self) -> Trial:
         """The script as it is, once more: what differs from :attr:`before` is no patch's doing."""
-        if self._again is None:
+        forked = self.forking
+        if forked not in self._again:
             self._progress("running the script as it is, once more")
-            self._again = self.run(self._settings)
-        return self._again
+            self._again[forked] = self.run(self._settings)
+        return self._again[forked]
 
     @property
     def forking(self) -> bool:
         """Whether runs are forks. What they say against a patch is said again by plain ones."""
         warm = self._script.warm
-        return warm is not None and not warm.trouble and warm.forks > 0
+        return warm is not None and warm.started and not warm.trouble and not self._plain
 
-    def stop_forking(self, why: str) -> None:
-        """Make every run a plain one from now on, and those that are kept again."""
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Make every run a plain one inside the block."""
+        before, self._plain = self._plain, True
+        try:
+            yield
+        finally:
+            self._plain = before
+
+    def _stop_forking(self, why: str) -> None:
         assert self._script.warm is not None
         self._script.warm.close(why)
-        self._before = self._again = self._begun = None
-        self._seen = {}
 
     def _unlike_the_plain_run(self, before: Trial) -> str:
         """What tells a forked run of the script as it is from plain ones: the recorded run, and the scan."""
@@ -203,8 +215,8 @@ class Trials:
             self._progress(f"{finding.code} {finding.location.function}: {patch.rewrite.summary}")
             seen = self._patched(patch)
             if seen[1].difference is not None and self.forking:
-                self.stop_forking("a forked run with a patch differs")
-                seen = self._patched(patch)
+                with self.plainly():
+                    seen = self._patched(patch)
             self._seen[key] = seen
         return self._seen[key]
 
@@ -251,7 +263,7 @@ class Trials:
         """What forks a run with patches: nothing, where it has loaded a file that one of them changes."""
         warm = self._script.warm
         changed = {edit.file for patch in patches for edit in patch.edits}
-        return warm if warm is not None and warm.started and warm.excluded >= changed else None
+        return warm if warm is not None and self.forking and warm.excluded >= changed else None
 
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._script.folder))

@@ -27,8 +27,8 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
     """
     found = _compared(trials, patches, settings)
     if found["verdict"] != "agrees" and trials.forking:
-        trials.stop_forking("a forked run under Inductor differs")
-        found = _compared(trials, patches, settings)
+        with trials.plainly():
+            found = _compared(trials, patches, settings)
     return found
 
 

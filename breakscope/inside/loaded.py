@@ -70,3 +70,16 @@ def _installed() -> tuple[str, ...]:
     if site.ENABLE_USER_SITE and site.USER_SITE:
         paths.add(site.USER_SITE)
     return tuple(os.path.realpath(one) + os.sep for one in paths if one)
+
+
+def own_files() -> list[str]:
+    """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
+    python = os.path.dirname(os.__file__) + os.sep
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    return sorted(
+        file
+        for file in map(os.path.abspath, filter(None, files))
+        if file.endswith(".py")
+        and not file.startswith((python, PACKAGE))
+        and f"{os.sep}site-packages{os.sep}" not in file
+    )

@@ -38,6 +38,7 @@ class Plain:
     Attributes:
         stdout: what it printed. writes: it wrote files into its folder.
         calls: of the functions that were looked at, by file and name. seen: what their expressions evaluated to.
+        files: of the user's own modules that it loaded.
     """
 
     exit_code: int
@@ -45,6 +46,7 @@ class Plain:
     writes: bool
     calls: Mapping[tuple[str, str], int]
     seen: str
+    files: Sequence[str]
 
 
 class Forked:

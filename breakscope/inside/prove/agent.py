@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from breakscope.inside import imports, overlay, tracebacks
+from breakscope.inside import imports, loaded, overlay, tracebacks
 from breakscope.inside.prove import pair
 
 
@@ -110,22 +110,9 @@ class ProofRun:
         """Write what is known up to now."""
         if self._sessions:
             functions = [session.result() for session in self._sessions.values()]
-            self._save({"functions": functions, "files": own_files()})
+            self._save({"functions": functions, "files": loaded.own_files()})
 
     def _save(self, data: dict[str, Any]) -> None:
         place = self.settings["result"]
         Path(f"{place}.new").write_text(json.dumps(data), encoding="utf-8")
         os.replace(f"{place}.new", place)
-
-
-def own_files() -> list[str]:
-    """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
-    python = os.path.dirname(os.__file__) + os.sep
-    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    return sorted(
-        file
-        for file in map(os.path.abspath, filter(None, files))
-        if file.endswith(".py")
-        and not file.startswith((python, tracebacks.PACKAGE))
-        and f"{os.sep}site-packages{os.sep}" not in file
-    )

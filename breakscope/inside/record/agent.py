@@ -91,6 +91,6 @@ class _Recording:
             for file, recorder in self.recorders.items()
         }
         place = self._settings["result"]
-        data = {"seen": seen, "loaded": self._noticing.result()}
+        data = {"seen": seen, "loaded": self._noticing.result(), "files": loaded.own_files()}
         Path(f"{place}.new").write_text(json.dumps(data), encoding="utf-8")
         os.replace(f"{place}.new", place)
