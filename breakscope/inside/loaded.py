@@ -25,11 +25,18 @@ class Noticing:
     def __init__(self) -> None:
         self._began = dict(os.environ)
         self._changed: dict[str, dict[str, str | None]] = {}
+        self._own: set[str] = set()
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
         """As import asks."""
         if path is None and fullname not in self._changed:
             self._changed[fullname] = _changes(self._began, os.environ)
+
+    def torch_is_there(self) -> None:
+        """What has changed while torch was imported is torch's doing, or ours, and not the script's."""
+        before = self._changed.get(_MAIN, {})
+        now = _changes(self._began, os.environ)
+        self._own = {name for name in now if name not in before or before[name] != now[name]}
 
     def result(self) -> dict[str, Any]:
         """What was loaded, and under which environment.
@@ -38,8 +45,8 @@ class Noticing:
             ``modules``: file by name, of all that is installed; ``environment``: variables that the script had
             changed before it imported torch, None for one that it had taken away.
         """
-        wanted = self._changed.get(_MAIN, {})
-        tops = {name for name, changed in self._changed.items() if changed == wanted}
+        wanted = self._of_the_script(self._changed.get(_MAIN, {}))
+        tops = {name for name, changed in self._changed.items() if self._of_the_script(changed) == wanted}
         folders = _installed()
         modules = {}
         for name, module in list(sys.modules.items()):
@@ -49,6 +56,9 @@ class Noticing:
                 if real.startswith(folders) and not real.startswith(PACKAGE):
                     modules[name] = file
         return {"modules": modules if _MAIN in modules else {}, "environment": wanted}
+
+    def _of_the_script(self, changed: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {name: value for name, value in changed.items() if name not in self._own}
 
 
 def notice() -> Noticing:

@@ -56,6 +56,7 @@ class _Recording:
 
         torch.compiler.set_stance("force_eager")
         torch.manual_seed(self._settings["seed"])
+        self._noticing.torch_is_there()
 
     def parse(self, data: bytes, path: str) -> ast.Module:
         """The module with its functions under observation."""
