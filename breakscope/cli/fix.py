@@ -63,6 +63,9 @@ def add(app: typer.Typer) -> None:
         jobs: Annotated[
             int | None, typer.Option(min=1, help="Runs of the script at a time (default: from the machine).")
         ] = None,
+        forks: Annotated[
+            bool, typer.Option(help="Load the script's modules once, and fork its further runs from there.")
+        ] = True,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
@@ -89,14 +92,21 @@ def add(app: typer.Typer) -> None:
         if interactive and not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal to ask on")
         kept = Path(FOLDER).absolute() / "proofs"
-        options = Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor, kept)
+        options = Options(_settings(report), _codes(select), _codes(ignore), unsafe, inductor, kept, forks)
         with launch.workspace(folder.parent) as work:
             script = runs.Script(
                 program_of_report(report), work, timeout, budget, jobs=jobs or runs.jobs(report)
             )
             choose = _ask if interactive else None
-            fixed = engine.fix(report, script, options, _progress, choose)
+            try:
+                fixed = engine.fix(report, script, options, _progress, choose)
+            except KeyboardInterrupt:
+                _progress("")
+                print("proofs made up to now are kept; the same command goes on from there", file=sys.stderr)
+                raise
         _progress("")
+        if fixed.kept:
+            print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
         _show(fixed, everything=all_)
         accepted = fixed.accepted
         groups = _groups(fixed, accepted)

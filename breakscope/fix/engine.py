@@ -6,6 +6,7 @@ Rules propose for what breaks, remedies for what recompiles, on top of the rewri
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +66,7 @@ def fix(
     if earlier is not None:
         return earlier
     sources = from_rules.read_sources(findings, report.run.sources)
-    with warm.forking(script.what, list(sources), script.folder) as forks:
+    with warm.forking(script.what, list(sources), script.folder, allowed=options.forks) as forks:
         fixed = _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
         if choose is None and forks.plain is not None:
             kept.save(report, script, options, fixed, forks.plain.files)
@@ -189,10 +190,17 @@ def _round(work: Work, findings: Sequence[Finding]) -> None:
     patches, unpatched = from_rules.propose(findings, work.sources, work.script)
     work.unpatched += unpatched
     _begin(work, patches)
+    began = time.monotonic()
     for index, patch in enumerate(patches, 1):
         names = ", ".join(dict.fromkeys(one.code for one in patch.findings))
-        work.progress(f"proof {index} of {len(patches)}: {names} {patch.function}, {patch.rule}")
+        left = _left(time.monotonic() - began, index - 1, len(patches))
+        work.progress(f"proof {index} of {len(patches)}{left}: {names} {patch.function}, {patch.rule}")
         work.judged.append(_judged(work, patch))
+
+
+def _left(spent_s: float, done: int, count: int) -> str:
+    """An estimate of what the proofs still take, once some of them are done."""
+    return f", about {spent_s / done * (count - done):.0f} s left" if done else ""
 
 
 def _begin(work: Work, patches: Sequence[Patch]) -> None:

@@ -150,6 +150,8 @@ def _run(script: Script, agent: Agent, name: str, warm: Warm | None) -> tuple[En
         ended = launch.run(
             script.what, agent, script.timeout_s, stdout=out.fileno(), stderr=err.fileno(), warm=warm
         )
+    if ended.status == "interrupted":
+        raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
     return ended, log.read_bytes()
 
 

@@ -28,7 +28,7 @@ class Options:
         unsafe: accept rewrites that change behaviour.
         inductor: compare under Inductor in the end.
         settings: how the script is compiled in trials.
-        proofs: folder where proofs are kept; None: nowhere.
+        proofs: folder where proofs are kept; None: nowhere. forks: runs after the first may be forks.
     """
 
     settings: Settings
@@ -37,6 +37,7 @@ class Options:
     unsafe: bool = False
     inductor: bool = True
     proofs: Path | None = None
+    forks: bool = True
 
     def asked(self, finding: Finding) -> bool:
         """Whether a finding's code was asked for."""

@@ -217,9 +217,12 @@ class Warm:
 
 
 @contextmanager
-def forking(program: Program, excluded: Sequence[str], folder: Path) -> Iterator[Warm]:
-    """Forks of a program, as long as the block lasts."""
+def forking(
+    program: Program, excluded: Sequence[str], folder: Path, *, allowed: bool = True
+) -> Iterator[Warm]:
+    """Forks of a program, as long as the block lasts; none, if they are not allowed."""
     warm = Warm(program, excluded, folder)
+    warm.trouble = warm.trouble if allowed else "forks are switched off"
     try:
         yield warm
     finally:
