@@ -3,10 +3,10 @@
     python benchmarks/fix_speed.py OLD_CHECKOUT NEW_CHECKOUT                    # every script, once each
     python benchmarks/fix_speed.py OLD NEW marian t5 --repeat 3 --cpus 0,1      # medians, on two cores
 
-Models are small and random; nothing is downloaded. Uses torch and transformers of the Python that runs it. Each
-script is scanned once with each checkout; then ``fix`` runs on a copy of that report, old and new in turns, because
-a machine that others use is slower at one time than at another: the ratio says more than either figure. ``cached``
-is a second ``fix``.
+Models are small and random; nothing is downloaded. Uses torch and transformers of the Python that runs it.
+Each script is scanned once with each checkout; then ``fix`` runs on a copy of that report, old and new in
+turns, because a machine that others use is slower at one time than at another: the ratio says more than
+either figure. ``cached`` is a second ``fix``.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Ran:
     """One run of ``fix``.
 
     Attributes:
-        seconds: on the clock. cpu_s: of processors, all of its processes together; on a machine that others use
-            too, these say more. phases: seconds by what was being done. answers: status of every finding.
+        seconds: on the clock. cpu_s: of processors, of all its processes; on a machine that others use too,
+            these say more. phases: seconds by what was being done. answers: status of every finding.
     """
 
     seconds: float

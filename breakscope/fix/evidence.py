@@ -28,8 +28,8 @@ class Evidence:
         limits: inputs and calls for which it is not proved. own_memory: where the new code leaves a copy.
         identity: what held one tensor and holds two, where nothing in the project could tell.
         conditions: "none", where source does not change.
-        by_structure: the text shows that the forms are the same outside of compiled code: nothing was searched.
-        not_searched: inputs that were left out because those before them had nothing new to show, by kind.
+        by_structure: their text shows that the forms are the same outside of compiled code.
+        not_searched: inputs that were left out, as those before them showed nothing new, by kind.
         recompiles_before, recompiles_after: in the whole script without and with a remedy.
         also_tried: other remedies, and what came of them. left_out: why others were not tried.
         caveat: what else a remedy changes. shares_code: of instances that used up a limit.

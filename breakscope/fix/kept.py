@@ -1,7 +1,7 @@
 """The whole answer of a ``fix``, kept for the next one that asks the same of the same script.
 
-It depends on what a proof depends on (:mod:`breakscope.fix.proofs`), on the report, and on what was asked for. JSON,
-because a folder that comes with a repository is data and must not be run.
+It depends on what a proof depends on (:mod:`breakscope.fix.proofs`), on the report, and on what was asked
+for. JSON, because a folder that comes with a repository is data and must not be run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Proofs of functions: begun ahead and side by side, and kept from one ``fix`` to the next.
 
-A proof says what two forms of a function did on the calls of one script. It is kept under a name that is made of all
-it depends on: the bytes of the module, the edits and what they claim, the script's arguments, what the recorded run
-saw, every file of the project that was loaded, breakscope's own source, and the versions of all that is installed.
-What a script reads besides its modules (a data set, the time) is not among that: scan again where it has changed.
+A proof says what two forms of a function did on the calls of one script. It is kept under a name that is
+made of all it depends on: the bytes of the module, the edits and what they claim, the script's arguments,
+what the recorded run saw, every file of the project that was loaded, breakscope's own source, and the
+versions of all that is installed. What a script reads besides its modules (a data set, the time) is not
+among that: scan again where it has changed.
 """
 
 from __future__ import annotations
@@ -117,6 +118,7 @@ def digests(files: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
 
 
 def digest(data: bytes) -> str:
+    """The sha256 of data."""
     return hashlib.sha256(data).hexdigest()
 
 

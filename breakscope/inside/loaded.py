@@ -42,8 +42,8 @@ class Noticing:
         """What was loaded, and under which environment.
 
         Returns:
-            ``modules``: file by name, of all that is installed; ``environment``: variables that the script had
-            changed before it imported torch, None for one that it had taken away.
+            ``modules``: file by name, of all that is installed; ``environment``: variables that the script
+            had changed before it imported torch, None for one that it had taken away.
         """
         wanted = self._of_the_script(self._changed.get(_MAIN, {}))
         tops = {name for name, changed in self._changed.items() if self._of_the_script(changed) == wanted}

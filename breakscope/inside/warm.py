@@ -1,13 +1,14 @@
 """The agent of a process that waits: it has loaded what the script will import, and forks on request.
 
 Python itself is on its way to run ``python SCRIPT ARGS`` and stands where it imports ``sitecustomize``: there
-this agent loads modules, and waits. A fork starts the agent that it was asked for, returns, and Python goes on
-to the script, which is the real ``__main__`` of a real Python with no frame of ours above it. The process that
-waits never gets that far.
+this agent loads modules, and waits. A fork starts the agent that it was asked for, returns, and Python goes
+on to the script, which is the real ``__main__`` of a real Python with no frame of ours above it. The
+process that waits never gets that far.
 
-Only installed modules are loaded, and only such as a plain run of the script has imported; none of a file that
-is to be patched or watched, nor what imports one. No fork is made of a process that has threads or children, or
-whose forks cannot use the GPU: then the answer says why, and every run starts as any Python does.
+Only installed modules are loaded, and only such as a plain run of the script has imported; none of a file
+that is to be patched or watched, nor what imports one. No fork is made of a process that has threads or
+children, or whose forks cannot use the GPU: then the answer says why, and every run starts as any Python
+does.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def start(settings_text: str) -> None:
 
     Args:
         settings_text: JSON: ``control``: descriptor of the socket that requests come by; ``excluded``: files
-            that must not be loaded; ``environment``: variables that the script changes before it imports torch.
+            that must not be loaded; ``environment``: variables that the script changes before it imports
+            torch.
     """
     settings = json.loads(settings_text)
     waiting = _Waiting(settings)

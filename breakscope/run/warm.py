@@ -1,9 +1,9 @@
 """Further runs of a script that begin with its modules loaded: forks of a process that waits.
 
-Importing torch and a library or two is most of what a small script takes, and the same each time. The first run
-of a script is a plain ``python SCRIPT``. It tells what it has loaded, and :mod:`breakscope.inside.warm` loads
-that, waits where Python is about to run the script, and forks. Where no fork can be made, ``trouble`` says why,
-and runs start as they always did.
+Importing torch and a library or two is most of what a small script takes, and the same each time. The first
+run of a script is a plain ``python SCRIPT``. It tells what it has loaded, and :mod:`breakscope.inside.warm`
+loads that, waits where Python is about to run the script, and forks. Where no fork can be made, ``trouble``
+says why, and runs start as they always did.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Plain:
 
     Attributes:
         stdout: what it printed. writes: it wrote files into its folder.
-        calls: of the functions that were looked at, by file and name. seen: what their expressions evaluated to.
-        files: of the user's own modules that it loaded.
+        calls: of the functions that were looked at, by file and name. seen: what their expressions
+        evaluated to. files: of the user's own modules that it loaded.
     """
 
     exit_code: int

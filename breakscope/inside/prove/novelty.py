@@ -1,11 +1,11 @@
 """When a search has nothing left to learn: what a test call shows, and kinds of inputs that show nothing new.
 
-Most inputs of a kind take the ways that others took before, and leave results of the same kind. A kind may end once
-as many in a row did so as :data:`ENOUGH`; how many were left out is in the evidence. It may where values of one
-input alone are tried, after the same values in all of them, and around a second call of the same kind as the first.
-What is tried around the first never ends early: an input that drives two things at once, of which the old form
-evaluates only one, shows nothing new there and may be the one that tells the forms apart. And as long as a
-condition has not gone both ways, nothing ends.
+Most inputs of a kind take the ways that others took before, and leave results of the same kind. A kind may
+end once as many in a row did so as :data:`ENOUGH`; how many were left out is in the evidence. It may where
+values of one input alone are tried, after the same values in all of them, and around a second call of the
+same kind as the first. What is tried around the first never ends early: an input that drives two things at
+once, of which the old form evaluates only one, shows nothing new there and may be the one that tells the
+forms apart. And as long as a condition has not gone both ways, nothing ends.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Kinds:
 
 
 def novelty(old: Outcome, ways: tuple[tuple[bool, bool], ...]) -> Any:
-    """What a call of the old form shows: its ways, how it ends, and of what kind its results and gradients are.
+    """What a call of the old form shows: its ways, its end, and of what kind results and gradients are.
 
-    A tensor's kind: dtype, number of dimensions, sizes told 0 and 1 from more, whether gradients flow, and whether
-    it holds NaN, infinity, zeros, values below zero.
+    A tensor's kind: dtype, number of dimensions, sizes told 0 and 1 from more, whether gradients flow, and
+    whether it holds NaN, infinity, zeros, values below zero.
     """
     ended = old.raised.partition(":")[0] if old.raised else None
     results = (one.what for one in old.picture.entries if one.path.startswith("result"))

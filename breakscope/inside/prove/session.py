@@ -62,8 +62,8 @@ class Session:
         mismatch: the first difference: the rewrite is wrong. breaks: it is that only the new code raises, or
             another one that no consent makes right.
         trouble: why it could not be compared.
-        relies_on: global names that make the forms the same outside of compiled code, as their text shows; None:
-            it does not show that.
+        relies_on: global names that, meaning what they say, make the forms the same outside of compiled
+            code, as their text shows; None: it does not show that.
         by_structure: that holds, and nothing was searched.
         left_out: test inputs that were not tried because those before them had nothing new to show, by kind.
     """
@@ -233,7 +233,8 @@ class Session:
         """Look for an input that tells the forms apart; ``again``: around a second call of one kind."""
         given = [one for one in bench.world.tensors if id(one) in bench.world.given]
         constants = tuple(constants)
-        # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end early.
+        # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
+        # early.
         groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
             ("edge values", inputs.together(constants, gradients=False), False, again),
             ("edge values, one input", inputs.alone(given, gradients=False), False, True),
