@@ -93,7 +93,8 @@ def _outcome(data: Mapping[str, Any], patches: Sequence[Patch]) -> Outcome:
 
 def _patch_data(patch: Patch) -> dict[str, Any]:
     findings = [codec.encode(one, Finding) for one in patch.findings]
-    rewrite = {one.name: getattr(patch.rewrite, one.name) for one in dataclasses.fields(Rewrite)}
+    names = [one.name for one in dataclasses.fields(Rewrite) if one.name != "branches"]  # of the old source
+    rewrite = {name: getattr(patch.rewrite, name) for name in names}
     rewrite |= {
         "edits": [dataclasses.astuple(one) for one in patch.edits],
         "config": dict(patch.rewrite.config),

@@ -23,10 +23,15 @@ from torch import nn
 
 
 class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
     def forward(self, x):
-        if x.sum() > 0:
-            x = x + 1
-        return x * 2
+        y = self.layer(x)
+        if not torch.isfinite(y).all():
+            y = torch.clamp(y, -9, 9)
+        return y * 2
 
 
 net = Net()

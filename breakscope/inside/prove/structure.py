@@ -3,12 +3,12 @@
 A search for an input that tells them apart could find none there, so none is made: the recorded calls are
 compared, and the new form compiled. Two changes are of this kind, in any number:
 
-- ``S`` becomes ``if not torch.compiler.is_compiling(): S``, where S writes a message. ``is_compiling()`` reads a
-  flag that is False whenever Python itself runs the function: the new form then does what the old one did, plus
-  that reading, for every input and every state. While it is compiled, S is left out. That leaves the values
-  alone if S does nothing but write; whoever claims the messages to be ``silent`` has made sure that evaluating
-  their arguments acts on nothing (``fix/messages``), and the comparison of the compiled form on recorded calls,
-  the whole script and the search for listeners stand behind that.
+- ``S`` becomes ``if not torch.compiler.is_compiling(): S``, where S writes a message. ``is_compiling()``
+  reads a flag that is False whenever Python itself runs the function: the new form then does what the old one
+  did, plus that reading, for every input and every state. While it is compiled, S is left out. That leaves
+  the values alone if S does nothing but write; whoever claims the messages to be ``silent`` has made sure
+  that evaluating their arguments acts on nothing (``fix/messages``), and the comparison of the compiled form
+  on recorded calls, the whole script and the search for listeners stand behind that.
 - ``pow(a, b)`` becomes ``a ** b``. With two arguments the builtin is that operator: both end in
   ``PyNumber_Power(a, b, None)``, on operands that are evaluated in the same order.
 
