@@ -153,13 +153,13 @@ def _scanned(checkout: Path, name: str, folder: Path) -> Path:
 
 
 def _fixed(checkout: Path, folder: Path, options: list[str]) -> Ran:
-    report, log = folder / ".breakscope" / "latest.json", folder / "phases.txt"
+    report, log = folder / ".breakscope" / "latest.json", folder.with_suffix(".phases")
     shutil.copy(folder / "report.json", report)
     words = ["-c", DRIVER, str(log), "fix", "--all", "--unsafe", *options]
     began, spent = time.monotonic(), _spent()
     done = _run(checkout, folder, words)
     seconds, cpu_s = time.monotonic() - began, _spent() - spent
-    (folder / "fix.txt").write_text(done.stdout + done.stderr)
+    folder.with_suffix(".txt").write_text(done.stdout + done.stderr)
     if done.returncode not in (0, 1):
         sys.exit(f"fix failed: {done.stderr[-500:]}")
     stamps = [line.split(" ", 1) for line in log.read_text().splitlines()]
