@@ -73,11 +73,15 @@ def outcomes_of_patch(
     Args:
         accepted: None where nothing is accepted or written.
     """
+    try:
+        diff = shown_diff(patch, sources, root)
+    except ValueError:  # it is refused: the file cannot hold it, or it changes the same text twice
+        diff = ""
     evidence = replace(verdict.evidence, consent=verdict.status == "needs consent", accepted=accepted)
     suggestion = Suggestion(
         patch.rule,
         patch.rewrite.summary,
-        shown_diff(patch, sources, root),
+        diff,
         verdict.reported,
         verdict.why,
         evidence.json(),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.errors import OutputError
-from breakscope.fix.patch import Patch, edits_by_file
+from breakscope.fix.patch import Patch, clash, edits_by_file
 from breakscope.fix.runs import module_of
 from breakscope.fix.source_file import INSTALLED, Source, shown_name
 from breakscope.inside import overlay
@@ -64,8 +64,9 @@ def write_folder(
         root: folder to which names in the patches of the project's files are relative.
 
     Returns:
-        The patch files. Those of one group apply one after the other; a patch of library code names its
-        file as from ``site-packages`` on.
+        The patch files. Those of one group apply one after the other, but for those that change what one
+        before them changes, which apply to the file as it is: of them one has to be chosen. A patch of
+        library code names its file as from ``site-packages`` on.
 
     Raises:
         OutputError: something cannot be written.
@@ -80,22 +81,28 @@ def write_folder(
     except OSError as error:
         raise OutputError(f"cannot write to {folder}: {error.strerror}") from error
     for group, patches in groups.items():
-        state = dict(sources)
-        changing = [patch for patch in patches if patch.edits]
-        for number, patch in enumerate(changing, 1):
-            done = edits_by_file(changing[:number])
-            parts = []
-            for file in dict.fromkeys(edit.file for edit in patch.edits):
-                before, after = state[file], sources[file].changed(done[file])
-                diff = before.diff(after, shown_name(file, root))
-                parts.append(diff.encode(before.encoding, errors="backslashreplace"))
-                state[file] = after
+        series: list[Patch] = []
+        for number, patch in enumerate((one for one in patches if one.edits), 1):
+            apart = clash([*series, patch])
             place = folder / group / f"{number:04d}-{patch.findings[0].code}-{patch.rule}.patch"
             place.parent.mkdir(exist_ok=True)
-            schema.write(b"".join(parts), place)
+            schema.write(_diff(patch, [] if apart else series, sources, root), place)
             written.append(place)
+            series += [] if apart else [patch]
     write_manifest(folder, groups[""], sources, script)
     return written
+
+
+def _diff(patch: Patch, before: Sequence[Patch], sources: Mapping[str, Source], root: Path) -> bytes:
+    """What a patch changes in files that have others already; each file's part is in its own encoding."""
+    was, now = edits_by_file(before), edits_by_file([*before, patch])
+    parts = []
+    for file in dict.fromkeys(edit.file for edit in patch.edits):
+        source = sources[file]
+        old, new = source.changed(was.get(file, ())), source.changed(now[file])
+        diff = old.diff(new, shown_name(file, root))
+        parts.append(diff.encode(source.encoding, errors="backslashreplace"))
+    return b"".join(parts)
 
 
 def export(manifest: Mapping[str, Any], command: str) -> str:

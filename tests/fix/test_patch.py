@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,37 @@ def test_a_patch_of_two_files_is_one_patch_file(tmp_path: Path) -> None:
     ]
     manifest = json.loads((tmp_path / "fixes" / "manifest.json").read_text())
     assert [entry["edits"] for entry in manifest["files"]] == [[[0, 1, "x"]]] * 2
+
+
+def test_patches_of_which_only_one_can_be_taken_are_patches_of_the_file_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(TEXT)
+    patches = [
+        patch(Edit(0, 5, "a = 7", str(file))),
+        patch(Edit(4, 5, "9", str(file))),
+        patch(Edit(10, 11, "8", str(file))),
+    ]
+    sources = {str(file): Source.of(TEXT.encode())}
+    written = store.write_folder(
+        tmp_path / "fixes", {"": [], "unproved": patches}, sources, "script.py", tmp_path
+    )
+    made = []
+    for series in ([written[0], written[2]], [written[1]]):
+        file.write_text(TEXT)
+        for one in series:
+            subprocess.run(["git", "apply", str(one)], cwd=tmp_path, check=True, capture_output=True)
+        made.append(file.read_text())
+    assert made == ["a = 7\nb = 8\n", "a = 9\nb = 2\n"]
+
+
+def test_what_a_file_cannot_hold_is_answered_without_a_diff(tmp_path: Path) -> None:
+    file = str(tmp_path / "module.py")
+    sources = {file: Source.of(b"# coding: latin-1\na = 1\n")}
+    sums = patch(Edit(22, 23, "'∑'", file))
+    (outcome,) = outcomes_of_patch(
+        sums, Verdict("refused", "its encoding lacks it"), False, sources, tmp_path
+    )
+    assert (outcome.suggestion.status, outcome.suggestion.diff) == ("refused", "")
 
 
 def test_a_report_has_the_edits_in_lines_and_columns_and_those_that_touch_as_one(tmp_path: Path) -> None:
