@@ -67,6 +67,8 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     warm = script.warm if not first and _loads_itself(script, functions) else None
     ours = [script.folder, *(one for one in script.folder.parents if one.name.startswith(".run-"))]
     before = written.look(Path.cwd(), ours)
+    if script.warm is not None and first:
+        script.warm.begin()
     ended, said = _run(script, agent, "record", warm)
     data = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {"seen": {}}
     seen = {

@@ -154,7 +154,7 @@ class _Waiting:
 
     # ---- loading ----
 
-    def _load(self, modules: Mapping[str, str]) -> None:
+    def _load(self, modules: Mapping[str, str | None]) -> None:
         sys.meta_path.insert(0, self._excluded)
         try:
             for name in (*modules, *(_DYNAMO if "torch" in modules else ())):
@@ -164,7 +164,7 @@ class _Waiting:
             sys.meta_path.remove(self._excluded)
         for name, file in modules.items():
             loaded = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", file)
-            if loaded != file:
+            if file is not None and loaded != file:
                 self.trouble = self.trouble or f"{name} is another one in the script"
         self.trouble = self.trouble or self._not_forkable()
 

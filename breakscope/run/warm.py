@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from breakscope.run.launch import Program
 
 _AGENT = "breakscope.inside.warm"
+_FIRST = "torch"
 _LOADING_S = 120.0
 
 
@@ -107,7 +108,7 @@ class Warm:
         self.excluded = frozenset(map(os.path.realpath, excluded))
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._loading = False
+        self._loading = 0  # requests that are not answered yet
         self._asking = threading.Lock()
         self._running: list[Forked] = []
         self.trouble = "" if hasattr(os, "pidfd_open") else "this system has no pidfd"
@@ -120,17 +121,29 @@ class Warm:
         """Whether the first run is over."""
         return self.plain is not None
 
+    def begin(self) -> None:
+        """Start the process that waits, with torch alone, beside the first run; return at once."""
+        if not self.trouble and self._process is None:
+            self._start({})
+            self._ask({_FIRST: None})
+
     def load(self, modules: Mapping[str, str], environment: Mapping[str, str | None]) -> None:
-        """Start the process that waits, and return at once.
+        """Have the process load what a plain run has loaded, and return at once.
 
         Args:
-            modules: file by name, of what a plain run has loaded.
+            modules: file by name.
             environment: variables that the script changes before it imports torch.
         """
-        if not modules:
-            self.trouble = self.trouble or "the script imports no torch, or not as an installed package"
-        if self.trouble or self._process is not None:
+        if _FIRST not in modules:
+            self.close("the script imports no torch, or not as an installed package")
+        if self.trouble:
             return
+        if environment or self._process is None:
+            self._end()
+            self._start(environment)
+        self._ask(modules)
+
+    def _start(self, environment: Mapping[str, str | None]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         settings = {
             "control": theirs.fileno(),
@@ -146,8 +159,11 @@ class Warm:
         )
         theirs.close()
         self._control = ours
-        self._send({"modules": dict(modules)})
-        self._loading = True
+
+    def _ask(self, modules: Mapping[str, str | None]) -> None:
+        with suppress(OSError):  # one that has ended answers nothing, which is told when a fork is wanted
+            self._send({"modules": dict(modules)})
+        self._loading += 1
 
     def fork(self, agent: Agent, stdout: int, stderr: int) -> Forked | None:
         """Start a run of the program; None if it has to be started as usual.
@@ -187,16 +203,20 @@ class Warm:
                 with suppress(OSError):
                     os.kill(one.pid, 9)
         self.trouble = self.trouble or why
+        self._end()
+
+    def _end(self) -> None:
         if self._control is not None:
             self._control.close()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._control = self._process = None
+        self._loading = 0
 
     def _ready(self) -> bool:
-        if self._loading and not self.trouble:
-            self._loading = False
+        while self._loading and not self.trouble:
+            self._loading -= 1
             assert self._control is not None
             self._control.settimeout(_LOADING_S)
             try:
