@@ -247,7 +247,9 @@ class Trials:
 
     def ended_otherwise(self, after: Trial) -> str | None:
         """How a run ends where the script as it is ends in another way."""
-        before, ended = self.before.ended, after.ended
+        # A forked run without patches ends as a plain one: it was held against the recorded run.
+        known = next(iter(self._before.values()), None) or self.before
+        before, ended = known.ended, after.ended
         if (ended.status, ended.exit_code) == (before.status, before.exit_code):
             return None
         return f"with it the script ends with {ended.status} ({(after.last_line or 'no output')[:_SHOWN]})"
