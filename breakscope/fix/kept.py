@@ -43,7 +43,7 @@ def save(report: Report, script: Script, options: Options, fixed: Fixed, files: 
     Args:
         files: of the project, that the script loads.
     """
-    if options.proofs is None:
+    if options.proofs is None or any(map(_may_come_out_otherwise, fixed.outcomes)):
         return
     patches = list({id(one.patch): one.patch for one in fixed.outcomes if one.patch is not None}.values())
     numbers = {id(one): index for index, one in enumerate(patches)}
@@ -55,6 +55,12 @@ def save(report: Report, script: Script, options: Options, fixed: Fixed, files: 
     }
     place = options.proofs / f"{_name(report, script, options)}.json"
     proofs.write_whole(place, json.dumps(data))
+
+
+def _may_come_out_otherwise(one: Outcome) -> bool:
+    """Whether another time may prove it: the machine was busy, or a step was measured slower."""
+    patch, said = one.patch, one.suggestion
+    return bool(patch and not patch.rewrite.scaffold) and said.status == "unproved" and not said.needs_consent
 
 
 def _name(report: Report, script: Script, options: Options) -> str:
