@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _AGENT = "breakscope.inside.warm"
 _FIRST = "torch"
 # As the boot file names what an agent is.
-AGENT = ("MODULE", "SETTINGS", "EVENTS", "AHEAD")
+_FIELDS = ("MODULE", "SETTINGS", "EVENTS", "AHEAD")
 _LOADING_S = 120.0
 
 
@@ -180,7 +180,9 @@ class Warm:
     def _forked(self, agent: Agent, stdout: int, stderr: int) -> Forked | None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request = {
-            "agent": dict(zip(AGENT, (agent.module, agent.settings, agent.events, agent.ahead), strict=True)),
+            "agent": dict(
+                zip(_FIELDS, (agent.module, agent.settings, agent.events, agent.ahead), strict=True)
+            ),
             "environment": {**surroundings.environment(), **agent.environment},
         }
         try:
