@@ -230,6 +230,8 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Patch], folder: Path,
         if not fixed.outcomes:
             print("nothing to fix: no breaks or recompiles among the findings asked for")
         return
+    for line in _sites(fixed):
+        print(line)
     place = os.path.relpath(folder)
     script = " ".join([report.run.script, *report.run.argv])
     edits = [one for one in accepted if one.edits]  # options of a compile and settings have none
@@ -237,6 +239,20 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Patch], folder: Path,
     print(f"\nnext  breakscope run --fixes {place} {script}")
     if own and not written:
         print("      breakscope fix --write   or   git apply " + os.path.join(place, "*.patch"))
+
+
+def _sites(fixed: Fixed) -> list[str]:
+    """What the files give once they are written, and what is left to do by hand."""
+    found = fixed.written
+    if found is None:
+        return []
+    with_all = f" (with breakscope run --fixes: {found.fixed})" if found.fixed != found.written else ""
+    lines = [f"\nas written: {found.before} -> {found.written} sites{with_all}"]
+    for one in found.left:
+        where = one.location
+        lines.append(f"   left: {one.code}  {os.path.relpath(where.file)}:{where.line}  {one.title}")
+    lines += [f"   add before the first compiled call: {one}" for one in found.lines]
+    return lines
 
 
 def _list_rules() -> int:

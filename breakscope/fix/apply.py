@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import secrets
@@ -44,6 +45,17 @@ def write(
         else:
             left[file] = why
     return written, left
+
+
+def as_written(patches: Sequence[Patch], root: Path) -> list[Patch]:
+    """Of patches what :func:`write` would write: no settings, and nothing of a library."""
+    files = {file for file in edits_by_file(patches) if _why_not(file, patches, root) is None}
+    kept = ((one, tuple(edit for edit in one.edits if edit.file in files)) for one in patches)
+    return [
+        dataclasses.replace(one, rewrite=dataclasses.replace(one.rewrite, edits=edits, config={}, options={}))
+        for one, edits in kept
+        if edits
+    ]
 
 
 def _why_not(file: str, patches: Sequence[Patch], root: Path) -> str | None:

@@ -12,18 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from breakscope.fix import from_rules, kept, with_command
+from breakscope.fix.apply import as_written
 from breakscope.fix.evidence import Evidence, Verdict
 from breakscope.fix.judge import judge
 from breakscope.fix.outcomes import (
     Fixed,
     NoPatch,
     Outcome,
+    Written,
     in_order,
     outcome_of_none,
     outcomes_of_patch,
     place,
 )
-from breakscope.fix.patch import Patch, claims_of, clash, edits_by_file
+from breakscope.fix.patch import Edit, Patch, claims_of, clash, edits_by_file
 from breakscope.fix.proofs import Proofs
 from breakscope.fix.remedies.engine import treat, treats
 from breakscope.fix.runs import Script
@@ -37,6 +39,8 @@ from breakscope.report.model import Finding, Report
 from breakscope.run import warm
 
 MAX_ROUNDS = 4
+# What the runs under Inductor load when they first compile.
+INDUCTOR = ("torch._inductor.compile_fx",)
 # How many times the budget a proof gets that ran out of time before it had driven every branch.
 PATIENCE = 4
 # What the proof copies and compares; of all else it knows nothing.
@@ -98,7 +102,44 @@ def _answered(work: Work, report: Report, findings: Sequence[Finding]) -> Fixed:
     whole, treated = _treat(work, report, whole)
     known = {one.finding.fingerprint for one in treated}
     others = [one for one in rewritten if one.finding.fingerprint not in known]
-    return Fixed((*others, *treated), work.sources, whole)
+    return Fixed((*others, *treated), work.sources, whole, written=_written(work, whole))
+
+
+def _written(work: Work, whole: Whole | None) -> Written | None:
+    """What the script gives with what ``--write`` writes; run once more where that is not all."""
+    accepted = work.accepted()
+    if not accepted:
+        return None
+    written = as_written(accepted, work.root)
+    fixed = _report_with(work, accepted, whole)
+    after = fixed if _content(written) == _content(accepted) else _report_with(work, written, None)
+    settings = {name: value for one in accepted for name, value in one.rewrite.config.items()}
+    return Written(
+        work.trials.before.report.totals.sites,
+        fixed.totals.sites,
+        after.totals.sites,
+        tuple(one for one in after.findings if one.kind in FIXABLE),
+        tuple(f"torch._dynamo.config.{name} = {value}" for name, value in settings.items()),
+    )
+
+
+def _report_with(work: Work, patches: Sequence[Patch], whole: Whole | None) -> Report:
+    """The report of the script with patches; of the last trial, if that was with them."""
+    if whole is not None and whole.after is not None and _content(whole.tried) == _content(patches):
+        return whole.after
+    if not patches:
+        return work.trials.before.report
+    work.progress("the script as its files would be")
+    with work.trials.with_patches(patches) as ran:
+        return ran.report
+
+
+def _content(patches: Sequence[Patch]) -> tuple[frozenset[Edit], frozenset[tuple[str, object]]]:
+    """All that patches change."""
+    named = [(*one.rewrite.config.items(), *one.rewrite.options.items()) for one in patches]
+    return frozenset(e for one in patches for e in one.edits), frozenset(
+        one for each in named for one in each
+    )
 
 
 def remedies(
@@ -216,6 +257,8 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
             work.proofs.begin(one.file, edits, claims_of([each.rewrite for each in same]))
     if any(together.values()):
         work.trials.begin()
+        if work.options.inductor and work.script.warm is not None:
+            work.script.warm.load_also(INDUCTOR)  # while the proofs are made
 
 
 def _judged(work: Work, patch: Patch) -> tuple[Patch, Verdict]:
@@ -319,7 +362,7 @@ def _outcomes(work: Work, whole: Whole | None) -> list[Outcome]:
         left = {_function(one) for one in whole.after.findings if one.kind in FIXABLE}
     for answer in work.unpatched:
         if whole is not None and left is not None and _function(answer.finding) not in left:
-            answer = replace(answer, verdict=whole.gone, summary="no rewrite of its own")
+            answer = NoPatch(answer.finding, whole.gone, summary="no rewrite of its own")
         found.append(outcome_of_none(answer))
     return [replace(one, revealed=one.finding.fingerprint in work.revealed) for one in found]
 

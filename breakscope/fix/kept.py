@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from breakscope.fix import proofs
-from breakscope.fix.outcomes import Fixed, Outcome
+from breakscope.fix.outcomes import Fixed, Outcome, Written
 from breakscope.fix.patch import Edit, Patch, Rewrite
 from breakscope.fix.rules import all_rules
 from breakscope.fix.runs import Script
@@ -36,8 +36,10 @@ def load(report: Report, script: Script, options: Options) -> Fixed | None:
         data = json.loads(place.read_text(encoding="utf-8"))
         if data["files"] == proofs.digests(data["files"]):
             patches = [_patch(one) for one in data["patches"]]
-            outcomes = tuple(_outcome(one, patches) for one in data["outcomes"])
-            return Fixed(outcomes, _sources(data["sources"]), None, kept=True)
+            said = [codec.decode(one, Suggestion) for one in data["suggestions"]]
+            outcomes = tuple(_outcome(one, patches, said) for one in data["outcomes"])
+            written = _written(data["written"])
+            return Fixed(outcomes, _sources(data["sources"]), None, kept=True, written=written)
     return None
 
 
@@ -51,11 +53,16 @@ def save(report: Report, script: Script, options: Options, fixed: Fixed, files: 
         return
     patches = list({id(one.patch): one.patch for one in fixed.outcomes if one.patch is not None}.values())
     numbers = {id(one): index for index, one in enumerate(patches)}
+    # The findings of a patch share one.
+    suggestions = list({id(one.suggestion): one.suggestion for one in fixed.outcomes}.values())
+    numbers |= {id(one): index for index, one in enumerate(suggestions)}
     data = {
         "files": proofs.digests(sorted({*files, *fixed.sources, script.what.path})),
         "sources": sorted(fixed.sources),
         "patches": [_patch_data(one) for one in patches],
+        "suggestions": [codec.encode(one, Suggestion) for one in suggestions],
         "outcomes": [_outcome_data(one, numbers) for one in fixed.outcomes],
+        "written": _written_data(fixed.written),
     }
     place = options.proofs / f"{_name(report, script, options)}.json"
     proofs.write_whole(place, json.dumps(data))
@@ -94,21 +101,35 @@ def _sources(files: Sequence[str]) -> dict[str, Source]:
 def _outcome_data(one: Outcome, numbers: Mapping[int, int]) -> dict[str, Any]:
     return {
         "finding": codec.encode(one.finding, Finding),
-        "suggestion": codec.encode(one.suggestion, Suggestion),
+        "suggestion": numbers[id(one.suggestion)],
         "patch": None if one.patch is None else numbers[id(one.patch)],
         "accepted": one.accepted,
         "revealed": one.revealed,
     }
 
 
-def _outcome(data: Mapping[str, Any], patches: Sequence[Patch]) -> Outcome:
+def _outcome(data: Mapping[str, Any], patches: Sequence[Patch], suggestions: Sequence[Suggestion]) -> Outcome:
     return Outcome(
         codec.decode(data["finding"], Finding),
-        codec.decode(data["suggestion"], Suggestion),
+        suggestions[data["suggestion"]],
         None if data["patch"] is None else patches[data["patch"]],
         bool(data["accepted"]),
         bool(data["revealed"]),
     )
+
+
+def _written_data(written: Written | None) -> dict[str, Any] | None:
+    if written is None:
+        return None
+    data = {one.name: getattr(written, one.name) for one in dataclasses.fields(Written)}
+    return {**data, "left": [codec.encode(one, Finding) for one in written.left]}
+
+
+def _written(data: Mapping[str, Any] | None) -> Written | None:
+    if data is None:
+        return None
+    left = tuple(codec.decode(one, Finding) for one in data["left"])
+    return Written(**{**data, "left": left, "lines": tuple(data["lines"])})
 
 
 def _patch_data(patch: Patch) -> dict[str, Any]:

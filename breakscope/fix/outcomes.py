@@ -42,18 +42,37 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What the files give once ``--write`` has written what is accepted: settings and libraries it does not.
+
+    Attributes:
+        before, fixed, written: sites of the script as it was, with all fixes, and as written.
+        left: breaks of the script as written.
+        lines: settings, as the lines that a person adds.
+    """
+
+    before: int
+    fixed: int
+    written: int
+    left: tuple[Finding, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Fixed:
     """What became of a report.
 
     Attributes:
         whole: the last trial with all accepted patches; None if none was made.
         kept: nothing was run: it is the answer of an earlier time.
+        written: None where nothing is accepted.
     """
 
     outcomes: tuple[Outcome, ...]
     sources: dict[str, Source]
     whole: Whole | None
     kept: bool = False
+    written: Written | None = None
 
     @property
     def accepted(self) -> list[Patch]:
@@ -158,6 +177,19 @@ def answer(
             }
             for one in fixed.outcomes
         ],
+        "sites": _sites(fixed.written),
         "written": list(written),
         "not_written": dict(left),
+    }
+
+
+def _sites(written: Written | None) -> dict[str, Any] | None:
+    if written is None:
+        return None
+    return {
+        "before": written.before,
+        "with_fixes": written.fixed,
+        "as_written": written.written,
+        "left": [one.fingerprint for one in written.left],
+        "lines_to_add": list(written.lines),
     }

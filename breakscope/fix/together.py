@@ -29,6 +29,7 @@ class Whole:
         comparison: of what the outermost calls returned; None if nothing was accepted.
         words: what came of comparing what the script says; None if it was not: nothing was accepted, or a
             patch with consent changes behaviour.
+        tried: the patches that ``after`` is of.
     """
 
     dropped: Mapping[int, str]
@@ -38,6 +39,7 @@ class Whole:
     after: Report | None
     consented: bool = False
     words: Words | None = None
+    tried: Sequence[Patch] = ()
 
     @property
     def evidence(self) -> dict[str, Any]:
@@ -55,6 +57,7 @@ class Whole:
             "consented": self.consented,
             "max_difference": self.comparison.max_abs,
             "sites": [before.sites, after.sites],
+            "revealed": len(self.revealed),
             "crossings": [before.crossings, after.crossings],
             "recompiles": [before.recompiles, after.recompiles],
             "regions": [before.regions, after.regions],
@@ -136,7 +139,7 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
             why = f"with it there are {counts}"
         dropped = dict.fromkeys(range(len(patches)), why) if why is not None else {}
         revealed = () if dropped else _revealed(before, report)
-        return Whole(dropped, revealed, seen.outputs, before, report, consented, seen.words)
+        return Whole(dropped, revealed, seen.outputs, before, report, consented, seen.words, tuple(patches))
 
 
 def _newly_compiled(patches: Sequence[Patch], before: Report, after: Report) -> int:

@@ -32,6 +32,8 @@ from typing import Any
 _ASK_GENTLY = "PYTORCH_NVML_BASED_CUDA_CHECK"
 # What Python itself sets while it starts, where the locale is C.
 _PYTHONS = ("LC_CTYPE",)
+# Loads the compiler of the GPU's kernels.
+_INDUCTOR = "torch._inductor.compile_fx"
 # What torch.compile loads when it is first called.
 _DYNAMO = ("torch._dynamo", "torch._dynamo.convert_frame", "torch._dynamo.backends.debugging")
 
@@ -159,6 +161,7 @@ class _Waiting:
 
     def _load(self, modules: Mapping[str, str | None]) -> None:
         sys.meta_path.insert(0, self._excluded)
+        self._tested = self._tested and _INDUCTOR not in modules
         try:
             for name in (*modules, *(_DYNAMO if "torch" in modules else ())):
                 if not self.trouble and name not in sys.modules:
@@ -170,6 +173,8 @@ class _Waiting:
             if file is not None and loaded != file:
                 self.trouble = self.trouble or f"{name} is another one in the script"
         self.trouble = self.trouble or self._not_forkable()
+        # What is loaded stays in any case: a fork that ends need not look through it, which takes a second.
+        gc.freeze()
 
     def _import(self, name: str) -> None:
         try:

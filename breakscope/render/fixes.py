@@ -70,13 +70,15 @@ def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
         equal = f"differ by up to {within}" if whole.get("consented") else f"equal within {within}"
         equal = "bitwise equal" if whole["bitwise"] else equal
         before, after = whole["sites"]
+        revealed = whole.get("revealed", 0)
+        came = f" ({before - after + revealed} gone, {revealed} came to light)" if revealed else ""
         yield (
-            f"whole script with all patches: {before} -> {after} sites, {whole['tensors']} tensors of "
+            f"whole script with all patches: {before} -> {after} sites{came}, {whole['tensors']} tensors of "
             f"{whole['outermost_calls']} calls {equal}"
         )
     if words := (whole or {}).get("words"):
-        lines = words["stdout_lines"] + words["stderr_lines"]
-        said = f"{_count(lines, 'line')} and {_count(words['files'], 'file')}"
+        printed, errors = _count(words["stdout_lines"], "printed line"), words["stderr_lines"]
+        said = f"{printed}, {errors} on standard error, and {_count(words['files'], 'file')}"
         left = f"; left out: {'; '.join(words['left_out'])}" if words["left_out"] else ""
         yield f"what the script says is the same: {said}{left}"
     inductor = evidence.get("inductor")
@@ -89,9 +91,13 @@ def _count(number: int, noun: str) -> str:
 
 
 def _summary(suggestions: Sequence[Suggestion]) -> str:
-    labels = [one.label for one in {id(one): one for one in suggestions}.values()]
+    """Counts of patches; what is gone with the patches of other places has none of its own."""
+    told = {id(one): one for one in suggestions}.values()
+    gone = [one for one in told if not one.rule and one.label in ("proved", "needs consent")]
+    labels = [one.label for one in told if one not in gone]
     names = ("proved", "needs consent", "unproved", "refused")
-    return ", ".join(f"{labels.count(name)} {name}" for name in names if name in labels or name == "proved")
+    counts = [f"{labels.count(name)} {name}" for name in names if name in labels or name == "proved"]
+    return ", ".join([*counts, *([f"{len(gone)} gone with them"] if gone else [])])
 
 
 def _relative(file: str, root: str) -> str:

@@ -112,6 +112,7 @@ class Warm:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._loading = 0  # requests that are not answered yet
+        self._later: dict[str, None] = {}
         self._asking = threading.Lock()
         self._running: list[Forked] = []
         self.trouble = "" if hasattr(os, "pidfd_open") else "this system has no pidfd"
@@ -146,6 +147,10 @@ class Warm:
             self._start(environment)
         self._ask(modules)
 
+    def load_also(self, modules: Sequence[str]) -> None:
+        """Have the process load what later runs need, once it has made the next fork, which need not wait."""
+        self._later = dict.fromkeys(modules)
+
     def _start(self, environment: Mapping[str, str | None]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         settings = {
@@ -175,7 +180,11 @@ class Warm:
             stdout: descriptor for its output; stderr: for its errors.
         """
         with self._asking:
-            return self._forked(agent, stdout, stderr) if self._ready() else None
+            forked = self._forked(agent, stdout, stderr) if self._ready() else None
+            if forked is not None and self._later:
+                self._ask(self._later)
+                self._later = {}
+            return forked
 
     def _forked(self, agent: Agent, stdout: int, stderr: int) -> Forked | None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -43,6 +43,11 @@ def start(settings_text: str) -> None:
     )
 
 
+def _stay_eager() -> None:
+    # As torch.compiler does, for which it is too early: the module is not an attribute of its package yet.
+    sys.modules["torch._dynamo"].set_stance("force_eager")
+
+
 class _Recording:
     def __init__(self, settings: dict[str, Any], noticing: loaded.Noticing) -> None:
         self._settings, self._noticing = settings, noticing
@@ -55,7 +60,7 @@ class _Recording:
         """Nothing is compiled, and everything is drawn from one seed."""
         import torch
 
-        torch.compiler.set_stance("force_eager")
+        imports.after_import("torch._dynamo", _stay_eager)  # loading it takes seconds
         torch.manual_seed(self._settings["seed"])
         self._noticing.torch_is_there()
 
