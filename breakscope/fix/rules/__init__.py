@@ -28,6 +28,7 @@ from breakscope.fix.rules.requires_grad import RequiresGrad
 from breakscope.fix.rules.scalar_read import ScalarRead
 from breakscope.fix.rules.tensor_argument import TensorArgument
 from breakscope.fix.rules.ternary_to_where import TernaryToWhere
+from breakscope.fix.rules.zero_probability import ZeroProbability
 
 
 def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
@@ -77,6 +78,7 @@ RULES = in_order(
         ScalarRead(),
         TensorArgument(),
         TernaryToWhere(),
+        ZeroProbability(),
     )
 )
 
