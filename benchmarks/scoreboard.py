@@ -404,6 +404,7 @@ def _fix(work: Work, kind: str, report: str) -> None:
     ):
         work.keep(**{f"left_{kind}": work.found["sites"]})
         return
+    # Scanned at the shapes that the fixes were made for, and at eight others.
     scan = (
         "scan",
         "--no-cost",
@@ -414,7 +415,8 @@ def _fix(work: Work, kind: str, report: str) -> None:
         "-o",
         f"after-{kind}.json",
     )
-    after = _report(work, f"after-{kind}.json", work.breakscope(f"scan-{kind}", *scan, "row.py"))
+    done = work.breakscope(f"scan-{kind}", *scan, "row.py", "--save", f"{kind}.pt")
+    after = _report(work, f"after-{kind}.json", done)
     if after is None:
         return
     left = _sites(after)
@@ -423,24 +425,22 @@ def _fix(work: Work, kind: str, report: str) -> None:
 
 
 def _check(work: Work, kind: str) -> dict[str, Any]:
-    """The plain script, uncompiled and without breakscope, against the patched one, compiled; at other shapes and values."""
-    folder = work.folder
-    if not (folder / "plain.pt").exists():
-        work.run("plain", "row.py", "--save", "plain.pt", TORCHDYNAMO_DISABLE="1")
-    work.breakscope(f"patched-{kind}", "run", "--fixes", f"fixes-{kind}", "row.py", "--save", f"{kind}.pt")
-    found = _compared(work, "plain.pt", f"{kind}.pt")
+    """The plain script, uncompiled and without breakscope, against the patched one, compiled."""
+    found = _compared(work, "plain.pt", f"{kind}.pt", TORCHDYNAMO_DISABLE="1")
     if found.get("different"):
         # Is it the patch, or what torch.compile makes of this script anyway?
-        work.run("compiled", "row.py", "--save", "compiled.pt")
         found["against_compiled"] = _compared(work, "compiled.pt", f"{kind}.pt")
     return found
 
 
-def _compared(work: Work, one: str, other: str) -> dict[str, Any]:
-    if missing := [name for name in (one, other) if not (work.folder / name).exists()]:
-        return {"different": 1, "first": f"{missing[0]} was not written"}
-    done = work.run("compare", str(HERE / "scoreboard_check.py"), one, other)
-    return json.loads(done.stdout) if done.returncode == 0 else {"different": 1, "first": done.stderr[-200:]}
+def _compared(work: Work, one: str, other: str, **environment: str) -> dict[str, Any]:
+    if not (work.folder / other).exists():
+        return {"different": 1, "first": f"{other} was not written"}
+    done = work.run("compare", str(HERE / "scoreboard_check.py"), "row.py", one, other, **environment)
+    if done.returncode != 0:
+        return {"different": 1, "first": done.stderr[-200:]}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def _sites(report: dict[str, Any]) -> list[dict[str, Any]]:

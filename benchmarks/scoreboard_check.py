@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -97,7 +98,23 @@ def _distance(a, b) -> float:
     return float((a - b).abs().max() / a.abs().max().clamp(min=1e-6))
 
 
-if __name__ == "__main__":
+def run_script(script: str, kept: str) -> None:
+    """Run a row's script in this process and keep what comes out."""
+    words, sys.argv = sys.argv, [script, "--save", kept]
+    runpy.run_path(script, run_name="__main__")
+    sys.argv = words
+
+
+def main() -> None:
+    """Compare two forms of a script."""
+    script, plain, patched = sys.argv[1:4]
     import torch
 
-    print(json.dumps(compare(*(torch.load(path, weights_only=True) for path in sys.argv[1:3]))))
+    if not Path(plain).exists():
+        run_script(script, plain)
+    both = [torch.load(path, weights_only=True) for path in (plain, patched)]
+    print(json.dumps(compare(*both)))
+
+
+if __name__ == "__main__":
+    main()

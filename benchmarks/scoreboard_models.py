@@ -21,7 +21,7 @@ from typing import Any
 
 TEMPLATE = '''"""{title}, {mode}: a small model with random weights, compiled with the backend eager.
 
-Made by benchmarks/scoreboard.py. With ``--save FILE`` it runs at other shapes and values, and keeps all that comes out.
+Made by benchmarks/scoreboard.py. With ``--save FILE`` it goes on with other shapes and values, and keeps what comes out.
 """
 
 import sys
@@ -65,12 +65,11 @@ def save(path):
     torch.save(kept, path)
 
 
+for number, (batch, length) in enumerate(SHAPES):
+    torch.manual_seed(number)
+    step(batch, length)
 if len(sys.argv) == 3 and sys.argv[1] == "--save":
     save(sys.argv[2])
-else:
-    for number, (batch, length) in enumerate(SHAPES):
-        torch.manual_seed(number)
-        step(batch, length)
 '''
 _LOOPS = {
     "eval": """model = build().eval()
@@ -278,7 +277,7 @@ def _run_once(text: str) -> None:
     import torch
 
     scope: dict[str, Any] = {"__name__": "row"}
-    head, _, _ = text.partition("\nif len(sys.argv)")
+    head, _, _ = text.partition("\nfor number, (batch, length) in enumerate(SHAPES):")
     exec(
         compile(head.replace("torch.compile(model", "(lambda module, backend: module)(model"), "row", "exec"),
         scope,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 _HEAD = '''"""{title}: {about}
 
-Made by benchmarks/scoreboard.py. With ``--save FILE`` it runs at other shapes and values, and keeps all that comes out.
+Made by benchmarks/scoreboard.py. With ``--save FILE`` it goes on with other shapes and values, and keeps what comes out.
 """
 
 import sys
@@ -29,12 +29,11 @@ def save(path):
     torch.save(kept, path)
 
 
+for number, (batch, length) in enumerate(SHAPES):
+    torch.manual_seed(number)
+    step(batch, length)
 if len(sys.argv) == 3 and sys.argv[1] == "--save":
     save(sys.argv[2])
-else:
-    for number, (batch, length) in enumerate(SHAPES):
-        torch.manual_seed(number)
-        step(batch, length)
 '''
 
 _PROGRAMS: dict[str, tuple[str, str]] = {
