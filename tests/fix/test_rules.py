@@ -49,6 +49,7 @@ def test_rules_are_asked_in_this_order() -> None:
         "known-size",
         "quiet-messages",
         "requires-grad",
+        "eager-leaf",
         "tensor-argument",
         "capture-flag",
         "custom-op",
