@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-_HEAD = """
+HEAD = """
 import torch
 import transformers as tf
 
@@ -30,13 +30,13 @@ NEW = int(tf.__version__.split(".")[0]) >= 5
 def tokens(*shape):
     return torch.randint(3, 128, shape)
 """
-_INFER = """
+INFERRING = """
 model = model.eval()
 with torch.no_grad():
     for length in (8, 12, 5, 7, 9, 3, 11, 6):
         model({call})
 """
-_TRAIN = """
+TRAINING = """
 model = model.train()
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 for length in (8, 12, 5, 7, 9, 4, 11, 6):
@@ -244,13 +244,13 @@ def _scripts(which: str, names: set[str]) -> list[tuple[str, str]]:
     found = []
     if which in ("infer", "all"):
         found += [
-            (name, _HEAD + build + _INFER.format(call=call))
+            (name, HEAD + build + INFERRING.format(call=call))
             for name, (build, call) in INFER.items()
             if not names or name in names
         ]
     if which in ("train", "all"):
         found += [
-            (f"{name} train", _HEAD + build + _TRAIN.format(call=call, out=out))
+            (f"{name} train", HEAD + build + TRAINING.format(call=call, out=out))
             for name, (build, call, out) in TRAIN.items()
             if not names or name in names
         ]

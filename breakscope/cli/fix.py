@@ -81,6 +81,12 @@ def add(app: typer.Typer) -> None:
         tries: Annotated[int, typer.Option(min=1, help="How often to ask it about one finding.")] = 3,
         format_: Annotated[Format, typer.Option("--format", help="How to write the answer.")] = Format.TEXT,
         trust_report: TrustReport = False,
+        jobs: Annotated[
+            int | None, typer.Option(min=1, help="Runs of the script at a time (default: from the machine).")
+        ] = None,
+        forks: Annotated[
+            bool, typer.Option(help="Load the script's modules once, and fork its further runs from there.")
+        ] = True,
         rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
     ) -> int:
@@ -108,13 +114,30 @@ def add(app: typer.Typer) -> None:
         if interactive and not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal to ask on")
         options = Options(
-            settings_of(report), _codes(select), _codes(ignore), unsafe, inductor, command, tries
+            settings_of(report),
+            _codes(select),
+            _codes(ignore),
+            unsafe,
+            inductor,
+            command=command,
+            tries=tries,
+            proofs=Path(FOLDER).absolute() / "proofs",
+            forks=forks,
         )
         with launch.workspace(folder.parent) as work:
-            script = runs.Script(program_of_report(report), work, timeout, budget)
+            script = runs.Script(
+                program_of_report(report), work, timeout, budget, jobs=jobs or runs.jobs(report)
+            )
             choose = _ask if interactive else None
-            fixed = engine.fix(report, script, options, _progress, choose)
+            try:
+                fixed = engine.fix(report, script, options, _progress, choose)
+            except KeyboardInterrupt:
+                _progress("")
+                print("proofs made up to now are kept; the same command goes on from there", file=sys.stderr)
+                raise
         _progress("")
+        if fixed.kept:
+            print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
         if format_ is Format.TEXT:
             _show(fixed, everything=all_)
         accepted = fixed.accepted

@@ -6,11 +6,12 @@ Rules propose for what breaks, remedies for what recompiles, on top of the rewri
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from breakscope.fix import from_rules, runs, with_command
+from breakscope.fix import from_rules, kept, with_command
 from breakscope.fix.evidence import Evidence, Verdict
 from breakscope.fix.judge import judge
 from breakscope.fix.outcomes import (
@@ -23,14 +24,17 @@ from breakscope.fix.outcomes import (
     place,
 )
 from breakscope.fix.patch import Patch, claims_of, clash, edits_by_file
+from breakscope.fix.proofs import Proofs
 from breakscope.fix.remedies.engine import treat, treats
 from breakscope.fix.runs import Script
-from breakscope.fix.source_file import NotTextError
+from breakscope.fix.side import Side
+from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check
 from breakscope.fix.trials import Trials
 from breakscope.fix.under_inductor import under_inductor
 from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
+from breakscope.run import warm
 
 MAX_ROUNDS = 4
 # How many times the budget a proof gets that ran out of time before it had driven every branch.
@@ -58,15 +62,43 @@ def fix(
         BreakscopeError: the script could not be run.
     """
     findings = [one for one in report.findings if options.wants(one)]
+    earlier = kept.load(report, script, options) if choose is None else None
+    if earlier is not None:
+        return earlier
     sources = from_rules.read_sources(findings, report.run.sources)
-    trials = Trials(script, options.settings, sources, progress=progress)
-    work = Work(script, options, trials, sources, progress, choose, Path(report.run.cwd))
+    with warm.forking(script.what, list(sources), script.folder, allowed=options.forks) as forks:
+        fixed = _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
+        if choose is None and forks.plain is not None:
+            kept.save(report, script, options, fixed, forks.plain.files)
+        return fixed
+
+
+def _fixed(
+    report: Report,
+    script: Script,
+    options: Options,
+    sources: dict[str, Source],
+    progress: Callable[[str], None],
+    choose: Choose | None,
+) -> Fixed:
+    findings = [one for one in report.findings if options.wants(one)]
+    side = Side(script)
+    trials = Trials(script, options.settings, sources, progress=progress, known=report.findings, side=side)
+    proofs = Proofs(script, side, options.proofs)
+    work = Work(script, options, proofs, trials, sources, progress, choose, Path(report.run.cwd))
+    try:
+        return _answered(work, report, findings)
+    finally:
+        side.close()
+
+
+def _answered(work: Work, report: Report, findings: Sequence[Finding]) -> Fixed:
     whole = _rewrite(work, findings)
     rewritten = in_order(_outcomes(work, whole), report)
     whole, treated = _treat(work, report, whole)
     known = {one.finding.fingerprint for one in treated}
-    kept = [one for one in rewritten if one.finding.fingerprint not in known]
-    return Fixed((*kept, *treated), sources, whole)
+    others = [one for one in rewritten if one.finding.fingerprint not in known]
+    return Fixed((*others, *treated), work.sources, whole)
 
 
 def remedies(
@@ -159,10 +191,31 @@ def _round(work: Work, findings: Sequence[Finding]) -> None:
     work.progress(f"recording what {_count(len(findings), 'place', 'places')} see")
     patches, unpatched = from_rules.propose(findings, work.sources, work.script)
     work.unpatched += unpatched
+    _begin(work, patches)
+    began = time.monotonic()
     for index, patch in enumerate(patches, 1):
         names = ", ".join(dict.fromkeys(one.code for one in patch.findings))
-        work.progress(f"proof {index} of {len(patches)}: {names} {patch.function}, {patch.rule}")
+        left = _left(time.monotonic() - began, index - 1, len(patches))
+        work.progress(f"proof {index} of {len(patches)}{left}: {names} {patch.function}, {patch.rule}")
         work.judged.append(_judged(work, patch))
+
+
+def _left(spent_s: float, done: int, count: int) -> str:
+    """An estimate of what the proofs still take, once some of them are done."""
+    return f", about {spent_s / done * (count - done):.0f} s left" if done else ""
+
+
+def _begin(work: Work, patches: Sequence[Patch]) -> None:
+    """Begin what will be asked for, if all goes well: each proof on top of the others of its function."""
+    together: dict[tuple[str, str], list[Patch]] = {}
+    for one in patches:
+        same = together.setdefault((one.file, one.function), [])
+        if one.edits and not one.rewrite.scaffold and not clash([*same, one]):
+            same.append(one)
+            edits = edits_by_file(same)[one.file]
+            work.proofs.begin(one.file, edits, claims_of([each.rewrite for each in same]))
+    if any(together.values()):
+        work.trials.begin()
 
 
 def _judged(work: Work, patch: Patch) -> tuple[Patch, Verdict]:
@@ -217,12 +270,12 @@ def _compared(work: Work, patch: Patch) -> Verdict:
     except NotTextError as error:
         return Verdict("refused", str(error), works=False)
     claims = claims_of([one.rewrite for one in together])
-    verdict = judge(runs.prove(work.script, patch.file, edits, claims), claims, work.observers)
+    verdict = judge(work.proofs.of(patch.file, edits, claims), claims, work.observers)
     seen = verdict.evidence
     if verdict.status == "unproved" and seen.ran_out and (seen.not_driven or seen.untried):
         # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
-        longer = replace(work.script, budget_s=work.script.budget_s * PATIENCE)
-        verdict = judge(runs.prove(longer, patch.file, edits, claims), claims, work.observers)
+        longer = work.script.budget_s * PATIENCE
+        verdict = judge(work.proofs.of(patch.file, edits, claims, longer), claims, work.observers)
     return verdict
 
 

@@ -30,6 +30,8 @@ class Evidence:
         through: functions that were compared as parts of their callers, and why.
         identity: what held one tensor and holds two, where nothing in the project could tell.
         conditions: "none", where source does not change.
+        by_structure: their text shows that the forms are the same outside of compiled code.
+        not_searched: inputs that were left out, as those before them showed nothing new, by kind.
         recompiles_before, recompiles_after: in the whole script without and with a remedy.
         also_tried: other remedies, and what came of them. left_out: why others were not tried.
         caveat: what else a remedy changes. shares_code: of instances that used up a limit.
@@ -58,6 +60,8 @@ class Evidence:
     level: str | None = None
     through: Texts | None = None
     conditions: str | None = None
+    by_structure: bool | None = None
+    not_searched: Mapping[str, int] | None = None
 
     recompiles_before: int | None = None
     recompiles_after: int | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -172,8 +173,17 @@ def _evidence(functions: Functions, exact: bool) -> Evidence:
         limits=tuple(limit for one in functions for limit in one["limits"]),
         own_memory=tuple(path for one in functions for path, _ in one["apart"]),
         identity=(),
+        by_structure=all(one["by_structure"] for one in functions) or None,
+        not_searched=_summed(one["left_out"] for one in functions) or None,
         notes=(*(note for one in functions for note in one["notes"]), *operands),
     )
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for one in counts:
+        found.update(one)
+    return dict(found)
 
 
 def _not_driven(conditions: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:

@@ -47,11 +47,13 @@ class Fixed:
 
     Attributes:
         whole: the last trial with all accepted patches; None if none was made.
+        kept: nothing was run: it is the answer of an earlier time.
     """
 
     outcomes: tuple[Outcome, ...]
     sources: dict[str, Source]
     whole: Whole | None
+    kept: bool = False
 
     @property
     def accepted(self) -> list[Patch]:

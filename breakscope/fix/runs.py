@@ -6,7 +6,8 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,14 @@ from breakscope.fix.patch import Edit
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.record.evidence import Evidence
 from breakscope.inside.start import Agent
-from breakscope.run import launch
-from breakscope.run.launch import Program
+from breakscope.report.model import Report
+from breakscope.run import launch, written
+from breakscope.run.launch import Ended, Program
+from breakscope.run.warm import Plain, Warm
 
 SEED = 0
+MOST_JOBS = 4
+_BYTES_OF_A_RUN = 2 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +32,22 @@ class Script:
 
     Attributes:
         folder: for the runs' own files. timeout_s: of one run. budget_s: for the comparisons of one rewrite.
+        warm: forks runs after the first; None: every run is started by itself. jobs: runs at a time.
     """
 
     what: Program
     folder: Path
     timeout_s: float | None
     budget_s: float
+    warm: Warm | None = None
+    jobs: int = 1
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether runs may be made at one time: they are forks, and the script writes no files of its own."""
+        warm = self.warm
+        apart = warm is not None and not warm.trouble and warm.plain is not None and not warm.plain.writes
+        return self.jobs > 1 and apart
 
 
 def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Evidence]]:
@@ -45,15 +60,35 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
         Evidence by file and function; a file that was never loaded is missing.
     """
     result = script.folder / "evidence.json"
+    result.unlink(missing_ok=True)
     settings = {"functions": functions, "script": script.what.path, "seed": SEED, "result": str(result)}
-    _run(script, "breakscope.inside.record.agent", settings)
-    if not result.exists():
-        return {}
-    data = json.loads(result.read_text(encoding="utf-8"))
-    return {
-        file: {name: Evidence.load(evidence) for name, evidence in seen.items()}
-        for file, seen in data.items()
+    agent = Agent("breakscope.inside.record.agent", json.dumps(settings))
+    first = script.warm is not None and not script.warm.started
+    warm = script.warm if not first and _loads_itself(script, functions) else None
+    ours = [script.folder, *(one for one in script.folder.parents if one.name.startswith(".run-"))]
+    before = written.look(Path.cwd(), ours)
+    if script.warm is not None and first:
+        script.warm.begin()
+    ended, said = _run(script, agent, "record", warm)
+    data = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {"seen": {}}
+    seen = {
+        file: {name: Evidence.load(evidence) for name, evidence in each.items()}
+        for file, each in data["seen"].items()
     }
+    if script.warm is not None and first:
+        writes = bool(written.written(Path.cwd(), before, ours).written)
+        calls = {(file, name): one.calls for file, each in seen.items() for name, one in each.items()}
+        script.warm.plain = Plain(
+            ended.exit_code,
+            said,
+            writes,
+            calls,
+            json.dumps(data["seen"], sort_keys=True),
+            data.get("files", ()),
+        )
+        loaded = data.get("loaded", {"modules": {}, "environment": {}})
+        script.warm.load(loaded["modules"], loaded["environment"])
+    return seen
 
 
 def prove(script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> dict[str, Any]:
@@ -66,8 +101,20 @@ def prove(script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> d
         ``functions``: what :meth:`breakscope.inside.prove.session.Session.result` says of each, or
         ``trouble``: why nothing was compared. ``files``: it, and those of the user's own modules.
     """
-    result = script.folder / "proof.json"
-    result.unlink(missing_ok=True)
+    warm = script.warm if _loads_itself(script, (file,)) else None
+    found = _proved(script, file, edits, claims, warm)
+    if warm is not None and warm.forks and not warm.over and _unlike(found, file, warm.plain):
+        found = _proved(script, file, edits, claims, None)
+    return found
+
+
+def _proved(
+    script: Script, file: str, edits: Sequence[Edit], claims: Claims, warm: Warm | None
+) -> dict[str, Any]:
+    handle, place = tempfile.mkstemp(dir=script.folder, prefix="proof-", suffix=".json")
+    os.close(handle)
+    result = Path(place)
+    result.unlink()
     settings = {
         "file": file,
         "script": script.what.path,
@@ -77,18 +124,54 @@ def prove(script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> d
         "seed": SEED,
         "result": str(result),
     }
-    ended = _run(script, "breakscope.inside.prove.agent", settings)
+    agent = Agent("breakscope.inside.prove.agent", json.dumps(settings))
+    ended, _ = _run(script, agent, result.stem, warm)
     if not result.exists():
-        return {"trouble": f"the function was not called in the proof run, which ended with {ended}"}
+        return {"trouble": f"the function was not called in the proof run, which ended with {ended.status}"}
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-    return {**found, "ended": ended, "files": [file, *found.get("files", ())]}
+    return {**found, "ended": ended.status, "files": [file, *found.get("files", ())]}
 
 
-def _run(script: Script, module: str, settings: Mapping[str, Any]) -> str:
-    with (script.folder / "log").open("ab") as log:
-        agent = Agent(module, json.dumps(settings))
-        ended = launch.run(script.what, agent, script.timeout_s, stdout=log.fileno())
-    return ended.status
+def _unlike(found: Mapping[str, Any], file: str, plain: Plain | None) -> bool:
+    """Whether a forked proof run went another way than the plain recording, and has to be made again."""
+    if plain is None or "trouble" in found or (found["ended"] == "ok") != (plain.exit_code == 0):
+        return True
+    known = ((one, plain.calls.get((file, one["function"]))) for one in found["functions"])
+    return any(calls is not None and calls != one["calls"] for one, calls in known)
+
+
+def _loads_itself(script: Script, files: Iterable[str]) -> bool:
+    """Whether a fork has not loaded what is to be watched in it."""
+    return script.warm is not None and script.warm.excluded.issuperset(map(os.path.realpath, files))
+
+
+def _run(script: Script, agent: Agent, name: str, warm: Warm | None) -> tuple[Ended, bytes]:
+    """Run the script. Returns how it ended and what it printed."""
+    log = script.folder / f"{name}.log"
+    with log.open("wb") as out, log.with_suffix(".err").open("wb") as err:
+        ended = launch.run(
+            script.what, agent, script.timeout_s, stdout=out.fileno(), stderr=err.fileno(), warm=warm
+        )
+    if ended.status == "interrupted":
+        raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
+    return ended, log.read_bytes()
+
+
+def jobs(report: Report) -> int:
+    """How many runs this machine takes at a time: one core and two GiB for each, one on a GPU."""
+    if report.run.device is not None and report.run.device.type not in ("", "cpu"):
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, _free_bytes() // _BYTES_OF_A_RUN, MOST_JOBS))
+
+
+def _free_bytes() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return _BYTES_OF_A_RUN
+    free = next((line.split()[1] for line in lines if line.startswith("MemAvailable")), "0")
+    return int(free) * 1024
 
 
 def module_of(file: str, script: str) -> str | None:
@@ -122,8 +205,9 @@ def prove_files(script: Script, settings: Mapping[str, Any]) -> dict[str, Any]:
     # In a file: an environment variable could not hold a large patch.
     given = script.folder / "patch.json"
     given.write_text(json.dumps({**settings, **common}), encoding="utf-8")
-    ended = _run(script, "breakscope.inside.prove.patch_agent", {"given": str(given)})
+    agent = Agent("breakscope.inside.prove.patch_agent", json.dumps({"given": str(given)}))
+    ended, _ = _run(script, agent, "patch", None)
     found: dict[str, Any] = {"functions": [], "loaded": {}, "troubles": [], "files": []}
     if result.exists():
         found = json.loads(result.read_text(encoding="utf-8"))
-    return {**found, "ended": ended}
+    return {**found, "ended": ended.status}

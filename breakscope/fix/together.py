@@ -110,6 +110,15 @@ def beside(trials: Trials, patches: Sequence[Patch], known: Report) -> tuple[str
 
 
 def _try(trials: Trials, patches: Sequence[Patch]) -> Whole:
+    """The script with patches. What a forked run has against them is asked of plain runs again."""
+    whole = _tried(trials, patches)
+    if whole.dropped and trials.forking:
+        with trials.plainly():
+            whole = _tried(trials, patches)
+    return whole
+
+
+def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
     before = trials.before.report
     with trials.with_patches(patches) as after:
         report = after.report

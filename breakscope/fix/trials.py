@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from breakscope.fix import store
 from breakscope.fix.patch import Edit, Exactness, Patch
 from breakscope.fix.runs import Script
+from breakscope.fix.side import Side
 from breakscope.fix.silenced import silenced
 from breakscope.fix.source_file import Source
 from breakscope.inside.settings import Settings
-from breakscope.report.model import Report
+from breakscope.report.model import Finding, Report
 from breakscope.run.trial import Comparison, Trial, compare, trial, words
+from breakscope.run.warm import Warm
 from breakscope.run.words import Words
 
 _SHOWN = 160
@@ -82,6 +86,8 @@ class Trials:
         progress: told of a run before it begins.
         as_it_was: what makes the script that is compared with of the one on disk, where that has the patches
             already.
+        known: findings of the scan, which a forked run of the script as it is has to have as well.
+        side: takes runs that may be made at one time.
     """
 
     def __init__(
@@ -92,13 +98,20 @@ class Trials:
         base: Sequence[Patch] = (),
         progress: Callable[[str], None] = lambda _text: None,
         as_it_was: Sequence[Patch] = (),
+        known: Iterable[Finding] | None = None,
+        side: Side | None = None,
     ) -> None:
+        self._side = side or Side(script)
+        self._begun: Future[Trial] | None = None
+        self._known = tuple(known) if known is not None else None
         self._script, self.sources, self._progress = script, sources, progress
         self._as_it_was = tuple(as_it_was)
         self._settings = replace(settings, cost=False)  # counted, not timed
         self.base = tuple(base)
-        self._before: Trial | None = None
-        self._again: Trial | None = None
+        self._plain = False
+        # Of forked runs, and of plain ones.
+        self._before: dict[bool, Trial] = {}
+        self._again: dict[bool, Trial] = {}
         self._seen: dict[object, tuple[Report, Agreement]] = {}
 
     @property
@@ -109,28 +122,90 @@ class Trials:
     @property
     def before(self) -> Trial:
         """The script as it is."""
-        if self._before is None:
+        forked = self.forking
+        if forked not in self._before:
             self._progress("running the script as it is")
-            self._before = self.run(self._settings)
-        return self._before
+            begun = self._begun if forked else None
+            before = begun.result() if begun is not None else self.run(self._settings)
+            if not self.base and forked and (why := self._unlike_the_plain_run(before)):
+                self._stop_forking(why)
+                return self.before
+            self._before[forked] = before
+        return self._before[forked]
+
+    def begin(self) -> None:
+        """Begin the run of the script as it is, if it may be made beside others."""
+        if not self._before and self._begun is None:
+            self._begun = self._side.begin(lambda: self.run(self._settings))
 
     @property
     def again(self) -> Trial:
         """The script as it is, once more: what differs from :attr:`before` is no patch's doing."""
-        if self._again is None:
+        forked = self.forking
+        if forked not in self._again:
             self._progress("running the script as it is, once more")
-            self._again = self.run(self._settings)
-        return self._again
+            self._again[forked] = self.run(self._settings)
+        return self._again[forked]
+
+    @property
+    def forking(self) -> bool:
+        """Whether runs are forks. What they say against a patch is said again by plain ones."""
+        warm = self._script.warm
+        return warm is not None and warm.started and not warm.trouble and not self._plain
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Make every run a plain one inside the block."""
+        before, self._plain = self._plain, True
+        try:
+            yield
+        finally:
+            self._plain = before
+
+    def _stop_forking(self, why: str) -> None:
+        assert self._script.warm is not None
+        self._script.warm.close(why)
+
+    def _unlike_the_plain_run(self, before: Trial) -> str:
+        """What tells a forked run of the script as it is from plain ones: the recorded run, and the scan."""
+        plain = self._script.warm.plain if self._script.warm is not None else None
+        if plain is None or before.ended.exit_code != plain.exit_code:
+            return "a forked run ends in another way"
+        if before.said.stdout != plain.stdout:
+            return "a forked run prints something else"
+        if self._known is not None and _breaks(before.report.findings) != _breaks(self._known):
+            return "a forked run breaks elsewhere"
+        return ""
 
     def on_top(self, patches: Sequence[Patch]) -> Trials:
         """Trials of the script that has patches already."""
         if not patches:
             return self
-        return Trials(self._script, self._settings, self.sources, patches, self._progress)
+        return Trials(
+            self._script,
+            self._settings,
+            self.sources,
+            patches,
+            self._progress,
+            known=self._known,
+            side=self._side,
+        )
 
     def run(self, settings: Settings) -> Trial:
         """The script without further patches, compiled in another way."""
         return self._run(self._folder(), self._as_it_was, settings)
+
+    @contextmanager
+    def side_by_side(
+        self, patches: Sequence[Patch], with_and_without: Settings, without: Sequence[Settings] = ()
+    ) -> Iterator[list[Trial]]:
+        """The script with patches, without, and without in other ways; at one time if that can be."""
+        folder = self._folder()
+        runs = [partial(self.run, one) for one in (with_and_without, *without)]
+        try:
+            yield self._side.all(partial(self._run, folder, patches, with_and_without), *runs)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def with_patches(self, patches: Sequence[Patch], settings: Settings | None = None) -> Iterator[Trial]:
@@ -148,9 +223,16 @@ class Trials:
         if key not in self._seen:
             finding = patch.findings[0]
             self._progress(f"{finding.code} {finding.location.function}: {patch.rewrite.summary}")
-            with self.with_patches([patch]) as after:
-                self._seen[key] = after.report, self.agreement(after, [patch])
+            seen = self._patched(patch)
+            if seen[1].difference is not None and self.forking:
+                with self.plainly():
+                    seen = self._patched(patch)
+            self._seen[key] = seen
         return self._seen[key]
+
+    def _patched(self, patch: Patch) -> tuple[Report, Agreement]:
+        with self.with_patches([patch]) as after:
+            return after.report, self.agreement(after, [patch])
 
     def agreement(self, after: Trial, patches: Sequence[Patch], *, consented: bool = False) -> Agreement:
         """Compare a run with patches with the run without.
@@ -160,7 +242,7 @@ class Trials:
         """
         if (ended := self.ended_otherwise(after)) is not None:
             return Agreement(ended)
-        outputs, allowed = compare(self.before, after), tolerance(patches)
+        outputs, allowed = self.compared(self.before, after), tolerance(patches)
         if consented:
             return Agreement(None, outputs)
         if not allowed.allows(outputs):
@@ -169,19 +251,31 @@ class Trials:
         said = words(self.before, lambda: self.again, after, left_out, allowed.printed)
         return Agreement(said.difference, outputs, said)
 
+    def compared(self, before: Trial, after: Trial) -> Comparison:
+        """What the second run computed against the first."""
+        return compare(before, after, self._script.warm if self.forking else None)
+
     def ended_otherwise(self, after: Trial) -> str | None:
         """How a run ends where the script as it is ends in another way."""
-        before, ended = self.before.ended, after.ended
+        # A forked run without patches ends as a plain one: it was held against the recorded run.
+        known = next(iter(self._before.values()), None) or self.before
+        before, ended = known.ended, after.ended
         if (ended.status, ended.exit_code) == (before.status, before.exit_code):
             return None
         return f"with it the script ends with {ended.status} ({(after.last_line or 'no output')[:_SHOWN]})"
 
     def _outputs_differ(self, outputs: Comparison, allowed: Tolerance) -> str:
         """Why outputs differ: because of patches, or because they always do."""
-        if not allowed.allows(compare(self.before, self.again)):
+        if not allowed.allows(self.compared(self.before, self.again)):
             return "the script's outputs differ from run to run, also without it, so nothing can be compared"
         largest = f"largest difference {outputs.max_abs:.3g}, {outputs.max_rel:.1e} of the largest value"
         return f"the outputs of the script differ: {next(iter(outputs.differences), largest)}"
+
+    def _warm(self, patches: Sequence[Patch]) -> Warm | None:
+        """What forks a run with patches: nothing, where it has loaded a file that one of them changes."""
+        warm = self._script.warm
+        changed = {edit.file for patch in patches for edit in patch.edits}
+        return warm if warm is not None and self.forking and warm.excluded >= changed else None
 
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._script.folder))
@@ -197,7 +291,11 @@ class Trials:
             settings = replace(settings, fixes=str(fixes))
         run = folder / "run"
         run.mkdir()
-        ran = trial(self._script.what, settings, run, self._script.timeout_s)
+        ran = trial(self._script.what, settings, run, self._script.timeout_s, self._warm(applied))
         if ran.ended.status == "interrupted":
             raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
         return ran
+
+
+def _breaks(findings: Iterable[Finding]) -> set[str]:
+    return {one.fingerprint for one in findings if one.kind != "recompile"}

@@ -10,7 +10,6 @@ from breakscope.fix.patch import Patch
 from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Timing
-from breakscope.run.trial import compare
 
 # Relative to the largest value of a tensor. Fusion changes rounding with and without patches; what counts
 # is that the patches do not take Inductor's results farther from eager's than it is already.
@@ -19,27 +18,34 @@ FACTOR = 4.0
 
 
 def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
-    """Compare under Inductor.
+    """Compare under Inductor. What forked runs have against the patches is asked of plain ones again.
 
     Returns:
         ``verdict``: "agrees", "differs", "slower" or "not compared", and ``why``; the distances from eager,
         relative; ``step_ms``, without and with the patches, where steps could be timed, and ``compiled_ms``
         of it: in compiled graphs and at breaks, which is what the patches change.
     """
-    eager = trials.run(replace(settings, backend="none"))
-    if eager.ended.status != "ok":
-        return {"verdict": "not compared", "why": f"the script run eagerly ended with {eager.ended.status}"}
+    found = _compared(trials, patches, settings)
+    if found["verdict"] != "agrees" and trials.forking:
+        with trials.plainly():
+            found = _compared(trials, patches, settings)
+    return found
+
+
+def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
     inductor = replace(settings, backend="inductor", cost=True)
-    before = trials.run(inductor)
-    if before.ended.status != "ok":
-        return {
-            "verdict": "not compared",
-            "why": f"without the patches the script ends with {before.ended.status}",
-        }
-    with trials.with_patches(patches, inductor) as after:
+    # With and without the patches at one time, so that their steps are timed on a machine that is as busy.
+    with trials.side_by_side(patches, inductor, [replace(settings, backend="none")]) as ran:
+        after, before, eager = ran
+        if eager.ended.status != "ok":
+            why = f"the script run eagerly ended with {eager.ended.status}"
+            return {"verdict": "not compared", "why": why}
+        if before.ended.status != "ok":
+            why = f"without the patches the script ends with {before.ended.status}"
+            return {"verdict": "not compared", "why": why}
         if after.ended.status != "ok":
             return {"verdict": "differs", "why": f"under Inductor the script ends with {after.ended.status}"}
-        was, now = compare(eager, before), compare(eager, after)
+        was, now = trials.compared(eager, before), trials.compared(eager, after)
     found = {"before": was.max_rel, "after": now.max_rel, "calls": now.calls}
     times = _steps(before.report.timing, after.report.timing)
     if not now.calls:

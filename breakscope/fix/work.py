@@ -10,6 +10,7 @@ from breakscope.fix.evidence import Verdict
 from breakscope.fix.observers import Observers
 from breakscope.fix.outcomes import NoPatch
 from breakscope.fix.patch import Patch
+from breakscope.fix.proofs import Proofs
 from breakscope.fix.runs import Script
 from breakscope.fix.source_file import Source, shown_diff
 from breakscope.fix.together import FIXABLE
@@ -28,6 +29,7 @@ class Options:
         inductor: compare under Inductor in the end.
         settings: how the script is compiled in trials.
         command: asked for a diff where no rule has a rewrite, at most ``tries`` times for each finding.
+        proofs: folder where proofs are kept; None: nowhere. forks: runs after the first may be forks.
     """
 
     settings: Settings
@@ -37,6 +39,8 @@ class Options:
     inductor: bool = True
     command: str = ""
     tries: int = 3
+    proofs: Path | None = None
+    forks: bool = True
 
     def asked(self, finding: Finding) -> bool:
         """Whether a finding's code was asked for."""
@@ -58,6 +62,7 @@ class Work:
 
     script: Script
     options: Options
+    proofs: Proofs
     trials: Trials
     sources: dict[str, Source]
     progress: Callable[[str], None]

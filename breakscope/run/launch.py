@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from breakscope.inside.start import Agent, with_agent
 from breakscope.report.model import Status
 from breakscope.run import surroundings
 from breakscope.run.relay import Relay, relayed
+from breakscope.run.warm import Forked, Warm
 from breakscope.run.workspace import workspace
 
 __all__ = ["Ended", "Program", "run", "signal_name", "spawn", "workspace"]
@@ -69,6 +71,7 @@ def run(
     status: Callable[[], str] | None = None,
     stdout: int | None = None,
     stderr: int | None = None,
+    warm: Warm | None = None,
 ) -> Ended:
     """Run the program to its end, whatever the end is.
 
@@ -77,10 +80,11 @@ def run(
             it; None for no line.
         stdout: where the script's output goes, as for Popen; None for our own.
         stderr: where its errors go; None for where its output goes.
+        warm: forks it, if it can and ``stdout`` is given; else it is started as usual.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     began = time.monotonic()
-    child: subprocess.Popen[bytes] | None = None
+    child: subprocess.Popen[bytes] | Forked | None = None
     interrupted = False
 
     def forward(number: int, _frame: FrameType | None) -> None:
@@ -94,7 +98,9 @@ def run(
         _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), forward),
         relayed(status if stdout is None else None) as relay,
     ):
-        child = subprocess.Popen(
+        if warm is not None and stdout is not None:
+            child = warm.fork(agent, stdout, stderr if stderr is not None else stdout)
+        child = child or subprocess.Popen(
             [sys.executable, *surroundings.options(), *program.command],
             env=_environment(agent),
             close_fds=False,  # what we were given is the script's as well; our own are not inherited
@@ -102,7 +108,7 @@ def run(
             stderr=relay.stderr if relay else stderr if stderr is not None else stdout,
         )
         timed_out = _wait(child, timeout_s, relay)
-    code = child.returncode
+    code = child.wait()
     outcome: Status = "ok"
     if timed_out:
         outcome = "timeout"
@@ -146,7 +152,7 @@ def _environment(agent: Agent) -> dict[str, str]:
     return with_agent({**surroundings.environment(), **agent.environment}, agent)
 
 
-def _wait(child: subprocess.Popen[bytes], timeout_s: float | None, relay: Relay | None) -> bool:
+def _wait(child: subprocess.Popen[bytes] | Forked, timeout_s: float | None, relay: Relay | None) -> bool:
     """Wait for the child; True if it had to be ended because its time was up."""
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
@@ -188,6 +194,9 @@ def _terminal_is_ours() -> bool:
 
 @contextmanager
 def _handling(numbers: Sequence[signal.Signals], handler: object) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's, which waits for the others
+        return
     # What is ignored (nohup, a job of a shell in the background) stays ignored, in the child too: a handler
     # of ours would be reset to the default there.
     heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]

@@ -24,6 +24,7 @@ from breakscope.run.launch import Ended, Program
 from breakscope.run.program import project_roots
 from breakscope.run.progress import Progress
 from breakscope.run.recording import Recording, stand_somewhere
+from breakscope.run.warm import Warm
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ def observe(
     live: bool = False,
     stdout: int | None = None,
     stderr: int | None = None,
+    warm: Warm | None = None,
 ) -> Observed:
     """Run the program to its end, whatever the end is, and diagnose it.
 
@@ -53,6 +55,7 @@ def observe(
         live: draw a live line on the terminal while the script is silent.
         stdout: descriptor that takes the script's output; None for our own.
         stderr: the same for its errors; None for where its output goes.
+        warm: as for :func:`breakscope.run.launch.run`.
     """
     cwd, started = Path.cwd(), time.time()
     roots = project_roots(what, cwd)
@@ -67,7 +70,13 @@ def observe(
         agent = settings.agent()
         progress = Progress(folder, time.monotonic())
         ended = launch.run(
-            what, agent, timeout_s, status=progress.line if live else None, stdout=stdout, stderr=stderr
+            what,
+            agent,
+            timeout_s,
+            status=progress.line if live else None,
+            stdout=stdout,
+            stderr=stderr,
+            warm=warm,
         )
         stand_somewhere(cwd)
         recorded, slots = recording.events(), recording.slots()

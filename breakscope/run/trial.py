@@ -7,21 +7,26 @@ without, under one seed, and what its outermost compiled calls returned is compa
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from breakscope.errors import InternalError
 from breakscope.inside.settings import Settings
+from breakscope.inside.start import Agent
 from breakscope.report.model import Report
 from breakscope.run import written
 from breakscope.run.launch import Ended, Program
 from breakscope.run.observe import observe
+from breakscope.run.warm import Warm
 from breakscope.run.words import Said, Silenced, Words, compare_words
 
+_COMPARES = "breakscope.inside.capture.compare_outputs"
 # torch writes advice behind its exceptions, and Dynamo the user's line below its error.
 _EXCEPTION = re.compile(r"[\w.]+(?:Error|Exception|Violation|Exit|Interrupt|Unsupported)\w*(?::|$)")
 
@@ -76,12 +81,19 @@ class Comparison:
         return self.calls > 0 and not self.differences and self.max_rel <= tolerance
 
 
-def trial(what: Program, settings: Settings, folder: Path, timeout_s: float | None = None) -> Trial:
+def trial(
+    what: Program,
+    settings: Settings,
+    folder: Path,
+    timeout_s: float | None = None,
+    warm: Warm | None = None,
+) -> Trial:
     """Scan the script with its outputs kept and every generator seeded.
 
     Args:
         settings: as for a scan; ``seed`` and ``outputs`` are filled in. ``backend="none"`` runs eagerly.
         folder: an empty folder for the run's files; the caller removes it.
+        warm: as for :func:`breakscope.run.launch.run`.
     """
     outputs = folder / "outputs"
     outputs.mkdir()
@@ -94,7 +106,9 @@ def trial(what: Program, settings: Settings, folder: Path, timeout_s: float | No
     before = written.look(cwd, ours)
     out, err = folder / "stdout", folder / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
-        seen = observe(what, settings, folder, timeout_s, stdout=stdout.fileno(), stderr=stderr.fileno())
+        seen = observe(
+            what, settings, folder, timeout_s, stdout=stdout.fileno(), stderr=stderr.fileno(), warm=warm
+        )
     said = Said(out.read_bytes(), err.read_bytes(), written.written(cwd, before, ours))
     return Trial(seen.report, seen.ended, outputs, said)
 
@@ -116,13 +130,27 @@ def words(
     return compare_words(before.said, lambda: again().said, after.said, silenced, tolerance)
 
 
-def compare(before: Trial, after: Trial) -> Comparison:
+def compare(before: Trial, after: Trial, warm: Warm | None = None) -> Comparison:
     """What the second trial computed against the first. Runs in a child, since it loads torch."""
-    command = [sys.executable, "-m", "breakscope.inside.capture.compare_outputs"]
-    done = subprocess.run(
-        [*command, str(before.outputs), str(after.outputs)], capture_output=True, text=True, check=False
-    )
+    text = _compared_in_fork(before, after, warm) if warm is not None else None
+    fields = json.loads(text or _compared(before, after))
+    return Comparison(**{**fields, "differences": tuple(fields["differences"])})
+
+
+def _compared(before: Trial, after: Trial) -> str:
+    command = [sys.executable, "-m", _COMPARES, str(before.outputs), str(after.outputs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise InternalError(f"the outputs of two runs could not be compared: {done.stderr.strip()[-300:]}")
-    fields = json.loads(done.stdout)
-    return Comparison(**{**fields, "differences": tuple(fields["differences"])})
+    return done.stdout
+
+
+def _compared_in_fork(before: Trial, after: Trial, warm: Warm) -> str | None:
+    """The same in a fork that has torch already; None if there is none, or it failed."""
+    result = Path(tempfile.mkdtemp(dir=after.outputs.parent)) / "compared.json"
+    settings = json.dumps([str(one.absolute()) for one in (before.outputs, after.outputs, result)])
+    with open(os.devnull, "wb") as null:
+        fork = warm.fork(Agent(_COMPARES, settings), null.fileno(), null.fileno())
+    if fork is None or fork.wait() != 0:
+        return None
+    return result.read_text(encoding="utf-8")

@@ -485,8 +485,8 @@ def test_the_compiled_form_is_compared_on_every_branch_although_the_search_took_
 ) -> None:
     search = Session._search
 
-    def slow(session: Session, *rest: Any) -> None:
-        search(session, *rest)
+    def slow(session: Session, *rest: Any, **more: Any) -> None:
+        search(session, *rest, **more)
         session._deadline = time.monotonic() - 0.001
 
     monkeypatch.setattr(Session, "_search", slow)
@@ -546,9 +546,9 @@ def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
 ) -> None:
     search = Session._search
 
-    def slow(session: Session, *rest: Any) -> None:
+    def slow(session: Session, *rest: Any, **more: Any) -> None:
         session._deadline = time.monotonic() + 0.02
-        search(session, *rest)
+        search(session, *rest, **more)
 
     monkeypatch.setattr(Session, "_search", slow)
     found = judged(

@@ -174,6 +174,13 @@ def _begin(wanted):
         _load(wanted["MODULE"]).start(settings)
 
 
+def begin_in_fork(wanted):
+    """In a fork of a process that has waited here: begin as one that has just been started."""
+    global _BEGAN  # noqa: PLW0603 -- what counts from the start of the process asks for it
+    _BEGAN = time.perf_counter_ns()
+    _begin(wanted)
+
+
 def _import_the_hidden_one():
     # An environment may have a sitecustomize of its own, which ours stands in front of. Where there is none,
     # the ImportError that says so is what Python itself would have met.

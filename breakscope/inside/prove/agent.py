@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from breakscope.inside import imports, overlay, tracebacks
+from breakscope.inside import imports, loaded, overlay, tracebacks
 from breakscope.inside.prove import pair
 from breakscope.report import files
 
@@ -51,6 +51,7 @@ class ProofRun:
         atexit.register(self.save)
         self._sessions: dict[str, Any] = {}
         self._conditions: dict[str, list[pair.Watched]] = {}
+        self._texts: dict[str, tuple[ast.stmt, ast.stmt]] = {}
 
     def torch_is_there(self) -> None:
         """Nothing is compiled, and everything is drawn from one seed."""
@@ -69,7 +70,7 @@ class ProofRun:
         except pair.NotPairedError as error:
             self._save({"trouble": f"the two forms cannot be compared: {error}"})
             return ast.parse(source, filename=path)
-        self._conditions = pairs.conditions
+        self._conditions, self._texts = pairs.conditions, pairs.texts
         if not pairs.functions:
             self._save({"trouble": "the rewrite changes no function"})
         vars(builtins).update(
@@ -81,11 +82,14 @@ class ProofRun:
         from breakscope.inside.prove.claims import Claims
         from breakscope.inside.prove.conditions import Condition
         from breakscope.inside.prove.session import Session
+        from breakscope.inside.prove.structure import relies_on
 
         if name not in self._sessions:
             conditions = [Condition(one.text, one.operand_of) for one in self._conditions[name]]
+            claims = Claims(**self.settings["claims"])
+            same = relies_on(*self._texts[name], silent=claims.silent)
             self._sessions[name] = Session(
-                name, conditions, Claims(**self.settings["claims"]), self.settings["budget_s"], self.save
+                name, conditions, claims, self.settings["budget_s"], self.save, relies_on=same
             )
         return self._sessions[name]
 
@@ -107,20 +111,7 @@ class ProofRun:
         """Write what is known up to now."""
         if self._sessions:
             functions = [session.result() for session in self._sessions.values()]
-            self._save({"functions": functions, "files": own_files()})
+            self._save({"functions": functions, "files": loaded.own_files()})
 
     def _save(self, data: dict[str, Any]) -> None:
         files.replace(self.settings["result"], json.dumps(data).encode())
-
-
-def own_files() -> list[str]:
-    """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
-    python = os.path.dirname(os.__file__) + os.sep
-    sources = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    return sorted(
-        file
-        for file in map(os.path.abspath, filter(None, sources))
-        if file.endswith(".py")
-        and not file.startswith((python, tracebacks.PACKAGE))
-        and f"{os.sep}site-packages{os.sep}" not in file
-    )

@@ -23,7 +23,12 @@ def values(
     given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool
 ) -> Iterator[Conditions]:
     """Other values for the tensors that a function is given: all of them at once, then one alone."""
-    change = to(torch.float64) if gradients else torch.clone
+    yield from together(constants, gradients=gradients)
+    yield from alone(given, gradients=gradients)
+
+
+def together(constants: Iterable[float], *, gradients: bool) -> Iterator[Conditions]:
+    """Other values for all tensors that a function is given at once."""
     numbers = sorted({c for c in constants if abs(c) < 1e30}, key=abs)[:8]
     fills = [*_EDGES, *_around(numbers)]
     if not gradients:
@@ -32,18 +37,19 @@ def values(
             *((f"all magnitudes, {seed}", partial(_wild, seed)) for seed in range(8)),
         ]
     for name, fill in fills:
-        yield Conditions(name, change, partial(_each, fill), gradients=gradients, other_dtypes=gradients)
-    if len(given) > 1:
-        for index in range(min(len(given), _MOST_ALONE)):
-            for name, fill in _ALONE:
-                mutate = partial(_only, index, fill)
-                yield Conditions(
-                    f"{name}, in input {index + 1} alone",
-                    change,
-                    mutate,
-                    gradients=gradients,
-                    other_dtypes=gradients,
-                )
+        yield _given(name, partial(_each, fill), gradients)
+
+
+def alone(given: Sequence[torch.Tensor], *, gradients: bool) -> Iterator[Conditions]:
+    """Other values for one of several tensors, the others as they are."""
+    for index in range(min(len(given), _MOST_ALONE) if len(given) > 1 else 0):
+        for name, fill in _ALONE:
+            yield _given(f"{name}, in input {index + 1} alone", partial(_only, index, fill), gradients)
+
+
+def _given(name: str, mutate: Callable[[list[torch.Tensor]], None], gradients: bool) -> Conditions:
+    change = to(torch.float64) if gradients else torch.clone
+    return Conditions(name, change, mutate, gradients=gradients, other_dtypes=gradients)
 
 
 def filled(edge: str) -> Callable[[list[torch.Tensor]], None]:

@@ -31,11 +31,13 @@ class Pairs:
     Attributes:
         functions: dotted paths of the changed functions.
         conditions: each watched condition, by function.
+        texts: the old and the new form of each, as they stand in the source.
     """
 
     tree: ast.Module
     functions: list[str] = field(default_factory=list)
     conditions: dict[str, list[Watched]] = field(default_factory=dict)
+    texts: dict[str, tuple[ast.stmt, ast.stmt]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def _one(old: ast.stmt, new: ast.stmt, prefix: str, result: Pairs) -> list[ast.s
     old.body = body
     result.functions += inner.functions
     result.conditions.update(inner.conditions)
+    result.texts.update(inner.texts)
     return [old]
 
 
@@ -124,6 +127,7 @@ def _forms(old: ast.stmt, new: ast.stmt, name: str, result: Pairs) -> list[ast.s
     if isinstance(old, ast.AsyncFunctionDef) or _is_generator(old):
         raise NotPairedError(f"{name} is a generator or a coroutine")
     result.functions.append(name)
+    result.texts[name] = copy.deepcopy(old), copy.deepcopy(new)
     watched = copy.deepcopy(old)
     result.conditions[name] = _watch(watched, new, name)
     # What switches gradients belongs to the function: it does so in every call.

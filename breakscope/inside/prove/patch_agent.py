@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from breakscope.inside import imports, overlay, tracebacks
+from breakscope.inside import imports, loaded, overlay, tracebacks
 from breakscope.inside.prove import pair, pair_patch
-from breakscope.inside.prove.agent import ProofRun, own_files
+from breakscope.inside.prove.agent import ProofRun
 
 _SEPARATOR = "::"
 
@@ -162,6 +162,6 @@ class PatchRun(ProofRun):
                 "functions": functions,
                 "loaded": self._loaded,
                 "troubles": list(self._troubles),
-                "files": own_files(),
+                "files": loaded.own_files(),
             }
         )

@@ -21,8 +21,10 @@ from breakscope.inside.prove.beyond import beyond
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.copies import NotCopiedError
+from breakscope.inside.prove.novelty import Kinds, novelty
 from breakscope.inside.prove.picture import Apart, Comparer, Difference, largest
 from breakscope.inside.prove.showing import shown
+from breakscope.inside.prove.structure import means_it
 from breakscope.inside.prove.surroundings import Surroundings
 from breakscope.inside.prove.world import TooLargeError, World
 
@@ -86,6 +88,10 @@ class Session:
         found: where the forms part, for a reader: the input, and what each form gives.
         anybody: the patch is none of ours: a size may be written out in it.
         outside: calls of it that no compared function made: file and line.
+        relies_on: global names that, meaning what they say, make the forms the same outside of compiled
+            code, as their text shows; None: it does not show that.
+        by_structure: that holds, and nothing was searched.
+        left_out: test inputs that were not tried because those before them had nothing new to show, by kind.
     """
 
     name: str
@@ -93,6 +99,7 @@ class Session:
     claims: Claims
     budget_s: float
     save: Callable[[], None]
+    relies_on: frozenset[str] | None = None
     forms: dict[str, Callable[..., Any]] = field(default_factory=dict)
     calls: int = 0
     captured: int = 0
@@ -115,6 +122,8 @@ class Session:
     found: dict[str, Any] | None = None
     outside: dict[tuple[str, int], None] = field(default_factory=dict)
     anybody: bool = False
+    by_structure: bool = False
+    left_out: Counter[str] = field(default_factory=Counter)
     _seen: Counter[Any] = field(default_factory=Counter)
     _earlier: list[Call] = field(default_factory=list)
     _driving: dict[tuple[int, bool], Conditions] = field(default_factory=dict)
@@ -122,6 +131,9 @@ class Session:
     _apart_paths: set[str] = field(default_factory=set)
     _saved: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
     _deadline: float = 0.0
+    _shown: set[Any] = field(default_factory=set)
+    _classes: Counter[Any] = field(default_factory=Counter)
+    _new: bool = False
 
     # -- what the paired module calls ------------------------------------------------------------
 
@@ -216,6 +228,7 @@ class Session:
     ) -> None:
         here: Call = (args, kwargs)
         old, new = forms["watched"], forms["new"]
+        ways = set(self._driving)
         bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
         self.notes.update(
             {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
@@ -230,17 +243,39 @@ class Session:
             return
         if not self._agree(bench, plain, "captured"):
             return
-        self._gradients(bench)
+        alike = _classified(here)
+        self._classes[alike] += 1
+        known = self._classes[alike] > ALIKE and not self.anybody
+        # Where a condition has to go both ways, inputs are searched for that make it.
+        structure = self.relies_on if not self._watched else None
+        self.by_structure = structure is not None and means_it(inspect.unwrap(new), structure)
+        if self.by_structure:
+            self._by_structure(bench, plain, first=self._classes[alike] == 1)
+            return
+        self._gradients(bench, known=known)
         self._sequences(forms, here)
         if self.captured <= SEARCHED:
             constants = (*reach.constants_in(_code(old)), *reach.constants_in(_code(new)))
-            self._search(bench, (*constants, *_numbers(bench, here)))
-        self._saves(bench, plain)
-        self._compiled(bench, plain)
+            constants = (*constants, *_numbers(bench, here))
+            self._search(bench, constants, again=self._classes[alike] > 1)
+        if known and self._driving.keys() == ways:  # no new way to see in the compiled form
+            self.left_out["calls of a kind that was compiled before"] += 1
+        else:
+            self._saves(bench, plain)
+            self._compiled(bench, plain)
         self._earlier = [*self._earlier, _kept(here)][-2:]
 
-    def _gradients(self, bench: _Bench) -> None:
+    def _by_structure(self, bench: _Bench, plain: Conditions, *, first: bool) -> None:
+        """What is left to compare where both forms are the same by their text: how the new one compiles."""
+        self._agree(bench, Conditions("gradients", gradients=True), "gradients", skip_raising=True)
+        if first:
+            self._compiled(bench, plain)
+
+    def _gradients(self, bench: _Bench, *, known: bool) -> None:
+        """In the script's dtype, and in float64 where no call of this kind was compared before."""
         for name, change in (("", torch.clone), (" in float64", inputs.to(torch.float64))):
+            if known and name:
+                continue
             conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=bool(name))
             if not self._agree(bench, conditions, "gradients", skip_raising=True):
                 return
@@ -256,39 +291,51 @@ class Session:
             if not self._agree(bench, Conditions(name), "sequences"):
                 return
 
-    def _search(self, bench: _Bench, constants: Iterable[float]) -> None:
+    def _search(self, bench: _Bench, constants: Iterable[float], *, again: bool) -> None:
+        """Look for an input that tells the forms apart; ``again``: around a second call of one kind."""
         given = [one for one in bench.world.tensors if id(one) in bench.world.given]
         constants = tuple(constants)
-        groups: list[tuple[str, Iterator[Conditions], bool]] = [
-            (EDGES, inputs.values(given, constants, gradients=False), False),
-            ("edge values with gradients", inputs.values(given, constants, gradients=True), True),
-            ("random seeds", inputs.seeds(), False),
-            ("other shapes", inputs.shapes(bench.calls, self._sizes(bench, constants)), True),
-            ("other scalars", inputs.scalars(bench.calls), True),
-            ("other state in Python", python_state.states(bench.world, self._labels(bench), constants), True),
-            ("other dtypes", inputs.dtypes(), True),
-            ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True),
+        # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
+        # early. Edge values never do, and no kind does for a patch of which nothing is believed.
+        again = again and not self.anybody
+        state = python_state.states(bench.world, self._labels(bench), constants)
+        groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
+            (EDGES, inputs.values(given, constants, gradients=False), False, False),
+            ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
+            ("random seeds", inputs.seeds(), False, again),
+            ("other shapes", inputs.shapes(bench.calls, self._sizes(bench, constants)), True, again),
+            ("other scalars", inputs.scalars(bench.calls), True, again),
+            ("other state in Python", state, True, again),
+            ("other dtypes", inputs.dtypes(), True, False),
+            ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True, again),
         ]
         if self.anybody:
             held = inputs.states(len(bench.world.tensors) - len(given))
-            groups.append(("other defaults", inputs.defaults(bench.forms["old"], bench.calls), True))
-            groups.append(("numbers in containers", inputs.inside(bench.calls), True))
-            groups.append(("values of what is held", held, True))
+            defaults = inputs.defaults(bench.forms["old"], bench.calls)
+            groups.append(("other defaults", defaults, True, False))
+            groups.append(("numbers in containers", inputs.inside(bench.calls), True, False))
+            groups.append(("values of what is held", held, True, False))
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
         # values: what is wrong on NaN alone must not be proved because the machine is slow.
-        self.untried = dict.fromkeys(kind for kind, _, _ in groups if kind not in self._tried)
+        self.untried = dict.fromkeys(kind for kind, *_ in groups if kind not in self._tried)
+        learning = Kinds()
         while groups:
             for one in list(groups):
-                kind, group, skip_raising = one
+                kind, group, skip_raising, ends = one
                 needed = kind == EDGES
                 if not needed and time.monotonic() > self._deadline:
                     self.notes[TIME_IS_UP] = None
                     groups.remove(one)
                     continue
                 conditions = next(group, None)
+                if conditions is not None and ends and learning.ended(kind) and self._driven():
+                    self.left_out[kind] += 1 + sum(1 for _ in group)
+                    conditions = None
                 if conditions is None:
                     groups.remove(one)
-                elif not self._agree(bench, conditions, kind, skip_raising=skip_raising, needed=needed):
+                elif self._agree(bench, conditions, kind, skip_raising=skip_raising, needed=needed):
+                    learning.note(kind, new=self._new)
+                else:
                     return
                 self._tried.add(kind)
                 self.untried.pop(kind, None)
@@ -384,6 +431,7 @@ class Session:
             skip_raising: the old code may not take these inputs at all; then nothing is compared.
             needed: there is no proof without it.
         """
+        self._new = False
         if self.mismatch or conditions.beyond in self.limits:
             return not self.mismatch
         if self._too_late(kind, needed):
@@ -395,6 +443,9 @@ class Session:
             old = bench.run("watched", conditions)
         except UnreadableError:
             return self._rejected(before)
+        shown = novelty(old, self._ways(before))
+        self._new = shown not in self._shown
+        self._shown.add(shown)
         if old.raised and skip_raising:
             return self._rejected(before)
         new = bench.run("new", conditions)
@@ -407,6 +458,7 @@ class Session:
             return self._agree(bench, conditions, kind, skip_raising=skip_raising, needed=needed)
         if found is not None and (limit := self._limit(conditions, found)):
             text = found.text.splitlines()[0][:160]
+            self._new = self._new or limit not in self.limits
             self.limits.setdefault(limit, f"{limit} ({conditions.name}): {text}")
             self._forget(before)
             return True
@@ -424,6 +476,11 @@ class Session:
             for way in (True, False):
                 if condition.taken[way] > before[index][way]:
                     self._driving.setdefault((index, way), conditions)
+
+    def _ways(self, before: Sequence[Counter[bool]]) -> tuple[tuple[bool, bool], ...]:
+        """Which ways a test call took, condition by condition."""
+        pairs = zip(self._watched, before, strict=True)
+        return tuple((one.taken[True] > was[True], one.taken[False] > was[False]) for one, was in pairs)
 
     def _found_apart(self, comparer: Comparer) -> bool:
         """Take up where the forms leave different objects; whether any place is new."""
@@ -555,6 +612,8 @@ class Session:
             "breaks": self.breaks,
             "ran_out": TIME_IS_UP in self.notes,
             "trouble": self.trouble,
+            "by_structure": self.by_structure,
+            "left_out": dict(self.left_out),
             "limits": [*self.limits.values(), *self._never()],
             "found": self.found,
             "outside": [list(place) for place in self.outside],
@@ -623,6 +682,18 @@ def _kept(call: Call) -> Call:
     with torch.inference_mode(False), torch.no_grad():
         args, kwargs = inputs.rebuilt(call, lambda tensor: tensor.detach().clone())
     return args, kwargs
+
+
+def _classified(value: Any) -> Any:
+    """What makes two calls of one kind: as :func:`_signature`, with sizes only told 0 and 1 from more."""
+    if isinstance(value, torch.Tensor):
+        sizes = tuple(min(size, 2) for size in value.shape)
+        return (value.dtype, sizes, value.device.type, value.requires_grad)
+    if isinstance(value, dict):
+        return tuple((key, _classified(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_classified(item) for item in value)
+    return _signature(value)
 
 
 def _signature(value: Any) -> Any:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from breakscope.inside import imports, overlay, tracebacks
+from breakscope.inside import imports, loaded, overlay, tracebacks
 from breakscope.inside.record import observe
 from breakscope.inside.record.observe import Recorder
 from breakscope.report import files
@@ -28,8 +28,9 @@ def start(settings_text: str) -> None:
             file for the evidence.
     """
     settings = json.loads(settings_text)
+    noticing = loaded.notice()
     sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
-    run = _Recording(settings)
+    run = _Recording(settings, noticing)
     atexit.register(run.save)
     imports.after_import("torch", run.torch_is_there)
     script = os.path.realpath(settings["script"])
@@ -43,8 +44,8 @@ def start(settings_text: str) -> None:
 
 
 class _Recording:
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = settings
+    def __init__(self, settings: dict[str, Any], noticing: loaded.Noticing) -> None:
+        self._settings, self._noticing = settings, noticing
         self._functions: dict[str, list[str]] = settings["functions"]
         self._calls = 0
         # One for each file, because functions of two files may have one name.
@@ -56,6 +57,7 @@ class _Recording:
 
         torch.compiler.set_stance("force_eager")
         torch.manual_seed(self._settings["seed"])
+        self._noticing.torch_is_there()
 
     def parse(self, data: bytes, path: str) -> ast.Module:
         """The module with its functions under observation."""
@@ -90,4 +92,5 @@ class _Recording:
             file: {name: recorder.evidence(name).dump() for name in self._functions[file]}
             for file, recorder in self.recorders.items()
         }
-        files.replace(self._settings["result"], json.dumps(seen).encode())
+        data = {"seen": seen, "loaded": self._noticing.result(), "files": loaded.own_files()}
+        files.replace(self._settings["result"], json.dumps(data).encode())

@@ -19,7 +19,8 @@ from warm import Warm
 BUDGET_S = 2
 COMMANDS = (
     ("scan", "-q", "--no-cost", SCRIPT),
-    ("fix", "--no-inductor", "--write", "--all", "--budget", str(BUDGET_S), "--timeout", "60"),
+    # Each run is a fork already: of the warm process of these tests.
+    ("fix", "--no-forks", "--no-inductor", "--write", "--all", "--budget", str(BUDGET_S), "--timeout", "60"),
 )
 
 

@@ -1,0 +1,134 @@
+"""The whole answer of a ``fix``, kept for the next one that asks the same of the same script.
+
+It depends on what a proof depends on (:mod:`breakscope.fix.proofs`), on the report, and on what was asked
+for. JSON, because a folder that comes with a repository is data and must not be run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from breakscope.fix import proofs
+from breakscope.fix.outcomes import Fixed, Outcome
+from breakscope.fix.patch import Edit, Patch, Rewrite
+from breakscope.fix.rules import all_rules
+from breakscope.fix.runs import Script
+from breakscope.fix.source_file import NotTextError, Source, read
+from breakscope.fix.work import Options
+from breakscope.report import codec
+from breakscope.report.model import Finding, Report, Suggestion
+
+_OURS = "breakscope."
+
+
+def load(report: Report, script: Script, options: Options) -> Fixed | None:
+    """The answer that was kept; None if there is none, or anything that it depends on has changed."""
+    if options.proofs is None or options.command:  # what a command answers, nobody knows
+        return None
+    place = options.proofs / f"{_name(report, script, options)}.json"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError, codec.MismatchError):
+        data = json.loads(place.read_text(encoding="utf-8"))
+        if data["files"] == proofs.digests(data["files"]):
+            patches = [_patch(one) for one in data["patches"]]
+            outcomes = tuple(_outcome(one, patches) for one in data["outcomes"])
+            return Fixed(outcomes, _sources(data["sources"]), None, kept=True)
+    return None
+
+
+def save(report: Report, script: Script, options: Options, fixed: Fixed, files: Sequence[str]) -> None:
+    """Keep an answer.
+
+    Args:
+        files: of the project, that the script loads.
+    """
+    if options.proofs is None or options.command or any(map(_may_come_out_otherwise, fixed.outcomes)):
+        return
+    patches = list({id(one.patch): one.patch for one in fixed.outcomes if one.patch is not None}.values())
+    numbers = {id(one): index for index, one in enumerate(patches)}
+    data = {
+        "files": proofs.digests(sorted({*files, *fixed.sources, script.what.path})),
+        "sources": sorted(fixed.sources),
+        "patches": [_patch_data(one) for one in patches],
+        "outcomes": [_outcome_data(one, numbers) for one in fixed.outcomes],
+    }
+    place = options.proofs / f"{_name(report, script, options)}.json"
+    proofs.write_whole(place, json.dumps(data))
+
+
+def _may_come_out_otherwise(one: Outcome) -> bool:
+    """Whether another time may prove it: the machine was busy, or a step was measured slower."""
+    patch, said = one.patch, one.suggestion
+    return bool(patch and not patch.rewrite.scaffold) and said.status == "unproved" and not said.needs_consent
+
+
+def _name(report: Report, script: Script, options: Options) -> str:
+    bare = replace(report, findings=tuple(replace(one, suggestion=None) for one in report.findings))
+    asked = {**dataclasses.asdict(options), "proofs": None}
+    said = [codec.encode(bare, Report), asked, script.budget_s, script.timeout_s]
+    about = [*said, _rules_of_others(), *proofs.setting(script)]
+    return "fix-" + proofs.digest(json.dumps(about, sort_keys=True).encode())
+
+
+def _rules_of_others() -> dict[str, str]:
+    """Digests of the modules of installed rules: a version number says too little of one that is edited."""
+    modules = {type(rule).__module__ for rule in all_rules()}
+    files = [
+        getattr(sys.modules[one], "__file__", None) or "" for one in modules if not one.startswith(_OURS)
+    ]
+    return proofs.digests(sorted(files))
+
+
+def _sources(files: Sequence[str]) -> dict[str, Source]:
+    try:
+        return {file: read(file) for file in files}
+    except (SyntaxError, NotTextError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _outcome_data(one: Outcome, numbers: Mapping[int, int]) -> dict[str, Any]:
+    return {
+        "finding": codec.encode(one.finding, Finding),
+        "suggestion": codec.encode(one.suggestion, Suggestion),
+        "patch": None if one.patch is None else numbers[id(one.patch)],
+        "accepted": one.accepted,
+        "revealed": one.revealed,
+    }
+
+
+def _outcome(data: Mapping[str, Any], patches: Sequence[Patch]) -> Outcome:
+    return Outcome(
+        codec.decode(data["finding"], Finding),
+        codec.decode(data["suggestion"], Suggestion),
+        None if data["patch"] is None else patches[data["patch"]],
+        bool(data["accepted"]),
+        bool(data["revealed"]),
+    )
+
+
+def _patch_data(patch: Patch) -> dict[str, Any]:
+    findings = [codec.encode(one, Finding) for one in patch.findings]
+    names = [one.name for one in dataclasses.fields(Rewrite) if one.name != "branches"]  # of the old source
+    rewrite = {name: getattr(patch.rewrite, name) for name in names}
+    rewrite |= {
+        "edits": [dataclasses.astuple(one) for one in patch.edits],
+        "config": dict(patch.rewrite.config),
+    }
+    rewrite |= {"options": dict(patch.rewrite.options)}
+    return {"findings": findings, "rule": patch.rule, "rewrite": rewrite, "at": [patch.file, patch.function]}
+
+
+def _patch(data: Mapping[str, Any]) -> Patch:
+    fields = {name: _tuples(value) for name, value in data["rewrite"].items()}
+    fields["edits"] = tuple(Edit(*one) for one in data["rewrite"]["edits"])
+    findings = tuple(codec.decode(one, Finding) for one in data["findings"])
+    return Patch(findings, data["rule"], Rewrite(**fields), *data["at"])
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,147 @@
+"""Proofs of functions: begun ahead and side by side, and kept from one ``fix`` to the next.
+
+A proof says what two forms of a function did on the calls of one script. It is kept under a name that is
+made of all it depends on: the bytes of the module, the edits and what they claim, the script's arguments,
+what the recorded run saw, every file of the project that was loaded, breakscope's own source, and the
+versions of all that is installed. What a script reads besides its modules (a data set, the time) is not
+among that: scan again where it has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from breakscope.fix import runs
+from breakscope.fix.patch import Edit
+from breakscope.fix.runs import Script
+from breakscope.fix.side import Side
+from breakscope.inside.prove.claims import Claims
+
+Proof = dict[str, Any]
+# Variables that torch and its libraries read.
+_READ = ("TORCH", "PYTORCH", "OMP_", "MKL_", "CUDA", "PYTHON", "HF_", "TRANSFORMERS")
+_PACKAGE = Path(__file__).parent.parent
+
+
+class Proofs:
+    """Proofs of one script.
+
+    Args:
+        folder: where they are kept; None: nowhere.
+
+    Attributes:
+        kept: how many were taken from there.
+    """
+
+    def __init__(self, script: Script, side: Side, folder: Path | None) -> None:
+        self._script, self._side, self._folder = script, side, folder
+        self._begun: dict[str, Future[Proof]] = {}
+        self.kept = 0
+
+    def begin(self, file: str, edits: Sequence[Edit], claims: Claims) -> None:
+        """Begin a proof that may be asked for, beside others, if runs may be made side by side."""
+        name = self._name(self._script, file, edits, claims)
+        if name not in self._begun and self._load(name) is None:
+            begun = self._side.begin(lambda: self._prove(name, self._script, file, edits, claims))
+            if begun is not None:
+                self._begun[name] = begun
+
+    def of(self, file: str, edits: Sequence[Edit], claims: Claims, budget_s: float | None = None) -> Proof:
+        """What :func:`breakscope.fix.runs.prove` says, now or at an earlier time.
+
+        Args:
+            budget_s: another one than the script's.
+        """
+        script = self._script
+        script = script if budget_s is None else dataclasses.replace(script, budget_s=budget_s)
+        name = self._name(script, file, edits, claims)
+        begun = self._begun.get(name)
+        if begun is not None:
+            return begun.result()
+        found = self._load(name)
+        if found is not None:
+            self.kept += 1
+            return found
+        return self._prove(name, script, file, edits, claims)
+
+    def _prove(self, name: str, script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> Proof:
+        found = runs.prove(script, file, edits, claims)
+        # One that ran out of time would see more on a machine that is less busy.
+        whole = not any(one["ran_out"] for one in found.get("functions", ()))
+        if self._folder is not None and "trouble" not in found and whole:
+            data = {"proof": found, "files": digests(found["files"])}
+            write_whole(self._folder / f"{name}.json", json.dumps(data))
+        return found
+
+    def _load(self, name: str) -> Proof | None:
+        if self._folder is None:
+            return None
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            data = json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+            if data["files"] == digests(data["files"]):
+                proof: Proof = data["proof"]
+                return proof
+        return None
+
+    def _name(self, script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> str:
+        changes = sorted((edit.start, edit.end, edit.text) for edit in edits)
+        seen = script.warm.plain.seen if script.warm is not None and script.warm.plain is not None else ""
+        about = [changes, dataclasses.asdict(claims), script.budget_s, seen, digests([file])]
+        return digest(json.dumps([*about, *setting(script)]).encode())
+
+
+def setting(script: Script) -> list[Any]:
+    """What every answer about a script depends on, besides its files."""
+    program = [script.what.script, script.what.module, list(script.what.args), os.getcwd()]
+    read = {name: value for name, value in sorted(os.environ.items()) if name.startswith(_READ)}
+    return [program, digests([script.what.path]), read, sys.version, _own_source(), _installed()]
+
+
+def digests(files: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
+    """sha256 of files, by path; "" of one that cannot be read."""
+    found = {}
+    for file in files:
+        try:
+            found[file] = digest(Path(file).read_bytes())
+        except OSError:
+            found[file] = ""
+    return found
+
+
+def digest(data: bytes) -> str:
+    """The sha256 of data."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_whole(place: Path, text: str) -> None:
+    """Write a file whole or not at all; where it cannot be written, nothing is kept."""
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        new = place.with_suffix(f".{os.getpid()}.new")
+        new.write_text(text, encoding="utf-8")
+        os.replace(new, place)
+
+
+@cache
+def _own_source() -> str:
+    """A digest of breakscope itself: a version number says too little of a checkout."""
+    files = sorted(_PACKAGE.rglob("*.py"))
+    return digest(b"".join(digest(one.read_bytes()).encode() for one in files))
+
+
+@cache
+def _installed() -> str:
+    """A digest of the names and versions of all that is installed."""
+    names = sorted(f"{one.name} {one.version}" for one in importlib.metadata.distributions())
+    return digest("\n".join(names).encode())

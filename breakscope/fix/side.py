@@ -1,0 +1,38 @@
+"""Runs of a script that do not depend on each other, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from breakscope.fix.runs import Script
+
+T = TypeVar("T")
+
+
+class Side:
+    """Takes up to ``script.jobs`` runs at a time, if the script's runs leave each other alone."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._pool: ThreadPoolExecutor | None = None
+
+    def begin(self, call: Callable[[], T]) -> Future[T] | None:
+        """Begin something that is wanted later; None if it has to wait until then."""
+        if not self._script.side_by_side:
+            return None
+        self._pool = self._pool or ThreadPoolExecutor(self._script.jobs)
+        return self._pool.submit(call)
+
+    def all(self, *calls: Callable[[], T]) -> list[T]:
+        """The results of all calls, made at one time if that can be."""
+        begun = [self.begin(call) for call in calls]
+        pairs = zip(calls, begun, strict=True)
+        return [call() if one is None else one.result() for call, one in pairs]
+
+    def close(self) -> None:
+        """Begin no more, and wait for none."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None

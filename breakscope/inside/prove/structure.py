@@ -1,0 +1,101 @@
+"""Where the text of two forms shows that they do the same outside of compiled code, whatever they are given.
+
+A search for an input that tells them apart could find none there, so none is made: the recorded calls are
+compared, and the new form compiled. Two changes are of this kind, in any number:
+
+- ``S`` becomes ``if not torch.compiler.is_compiling(): S``, where S writes a message. ``is_compiling()``
+  reads a flag that is False whenever Python itself runs the function: the new form then does what the old one
+  did, plus that reading, for every input and every state. While it is compiled, S is left out. That leaves
+  the values alone if S does nothing but write; whoever claims the messages to be ``silent`` has made sure
+  that evaluating their arguments acts on nothing (``fix/messages``), and the comparison of the compiled form
+  on recorded calls, the whole script and the search for listeners stand behind that.
+- ``pow(a, b)`` becomes ``a ** b``. With two arguments the builtin is that operator: both end in
+  ``PyNumber_Power(a, b, None)``, on operands that are evaluated in the same order.
+
+That a size is handed on as a number (``known-size``) is no such change: whether the number is right is a
+question of values.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import types
+
+import torch
+
+_IS_COMPILING = "compiler.is_compiling()"
+
+
+def relies_on(old: ast.stmt, new: ast.stmt, *, silent: bool) -> frozenset[str] | None:
+    """The global names that have to mean what they say for two forms to be the same; None: they may not be.
+
+    Args:
+        silent: messages may be left out while compiling.
+    """
+    names: set[str] = set()
+    before = _Plainly(names, unwraps=False).visit(copy.deepcopy(old))
+    after = _Plainly(names, unwraps=silent).visit(copy.deepcopy(new))
+    if not names or ast.dump(_bare(before)) != ast.dump(_bare(after)):
+        return None
+    return frozenset(names)
+
+
+def means_it(function: types.FunctionType, names: frozenset[str]) -> bool:
+    """Whether names are, in a function, torch and the builtin that they look like."""
+    code, scope = function.__code__, function.__globals__
+    local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    for name in names:
+        meant = vars(builtins).get(name) if name == "pow" else torch
+        there = scope.get(name, vars(builtins).get(name))
+        if name in local or there is not meant or (name == "pow" and type(there) is not type(len)):
+            return False
+    return True
+
+
+def _bare(function: ast.stmt) -> ast.stmt:
+    """Without decorators, which the proof run changes itself."""
+    function.decorator_list = []  # type: ignore[attr-defined]
+    return function
+
+
+class _Plainly(ast.NodeTransformer):
+    """A form with guarded messages unguarded and ``pow`` as the operator.
+
+    Args:
+        names: gets the global names that this relies on.
+    """
+
+    def __init__(self, names: set[str], *, unwraps: bool) -> None:
+        self._names, self._unwraps = names, unwraps
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        module = _module_asked(node.test)
+        if not self._unwraps or module is None or node.orelse or not all(map(_is_call, node.body)):
+            return node
+        self._names.add(module)
+        return node.body
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        plain = len(node.args) == 2 and not node.keywords
+        if not (plain and isinstance(node.func, ast.Name) and node.func.id == "pow"):
+            return node
+        if any(isinstance(one, ast.Starred) for one in node.args):
+            return node
+        self._names.add("pow")
+        return ast.BinOp(node.args[0], ast.Pow(), node.args[1])
+
+
+def _module_asked(test: ast.expr) -> str | None:
+    """The name of torch in ``not torch.compiler.is_compiling()``; None: it is another condition."""
+    if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not):
+        return None
+    module, _, asked = ast.unparse(test.operand).partition(".")
+    return module if asked == _IS_COMPILING and module.isidentifier() else None
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)

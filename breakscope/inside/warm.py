@@ -1,0 +1,221 @@
+"""The agent of a process that waits: it has loaded what the script will import, and forks on request.
+
+Python itself is on its way to run ``python SCRIPT ARGS`` and stands where it imports ``sitecustomize``: there
+this agent loads modules, and waits. A fork starts the agent that it was asked for, returns, and Python goes
+on to the script, which is the real ``__main__`` of a real Python with no frame of ours above it. The
+process that waits never gets that far.
+
+Only installed modules are loaded, and only such as a plain run of the script has imported; none of a file
+that is to be patched or watched, nor what imports one. No fork is made of a process that has threads or
+children, or whose forks cannot use the GPU: then the answer says why, and every run starts as any Python
+does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.machinery
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+# Makes torch.cuda.is_available() ask without a driver call, which no fork would survive.
+_ASK_GENTLY = "PYTORCH_NVML_BASED_CUDA_CHECK"
+# What Python itself sets while it starts, where the locale is C.
+_PYTHONS = ("LC_CTYPE",)
+# What torch.compile loads when it is first called.
+_DYNAMO = ("torch._dynamo", "torch._dynamo.convert_frame", "torch._dynamo.backends.debugging")
+
+
+def start(settings_text: str) -> None:
+    """Called by the boot file. Returns in forks only.
+
+    Args:
+        settings_text: JSON: ``control``: descriptor of the socket that requests come by; ``excluded``: files
+            that must not be loaded; ``environment``: variables that the script changes before it imports
+            torch.
+    """
+    settings = json.loads(settings_text)
+    waiting = _Waiting(settings)
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run that is under way is told, not this
+    request = waiting.serve()
+    signal.signal(signal.SIGINT, interrupt)
+    _begin(request)
+
+
+def _begin(request: Mapping[str, Any]) -> None:
+    """In a fork: what a new process has at this point."""
+    coerced = {name: os.environ[name] for name in _PYTHONS if name in os.environ}
+    os.environ.clear()
+    os.environ.update({**coerced, **request["environment"]})
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.default_generator.seed()  # of its own, as that of a new process; Python's does it by itself
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    sys.modules["sitecustomize"].begin_in_fork(request["agent"])
+
+
+class _NotNow(BaseException):
+    """An import led to a file that must be loaded by the run itself."""
+
+
+class _Excluded:
+    """Stands in front of ``sys.meta_path`` while modules are loaded."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._files = {os.path.realpath(one) for one in files}
+        self._stems = {_stem(one) for one in self._files}
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
+        """As import asks."""
+        if fullname.rpartition(".")[2] in self._stems:
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+            if spec is not None and os.path.realpath(spec.origin or "") in self._files:
+                raise _NotNow(fullname)
+
+
+class _Waiting:
+    """The process that waits.
+
+    Attributes:
+        trouble: why no fork can be made of it; "" as long as one can.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._control = socket.socket(fileno=settings["control"])
+        self._excluded = _Excluded(settings["excluded"])
+        self._running: dict[int, tuple[int, socket.socket]] = {}  # pidfd -> pid and who waits for it
+        self._tested = False
+        self.trouble = ""
+        os.set_inheritable(self._control.fileno(), False)
+        for name, value in settings["environment"].items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        os.environ[_ASK_GENTLY] = "1"
+
+    def serve(self) -> dict[str, Any]:
+        """Answer requests. Returns in a fork, with what it is to do; ends when nobody can ask any more."""
+        while True:
+            control = self._control.fileno()
+            ready = select.select([control, *self._running], [], [])[0]
+            for pidfd in [one for one in ready if one in self._running]:
+                self._tell_the_end(pidfd)
+            if control not in ready:
+                continue
+            data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 3)
+            if not data:
+                os._exit(0)
+            request = json.loads(Path(json.loads(data)["request"]).read_text(encoding="utf-8"))
+            if "modules" in request:
+                self._load(request["modules"])
+                self._control.send(json.dumps({"trouble": self.trouble}).encode())
+            elif self._fork(*descriptors):
+                return dict(request)
+
+    # ---- forks ----
+
+    def _fork(self, out: int, err: int, channel: int) -> bool:
+        """Whether this is the fork."""
+        waits = socket.socket(fileno=channel)
+        pid = os.fork()
+        if pid:
+            os.close(out)
+            os.close(err)
+            self._running[os.pidfd_open(pid)] = pid, waits
+            waits.send(f"{pid}\n".encode())
+            return False
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        for pidfd, (_, other) in self._running.items():
+            os.close(pidfd)
+            other.close()
+        for one in (self._control, waits):
+            one.close()
+        os.close(out)
+        os.close(err)
+        return True
+
+    def _tell_the_end(self, pidfd: int) -> None:
+        pid, waits = self._running.pop(pidfd)
+        status = os.waitpid(pid, 0)[1]
+        os.close(pidfd)
+        with contextlib.suppress(OSError):  # who asked may be gone
+            waits.send(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        waits.close()
+
+    # ---- loading ----
+
+    def _load(self, modules: Mapping[str, str | None]) -> None:
+        sys.meta_path.insert(0, self._excluded)
+        try:
+            for name in (*modules, *(_DYNAMO if "torch" in modules else ())):
+                if not self.trouble and name not in sys.modules:
+                    self._import(name)
+        finally:
+            sys.meta_path.remove(self._excluded)
+        for name, file in modules.items():
+            loaded = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", file)
+            if file is not None and loaded != file:
+                self.trouble = self.trouble or f"{name} is another one in the script"
+        self.trouble = self.trouble or self._not_forkable()
+
+    def _import(self, name: str) -> None:
+        try:
+            importlib.import_module(name)
+        except (_NotNow, Exception):  # noqa: BLE001 -- the run imports it itself, and is told what is wrong
+            # What was loaded on the way is whole, but for parts of packages that are not there now.
+            for one in list(sys.modules):
+                if "." in one and one.rpartition(".")[0] not in sys.modules:
+                    sys.modules.pop(one, None)
+
+    def _not_forkable(self) -> str:
+        if threading.active_count() > 1:
+            names = [one.name for one in threading.enumerate() if one is not threading.main_thread()]
+            return f"an import starts a thread ({names[0]})"
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            return "an import uses the GPU"
+        gc.collect()
+        pid = os.fork()
+        if not pid:
+            os._exit(_uses_the_gpu() if not self._tested else 0)
+        if os.waitpid(pid, 0)[1]:
+            return "a fork cannot use the GPU"
+        self._tested = True
+        # Libraries of linear algebra end their threads before a fork, and start them again when asked.
+        tasks, children = Path("/proc/self/task"), Path(f"/proc/self/task/{os.getpid()}/children")
+        if len(list(tasks.iterdir())) > 1:
+            return "an import starts a thread that no fork has"
+        running = {str(pid) for pid, _ in self._running.values()}
+        if children.exists() and set(children.read_text().split()) - running:
+            return "an import starts a process"
+        return ""
+
+
+def _uses_the_gpu() -> int:
+    """In a fork that ends thereafter: 0 if torch can use the GPU here, or has none to use."""
+    torch = sys.modules.get("torch")
+    try:
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.init()
+            torch.zeros(1, device="cuda")
+    except Exception:  # noqa: BLE001 -- whatever it is, no run is forked then
+        return 1
+    return 0
+
+
+def _stem(file: str) -> str:
+    path = Path(file)
+    return path.parent.name if path.stem == "__init__" else path.stem

@@ -1,0 +1,141 @@
+"""Runs that are forks of a process that has loaded the script's modules: they are what a plain run is."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from breakscope.inside.start import Agent
+from breakscope.run import launch
+from breakscope.run.launch import Ended
+from breakscope.run.program import program
+from breakscope.run.warm import Warm
+
+pytestmark = pytest.mark.torch
+
+SCRIPT = """
+    import wave, os, random, sys
+    os.environ["OMP_NUM_THREADS"] = "3"
+    import torch
+    print(__name__, __file__ == sys.argv[0], sys.argv[1:], os.path.samefile(sys.path[0], "."), sys.stdin.fileno())
+    print(sys._getframe().f_back, sorted(one for one in os.environ if "BREAKSCOPE" in one), os.environ.get("MINE"))
+    print(torch.get_num_threads(), torch.cuda.is_initialized(), type(sys.modules["__main__"]))
+    print("random", torch.rand(1).item(), random.random(), file=sys.stderr)
+    sys.exit(7)
+"""
+
+
+def record(folder: Path, what: launch.Program) -> tuple[Ended, bytes, dict[str, Any]]:
+    """A plain run, and what it says of what it loaded."""
+    result = folder / "evidence.json"
+    settings = {"functions": {}, "script": what.path, "seed": 0, "result": str(result)}
+    agent = Agent("breakscope.inside.record.agent", json.dumps(settings), {"MINE": "1"})
+    with (folder / "plain").open("wb") as out, (folder / "err").open("wb") as err:
+        ended = launch.run(what, agent, stdout=out.fileno(), stderr=err.fileno())
+    return ended, (folder / "plain").read_bytes(), json.loads(result.read_text())["loaded"]
+
+
+def forked(folder: Path, what: launch.Program, warm: Warm) -> tuple[Ended, bytes, bytes]:
+    settings = {"functions": {}, "script": what.path, "seed": 0, "result": str(folder / "again.json")}
+    agent = Agent("breakscope.inside.record.agent", json.dumps(settings), {"MINE": "1"})
+    with (folder / "fork").open("wb") as out, (folder / "fork.err").open("wb") as err:
+        ended = launch.run(what, agent, 60, stdout=out.fileno(), stderr=err.fileno(), warm=warm)
+    return ended, (folder / "fork").read_bytes(), (folder / "fork.err").read_bytes()
+
+
+@contextmanager
+def waiting(folder: Path, script: str, excluded: Sequence[str] = ()) -> Iterator[tuple[Any, ...]]:
+    """A script that ran once as it is, and the process that forks it."""
+    (folder / "script.py").write_text(textwrap.dedent(script))
+    what = program(str(folder / "script.py"), ("a", "--b"), module=False)
+    ended, printed, loaded = record(folder, what)
+    warm = Warm(what, excluded, folder)
+    warm.load(loaded["modules"], loaded["environment"])
+    try:
+        yield what, ended, printed, warm
+    finally:
+        warm.close()
+
+
+def test_a_fork_is_what_a_plain_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with waiting(tmp_path, SCRIPT) as (what, plain, printed, warm):
+        first, said, numbers = forked(tmp_path, what, warm)
+        _, _, others = forked(tmp_path, what, warm)
+    assert (warm.forks, plain.exit_code, first.exit_code) == (2, 7, 7)
+    assert said == printed
+    # torch's generator has the seed that the agent gives it, Python's is its own each time.
+    assert numbers.split()[1] == others.split()[1]
+    assert numbers.split()[2] != others.split()[2]
+
+
+def test_how_a_fork_ends_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = (
+        "import torch, os, sys, signal\nif os.path.exists('kill'): os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+    with waiting(tmp_path, script + "if os.path.exists('raise'): 1 / 0\n") as (what, _, _, warm):
+        assert forked(tmp_path, what, warm)[0].status == "ok"
+        (tmp_path / "raise").touch()
+        ended, _, errors = forked(tmp_path, what, warm)
+        assert (ended.status, ended.exit_code) == ("script_error", 1)
+        assert errors.decode().splitlines()[0] == "Traceback (most recent call last):"
+        assert "breakscope" not in errors.decode().replace(str(tmp_path), "")
+        (tmp_path / "kill").touch()
+        assert forked(tmp_path, what, warm)[0].status == "killed"
+
+
+def test_a_file_that_runs_patch_or_watch_is_loaded_by_each_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import wave
+
+    monkeypatch.chdir(tmp_path)
+    script = "import sys\nprint('wave' in sys.modules)\nimport torch, wave"
+    with waiting(tmp_path, script) as (what, _, _, warm):
+        assert forked(tmp_path, what, warm)[1] == b"True\n"
+    with waiting(tmp_path, script, [wave.__file__]) as (what, _, _, warm):
+        assert forked(tmp_path, what, warm)[1] == b"False\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        (
+            "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+            "thread",
+        ),
+        ("import subprocess\nsubprocess.Popen(['sleep', '60'])", "process"),
+        (
+            "import os, sys\n'script.py' in sys.argv[0] or os._exit(1)\nif os.fstat(1).st_rdev: os._exit(1)",
+            "ended",
+        ),
+    ],
+)
+def test_where_no_fork_can_be_made_runs_are_started_as_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str
+) -> None:
+    """The module is an installed one, and does what no fork survives when it is imported."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "awkward.py").write_text(module)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with waiting(tmp_path, "import torch, awkward\nprint('done')") as (what, _, printed, warm):
+        ended, said, _ = forked(tmp_path, what, warm)
+    assert (ended.status, said) == ("ok", printed)
+    assert why in warm.trouble
+    assert warm.forks == 0
+
+
+def test_without_torch_nothing_is_loaded_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with waiting(tmp_path, "print('done')") as (what, _, _, warm):
+        assert forked(tmp_path, what, warm)[1] == b"done\n"
+    assert "torch" in warm.trouble
