@@ -513,6 +513,34 @@ def test_a_condition_that_only_eager_code_comes_to_is_driven(new: str, tmp_path:
     assert "compiled by Dynamo" in found.why
 
 
+ASKS = f"""\
+def f(x, mask=None, flag=False):
+    if mask is None and {EAGER}:
+        mask = x
+    if flag:
+        raise NotImplementedError
+    if x.max() > 8:
+        x = x * 2
+    return x + 1"""
+
+
+def test_a_question_that_the_old_form_asks_as_well_leaves_its_other_conditions_kept(tmp_path: Path) -> None:
+    where = "x = torch.where(x.max() > 8, x * 2, x)"
+    new = ASKS.replace("if x.max() > 8:\n        x = x * 2", where)
+    found = judged(ASKS, new, ("torch.rand(3)", "20 * torch.rand(3)"), tmp_path)
+    assert found.status == "proved", found.why
+    assert {one["condition"] for one in found.evidence.branches or ()} == {"x.max() > 8"}
+
+
+def test_a_condition_that_moves_behind_a_question_of_the_old_form_is_driven(tmp_path: Path) -> None:
+    branch = "if x.max() > 8:\n        x = x * 2"
+    moved = "mask = x\n        if x.max() > 8:\n            x = x * 2"
+    new = ASKS.replace(f"    {branch}\n", "").replace("mask = x", moved)
+    found = judged(ASKS, new, ("torch.rand(3)",), tmp_path)
+    assert found.status == "refused", found.why
+    assert "compiled by Dynamo" in found.why
+
+
 def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,37 @@ def find(site: Site, statement: ast.If) -> Skip | None:
     return _unless(site, statement)
 
 
+def branch_of_flag(site: Site, statement: ast.Assign) -> ast.If | None:
+    """The ``if not skip`` behind ``skip = True if drawn < p else False``; None for other statements."""
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or not _is_choice(statement.value):
+        return None
+    for read in reads_of(site, target.id):
+        above = site.parents[read]
+        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+            node: ast.AST = above
+            while isinstance(site.parents[node], ast.BoolOp):
+                node = site.parents[node]
+            branch = site.parents[node]
+            if isinstance(branch, ast.If) and branch.test is node:
+                return branch
+    return None
+
+
+def chosen_flag(site: Site, skip: Skip) -> ast.IfExp | None:
+    """The ``True if drawn < p else False`` that gives a skip's flag its value."""
+    values = stores(site, skip.flag) if skip.flag is not None and skip.test is None else []
+    return next((one for one in values if isinstance(one, ast.IfExp) and _is_choice(one)), None)
+
+
+def _is_choice(value: ast.expr) -> bool:
+    return (
+        isinstance(value, ast.IfExp)
+        and _is_constant(value.body, value=True)
+        and _is_constant(value.orelse, value=False)
+    )
+
+
 def _drawn(site: Site, node: ast.expr, seen: set[str]) -> bool:
     """Whether a condition compares what was drawn, itself or under names."""
     if isinstance(node, ast.BoolOp):

@@ -15,6 +15,7 @@ from breakscope.fix.rules.branch_to_where import BranchToWhere
 from breakscope.fix.rules.builtin_pow import BuiltinPow
 from breakscope.fix.rules.capture_flag import CaptureFlag
 from breakscope.fix.rules.custom_op import CustomOp
+from breakscope.fix.rules.eager_leaf import EagerLeaf
 from breakscope.fix.rules.guard_in_graph import GuardInGraph
 from breakscope.fix.rules.integer_division import IntegerDivision
 from breakscope.fix.rules.known_size import KnownSize
@@ -28,6 +29,7 @@ from breakscope.fix.rules.requires_grad import RequiresGrad
 from breakscope.fix.rules.scalar_read import ScalarRead
 from breakscope.fix.rules.tensor_argument import TensorArgument
 from breakscope.fix.rules.ternary_to_where import TernaryToWhere
+from breakscope.fix.rules.zero_probability import ZeroProbability
 
 
 def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
@@ -64,6 +66,7 @@ RULES = in_order(
         BuiltinPow(),
         CaptureFlag(),
         CustomOp(),
+        EagerLeaf(),
         GuardInGraph(),
         IntegerDivision(),
         KnownSize(),
@@ -77,6 +80,7 @@ RULES = in_order(
         ScalarRead(),
         TensorArgument(),
         TernaryToWhere(),
+        ZeroProbability(),
     )
 )
 

@@ -30,6 +30,7 @@ _NOTES = (
     "parameters that only skipped code uses get a gradient of zero where they got none",
     "gradients become NaN if what is skipped meets inf or NaN",
 )
+_OBJECT = "`{name}` is given its new object though what gives it was skipped"
 
 
 class RandomSkip(Rule):
@@ -106,6 +107,11 @@ class f(nn.Module):
     def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the skip that the branch at the site decides."""
         statement = enclosing_statement(site, site.node)
+        if isinstance(statement, ast.Assign):
+            branch = skips.branch_of_flag(site, statement)
+            if branch is None:
+                return None
+            statement = branch
         if not isinstance(statement, ast.If):
             return None
         skip = skips.find(site, statement)
@@ -134,6 +140,8 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     skipped = _Skipped()
     _walk(site, skip.block, skipped)
     kept = [name for name in skipped.stored if not _temporary(site, skip, name)]
+    objects = [name for name in kept if _is_object(site, skip, name)]
+    kept = [name for name in kept if name not in objects]
     if not kept:
         raise Unsafe("what is skipped gives nothing that is used")
     unread = _constants_unread(site, skip)
@@ -146,10 +154,13 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     before = [f"{old} = {name}.clone()" for name, old in olds.items()]
     after = [f"{name} = {torch}.where({flag}, {old}, {name})" for name, old in olds.items()]
     setting, always = _setting(site, skip, layout, flag)
+    chosen = skips.chosen_flag(site, skip)
     if not always:
         unless = f" and not {grouped(skip.unless, site.text(skip.unless))}" if skip.unless is not None else ""
         after = [f"if {flag} is not False{unless}:", *(" " * layout.unit + line for line in after)]
     edits = _edits(site, skip, layout, flag, setting, before, after)
+    if chosen is not None:
+        edits.append(Edit(*site.offsets(chosen), _flag_without_choice(site, chosen)))
     never = tuple(
         f"`{test}` never held in the recorded run; what it guards would be done for skipped code too"
         for test in skipped.never
@@ -157,7 +168,7 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     return Rewrite(
         edits=tuple(edits),
         summary="what a random draw skips runs in any case, and torch.where drops what it gives",
-        notes=(*_NOTES, *never),
+        notes=(*_NOTES, *never, *(_OBJECT.format(name=name) for name in objects)),
         assumes=(
             *(f"`{name}` keeps its shape and dtype in what is skipped" for name in kept),
             *(f"`{name}` is not read after code that was skipped, as in the recorded run" for name in unread),
@@ -169,6 +180,9 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
 
 def _setting(site: Site, skip: Skip, layout: Layout, flag: str) -> tuple[list[str], bool]:
     """The line that says whether the code is skipped; and whether that is a tensor in every call."""
+    chosen = skips.chosen_flag(site, skip)
+    if chosen is not None:
+        return [], not split(site, Evaluator(site, enclosing_statement(site, chosen)), chosen.test).static
     if skip.test is None:
         seen = [site.seen(one) for one in reads_of(site, flag)]
         if any(one is not None and not _tensor_or_false(one) for one in seen):
@@ -178,6 +192,39 @@ def _setting(site: Site, skip: Skip, layout: Layout, flag: str) -> tuple[list[st
     value = f"{condition.static} and {condition.text}" if condition.static else condition.text
     comments = layout.header_comments(skip.statement)
     return [*comments, f"{flag} = {value}"], not (condition.static or skip.around)
+
+
+def _flag_without_choice(site: Site, chosen: ast.IfExp) -> str:
+    """``self.training and drawn < p``, for ``True if self.training and drawn < p else False``."""
+    condition = split(site, Evaluator(site, enclosing_statement(site, chosen)), chosen.test)
+    if not condition.static:
+        return condition.text
+    first = chosen.test.values[0] if isinstance(chosen.test, ast.BoolOp) else chosen.test
+    seen = site.seen(first)
+    if seen is None or not seen.only("bool"):
+        raise Unsafe(f"`{site.text(first)}` is not always True or False")
+    return f"{condition.static} and {condition.text}"
+
+
+def _is_object(site: Site, skip: Skip, name: str) -> bool:
+    """Whether the skipped code gives a name nothing but an object (a cache) that is not looked into there."""
+    nodes = [node for one in skip.block for node in ast.walk(one)]
+    given = [
+        one
+        for one in nodes
+        if isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load)
+    ]
+    values = [
+        one.value
+        for one in nodes
+        if isinstance(one, ast.Assign) and len(one.targets) == 1 and one.targets[0] in given
+    ]
+    seen = [one for one in map(site.seen, values) if one is not None]
+    if not seen or len(values) != len(given) or loads(skip.block, name):
+        return False
+    return all(
+        one.only("other") and not any(kind.startswith("builtins.") for kind in one.types) for one in seen
+    )
 
 
 def _tensor_or_false(seen: Seen) -> bool:

@@ -186,16 +186,25 @@ def _truths(function: ast.AST) -> Iterator[ast.expr]:
             yield node
 
 
-def only_eager(new: ast.AST) -> set[int] | None:
+def only_eager(new: ast.AST, old: ast.AST | None = None) -> set[int] | None:
     """Ids of the nodes of a form that compiled code leaves out: a condition kept there does not count.
 
     None where compiled code may not come to any. Rules write ``if not torch.compiler.is_compiling():``
-    and ask in no other way; a patch may.
+    and ask in no other way; a patch may. A branch of the old form that asks, in whatever way, is no
+    question of the new form: what stands in it does not count, and all else does.
     """
     left_out: list[ast.AST] = []
     asked: set[int] = set()
+    branches = [node for node in _own(old) if isinstance(node, ast.If)] if old is not None else []
+    before = Counter(ast.dump(node.test) for node in branches)
     for node in _own(new):
         if not isinstance(node, ast.If):
+            continue
+        questions = [id(one) for one in ast.walk(node.test) if _asks_whether_compiled(one)]
+        if questions and before[ast.dump(node.test)]:
+            before[ast.dump(node.test)] -= 1
+            asked.update(questions)
+            left_out += [*node.body, *node.orelse]
             continue
         negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
         question = node.test.operand if isinstance(node.test, ast.UnaryOp) and negated else node.test
@@ -250,7 +259,7 @@ def _compares_numbers(node: ast.expr) -> bool:
 
 def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[Watched]:
     """Watch each condition of a function that its new form does not have any more."""
-    eager = only_eager(new)
+    eager = only_eager(new, function)
     kept = Counter(ast.dump(test) for test in _tests(new) if eager is not None and id(test) not in eager)
     there = Counter(ast.dump(test) for test in _tests(function))
     # Which one of several alike is gone cannot be told from here: each has to go both ways then.

@@ -28,6 +28,61 @@ REWRITES = (
     Example(
         _net("""
 for layer in self.layers:
+    p = torch.rand([])
+
+    skip = True if self.training and (p < self.layerdrop) else False
+    if not skip or attentions:
+        out = (layer(x), None)
+        x = out[0]
+    if skip:
+        out = (None, None)
+    if attentions:
+        self.seen = out[1]
+return x
+"""),
+        _net("""
+for layer in self.layers:
+    p = torch.rand([])
+
+    skip = self.training and p < self.layerdrop
+    x_kept = x.clone()
+    out = (layer(x), None)
+    x = out[0]
+    if skip is not False and not attentions:
+        x = torch.where(skip, x_kept, x)
+    if attentions:
+        self.seen = out[1]
+return x
+"""),
+        calls=_CALLS,
+        consent=True,
+    ),
+    Example(
+        _net("""
+cache = None
+for layer in self.layers:
+    if torch.rand([]) < 0.5:
+        continue
+    x = layer(x)
+    cache = x.dtype
+return x if cache is not None or attentions else x
+"""),
+        _net("""
+cache = None
+for layer in self.layers:
+    dropped = torch.rand([]) < 0.5
+    x_kept = x.clone()
+    x = layer(x)
+    cache = x.dtype
+    x = torch.where(dropped, x_kept, x)
+return x if cache is not None or attentions else x
+"""),
+        calls=_CALLS,
+        consent=True,
+    ),
+    Example(
+        _net("""
+for layer in self.layers:
     if self.training:
         p = torch.rand([])
         if p < self.layerdrop:  # skip the layer
@@ -225,6 +280,34 @@ return x
 )
 
 LEAVES = (
+    # The flag is a number somewhere else than in what was skipped.
+    Example(
+        _net("""
+for layer in self.layers:
+    p = torch.rand([])
+    skip = True if p < self.layerdrop else False
+    if not skip:
+        x = layer(x)
+    x = x + skip
+return x
+"""),
+        why="decides more than one branch",
+        calls=_CALLS,
+    ),
+    # The object is looked into where code may be skipped.
+    Example(
+        _net("""
+last = {}
+for layer in self.layers:
+    if torch.rand([]) < 0.5:
+        continue
+    x = layer(x)
+    last = {"x": x}
+return x + last.get("x", x)
+"""),
+        why="`last`",
+        calls=_CALLS,
+    ),
     Example(
         _net("""
 s = x.sum()
