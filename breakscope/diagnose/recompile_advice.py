@@ -48,10 +48,37 @@ def _is_sized(guard: Guard) -> bool:
 
 
 def _whole(origin: Origin | None) -> str:
-    return f" of the call at {origin.where}" if origin is not None and origin.where else ""
+    return f" of {call_of(origin)}" if origin is not None and origin.where else ""
+
+
+def call_of(origin: Origin) -> str:
+    """The outermost call, by the project's line: ``the call at train.py:27``."""
+    if origin.by is not None:
+        return f"the call that {origin.by}() makes ({origin.where})"
+    return f"the call at {origin.where}"
 
 
 # -- sizes ------------------------------------------------------------------------------------------------
+
+
+def of_group(origin: Origin, functions: int, seen: list[str]) -> str:
+    """What to do where several functions are compiled again because one size of one call changed.
+
+    Args:
+        functions: how many there are; seen: the sizes that came.
+    """
+    size = origin.sizes[0]
+    came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
+    mark = (
+        ""
+        if origin.by
+        else f" ({_mark(size)} before the call reaches only what stands before the first graph break)"
+    )
+    return (
+        f"Dimension {size.dimension} of {size.argument}, of {call_of(origin)}, came with {came}, and"
+        f" {functions} functions are compiled again for it, once each: pass dynamic=True to torch.compile,"
+        f" which saves all of that{mark}, or {_pad(size)}. After the second size torch makes it dynamic by itself"
+    )
 
 
 def _size(guard: Guard, origin: Origin | None) -> str:
@@ -67,8 +94,7 @@ def _size(guard: Guard, origin: Origin | None) -> str:
     if _CACHE.search(guard.source or ""):
         return (
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
-            " the dimension dynamic. A cache of fixed size (transformers.StaticCache,"
-            " cache_implementation='static') saves this compile"
+            f" the dimension dynamic. {_static_cache(origin)} saves this compile"
         )
     if origin.sizes:
         return _decided(guard, origin)
@@ -81,6 +107,12 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         " data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
+
+
+def _static_cache(origin: Origin | None) -> str:
+    if origin is not None and origin.by == "generate":
+        return f"cache_implementation='static' in the call of generate() at {origin.where}"
+    return "A cache of fixed size (transformers.StaticCache, cache_implementation='static')"
 
 
 def _own_tensor(guard: Guard) -> str:
@@ -104,24 +136,30 @@ def _decided(guard: Guard, origin: Origin) -> str:
         )
     if ones:
         return _zero_or_one(size, origin, where, ones)
-    if not origin.direct:
+    if not origin.direct or origin.by is not None:
         return (
-            f"{guard.source} has its size from dimension {size.dimension} of"
-            f" {size.argument}{_whole(origin)}, and is behind"
-            " a break or in a function of its own: pass dynamic=True to torch.compile, or repair the break"
-            " and mark"
-            f" {size.argument}, or pad it to one size. It is one compile: after the second size torch makes"
-            " it dynamic"
+            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"
+            f" pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second size"
+            " torch makes it dynamic"
         )
+    name = "" if size.named else f"give what is passed as {size.argument} a name, and "
     return (
-        f"call {_mark(size)} before the call at {origin.where}: it saves the compile for the second size"
-        " (torch makes a dimension dynamic by itself then); or pad to one size"
+        f"{name}call {_mark(size)} before the call at {origin.where}: it saves the compile for the second"
+        f" size (torch makes a dimension dynamic by itself then); or {_pad(size)}"
     )
 
 
 def _mark(size: Size) -> str:
     # mark_dynamic raises where the code needs one size, as the channels of a convolution.
     return f"torch._dynamo.maybe_mark_dynamic({size.argument}, {size.dimension})"
+
+
+def _pad(size: Size) -> str:
+    if size.dimension == 0 and size.new < size.old:
+        return "pad to one size (drop_last=True where it is a smaller last batch)"
+    if size.tokens and size.dimension == 1:
+        return "pad to one size (pad_to_multiple_of= of the tokenizer or collator keeps the sizes few)"
+    return "pad to one size"
 
 
 def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:

@@ -1,0 +1,227 @@
+"""Which findings would go if another one went: consequences are led back to what caused them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from breakscope.diagnose.collect import Collected
+from breakscope.diagnose.guard_paths import line_of_temporary
+from breakscope.diagnose.origins import Origin, origin
+from breakscope.diagnose.places import Places
+from breakscope.diagnose.recompile_advice import call_of, of_group
+from breakscope.diagnose.recompiles import Cause
+from breakscope.report.model import Finding
+
+# A number that comes of a size is one of the shape's own, and so are strides.
+_SIZED = ("size", "symbolic_shape", "int_value", "stride")
+_MODES = ("global_state", "requires_grad", "dispatch_keys")
+# What reads values: an expression that holds another such one reads what that one made.
+_DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """One cause of recompiles, with its finding."""
+
+    finding: Finding
+    cause: Cause
+    origin: Origin | None
+
+
+def linked(
+    made: Sequence[Finding], found: Collected, causes: Sequence[Cause], places: Places
+) -> list[Finding]:
+    """The findings, with ``caused_by`` set where one follows from another, and advice that says so.
+
+    Args:
+        made: all findings, under the names that they keep; causes: of the recompiles among them, in order.
+    """
+    sites = [
+        finding for finding in made if finding.kind in ("graph_break", "skip") and finding.code != "BS303"
+    ]
+    recompiles = [finding for finding in made if finding.kind == "recompile"]
+    kept = [cause for cause in causes if cause.recompiles]
+    again = [
+        _Again(finding, cause, _origin(found, cause, places))
+        for finding, cause in zip(recompiles, kept, strict=True)
+    ]
+    changed: dict[str, Finding] = {}
+    for finding in (*_same_expression(sites), *_read_at_breaks(again, sites)):
+        changed[finding.fingerprint] = finding
+    left = [one for one in again if one.finding.fingerprint not in changed]
+    for finding in (*_groups(left), *_limits(made, recompiles)):
+        changed[finding.fingerprint] = finding
+    left = [one for one in left if one.finding.fingerprint not in changed]
+    for finding in _compiled_alone(left, sites):
+        changed[finding.fingerprint] = finding
+    return [changed.get(finding.fingerprint, finding) for finding in made]
+
+
+def _origin(found: Collected, cause: Cause, places: Places) -> Origin | None:
+    return origin(found, cause.failure.compile_id, cause.recompiles[0].compile_id, cause.guard, places)
+
+
+def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
+    """Of two sites in one expression the inner one, or the first, is what is to be repaired."""
+    for number, site in enumerate(sites):
+        for other in sites[:number]:
+            if other.location.file == site.location.file and _goes_with(site, other):
+                yield replace(site, caused_by=other.fingerprint)
+                break
+
+
+def _goes_with(site: Finding, other: Finding) -> bool:
+    own, its = _range(site), _range(other)
+    if own is None or its is None:
+        return False
+    both_read = site.code in _DATA and other.code in _DATA
+    return own == its or (both_read and own[0] <= its[0] and its[1] <= own[1])
+
+
+def _range(finding: Finding) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    place = finding.location
+    if place.column is None or place.end_line is None or place.end_column is None:
+        return None
+    return (place.line, place.column), (place.end_line, place.end_column)
+
+
+def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+    """Values that a break handed on to what goes on after it: without the break they are in the graph."""
+    for one in again:
+        guard = one.finding.guard
+        sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
+        line = line_of_temporary(guard.source) if guard is not None and guard.source else None
+        if line is None or sized:
+            continue
+        file = one.finding.location.file
+        site = next((site for site in sites if _breaks_at(site, file, line)), None)
+        if site is not None:
+            yield _follows(one.finding, site)
+
+
+def _breaks_at(site: Finding, file: str, line: int) -> bool:
+    place = site.location
+    if place.file == file and place.line <= line <= (place.end_line or place.line):
+        return True
+    return any(frame.file == file and frame.line == line for frame in site.stack)
+
+
+# -- recompiles that one difference between calls explains --------------------------------------------
+
+
+def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
+    """Findings of one size that changed, or of one mode: what comes first on the way in is their cause."""
+    grouped: dict[tuple[object, ...], list[_Again]] = {}
+    for one in again:
+        key = _key(one)
+        if key is not None:
+            grouped.setdefault(key, []).append(one)
+    for key, members in grouped.items():
+        if len(members) < 2:
+            continue
+        root = min(members, key=_from_outside)
+        if key[0] == "size" and root.origin is not None:
+            values = (value for one in members if one.origin for value in _sizes(one.origin))
+            text = of_group(
+                root.origin, len({_function(one) for one in members}), list(dict.fromkeys(values))
+            )
+            yield replace(root.finding, advice=text)
+        for one in members:
+            if one is not root:
+                yield _follows(one.finding, root.finding, _why(one))
+
+
+def _key(one: _Again) -> tuple[object, ...] | None:
+    guard, seen = one.finding.guard, one.origin
+    if guard is None or seen is None:
+        return None
+    if guard.cause in _SIZED and seen.sizes and not seen.same_call:
+        size = seen.sizes[0]
+        # What changes together is one thing: a batch's ids, its mask and its labels have one length.
+        together = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
+        first = min(together, key=lambda other: (other.path, other.dimension))
+        return "size", seen.entry, seen.where, first.path, first.dimension
+    if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
+        return "mode", seen.entry, seen.modes
+    return None
+
+
+def _from_outside(one: _Again) -> tuple[bool, bool, int]:
+    seen = one.origin
+    guard = one.finding.guard
+    return (
+        guard is None or guard.resumed,
+        seen is None or not seen.direct,
+        len(seen.within) if seen is not None else 0,
+    )
+
+
+def _sizes(seen: Origin) -> tuple[str, str]:
+    return str(seen.sizes[0].old), str(seen.sizes[0].new)
+
+
+def _function(one: _Again) -> tuple[str, str | None]:
+    return one.finding.location.file, one.finding.location.function
+
+
+def _why(one: _Again) -> str:
+    guard, seen = one.finding.guard, one.origin
+    if guard is None or seen is None or not seen.sizes or guard.cause not in _SIZED:
+        return ""
+    size = seen.sizes[0]
+    what = "value" if guard.cause == "int_value" else guard.cause.replace("symbolic_shape", "size")
+    return f"The {what} of {guard.source} follows dimension {size.dimension} of {size.argument}, of {call_of(seen)}"
+
+
+# -- what is compiled by itself because something around it broke -------------------------------------
+
+
+def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+    for one in again:
+        seen, guard = one.origin, one.finding.guard
+        if seen is None or not seen.same_call or not seen.within or guard is None:
+            continue
+        site = _around(seen.within, sites)
+        if site is not None:
+            text = f"one call at {seen.where} runs {one.finding.location.function} more than once, each time with"
+            yield _follows(
+                one.finding,
+                site,
+                f"{text} its own {guard.source}, and it is compiled by itself because of that break",
+            )
+
+
+def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:
+    """The break because of which a function that others called is compiled by itself: the nearest one."""
+    for file, line, name in within:
+        for site in sites:
+            given_up = any(
+                one.file == file and (one.function or "").rpartition(".")[2] == name for one in site.skipped
+            )
+            if given_up or any(frame.file == file and frame.line == line for frame in site.stack):
+                return site
+    return None
+
+
+def _limits(made: Sequence[Finding], recompiles: Sequence[Finding]) -> Iterable[Finding]:
+    """A limit that was reached follows from the guard that used up most of it."""
+    for limit in made:
+        if limit.code != "BS303":
+            continue
+        used = [
+            one
+            for one in recompiles
+            if set(one.counts.compile_ids) & set(limit.counts.compile_ids) and one.location == limit.location
+        ]
+        if used:
+            most = max(used, key=lambda one: one.counts.occurrences)
+            yield replace(limit, caused_by=most.fingerprint)
+
+
+def _follows(finding: Finding, cause: Finding, why: str = "") -> Finding:
+    place = cause.location
+    where = f"{place.file.replace(chr(92), '/').rpartition('/')[2]}:{place.line}"
+    said = f"{why}. " if why else ""
+    text = f"{said}Goes with {cause.code} at {where} ({place.function}): do what is said there"
+    return replace(finding, caused_by=cause.fingerprint, advice=text)
