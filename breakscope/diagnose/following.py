@@ -171,7 +171,8 @@ def _why(one: _Again) -> str:
         return ""
     size = seen.sizes[0]
     what = "value" if guard.cause == "int_value" else guard.cause.replace("symbolic_shape", "size")
-    return f"The {what} of {guard.source} follows dimension {size.dimension} of {size.argument}, of {call_of(seen)}"
+    of = f"dimension {size.dimension} of {size.argument}, of {call_of(seen)}"
+    return f"The {what} of {guard.source} follows {of}"
 
 
 # -- what is compiled by itself because something around it broke -------------------------------------
@@ -184,12 +185,9 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             continue
         site = _around(seen.within, sites)
         if site is not None:
-            text = f"one call at {seen.where} runs {one.finding.location.function} more than once, each time with"
-            yield _follows(
-                one.finding,
-                site,
-                f"{text} its own {guard.source}, and it is compiled by itself because of that break",
-            )
+            runs = f"One call at {seen.where} runs {one.finding.location.function} more than once"
+            why = f"{runs}, with another {guard.source}; without that break it is part of what calls it"
+            yield _follows(one.finding, site, why)
 
 
 def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:

@@ -105,6 +105,10 @@ class Places:
             return None
         return next((frame for frame in reversed(stack) if frame.owner == "project"), None)
 
+    def short(self, file: str, line: int) -> str:
+        """``model.py:142``."""
+        return f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}"
+
     def fingerprint(
         self, code: str, location: Location, about: str = "", *, of_function: bool = False
     ) -> str:

@@ -69,15 +69,13 @@ def of_group(origin: Origin, functions: int, seen: list[str]) -> str:
     """
     size = origin.sizes[0]
     came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
-    mark = (
-        ""
-        if origin.by
-        else f" ({_mark(size)} before the call reaches only what stands before the first graph break)"
-    )
+    mark = f" ({_mark(size)} before the call reaches what stands before the first graph break)"
+    again = "several parts of one function" if functions == 1 else f"{functions} functions"
     return (
-        f"Dimension {size.dimension} of {size.argument}, of {call_of(origin)}, came with {came}, and"
-        f" {functions} functions are compiled again for it, once each: pass dynamic=True to torch.compile,"
-        f" which saves all of that{mark}, or {_pad(size)}. After the second size torch makes it dynamic by itself"
+        f"Dimension {size.dimension} of {size.argument}, of {call_of(origin)}, came with {came}. That makes"
+        f" {again} compile again, once each: pass dynamic=True to torch.compile, which saves all of"
+        f" it{'' if origin.by else mark}, or {_pad(size)}. After the second size torch makes it dynamic by"
+        " itself"
     )
 
 

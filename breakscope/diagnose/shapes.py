@@ -17,6 +17,8 @@ number. experts: which tokens go to which expert. fast path: the branch leaves e
 branch: any other test. plain: anything else."""
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
+_DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
+DROPS = ("layerdrop", "layer_drop", "drop_path")
 _NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
 # Calls that need Python numbers.
 _NUMBERS = re.compile(
@@ -35,7 +37,7 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
     if isinstance(statement, ast.Assert) or _only_raises(statement):
         return "check"
-    if isinstance(statement, ast.If) and "layerdrop" in ast.unparse(statement.test):
+    if isinstance(statement, ast.stmt) and _DROP.search(ast.unparse(_head(statement))):
         return "layerdrop"
     if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
         return "fast path"
@@ -48,13 +50,17 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "random"
     if _needs_number(around):
         return "size"
-    if isinstance(statement, ast.If) or any(isinstance(node, ast.IfExp) for node in around):
+    if isinstance(statement, ast.If) or _in_test(around):
         return "branch"
     name = _assigned(statement)
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
     if name is not None and function is not None and any(_needs_number(way) for way in _uses(function, name)):
         return "size"
     return "plain"
+
+
+def _in_test(around: Sequence[ast.AST]) -> bool:
+    return any(isinstance(one, ast.IfExp) and child is one.test for one, child in pairwise(around))
 
 
 def _head(statement: ast.stmt) -> ast.AST:

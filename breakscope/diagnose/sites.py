@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from breakscope import catalog
-from breakscope.diagnose import records, trials
+from breakscope.diagnose import reach, records, trials
+from breakscope.diagnose.break_advice import Site as ToldSite
 from breakscope.diagnose.break_advice import advice
 from breakscope.diagnose.collect import Break, Collected, Skip
+from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
-from breakscope.diagnose.shapes import Shape, shape_of
-from breakscope.report.model import Counts, Finding, Frame, SkippedFrame
+from breakscope.diagnose.shapes import DROPS, Shape, shape_of
+from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
 
 OWN = os.path.join(Path(__file__).resolve().parent.parent, "")
 
@@ -123,7 +125,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
             code,
             inner,
             cause,
-            shape,
+            _told(site, shape, location, places.caller(location, stack), places),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -131,6 +133,22 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
+
+
+def _told(site: Site, shape: Shape, location: Location, caller: Frame | None, places: Places) -> ToldSite:
+    """What the source says of a site, for its advice."""
+    at = places.sources, site.frame.file, site.position
+    theirs = None
+    if location.owner != "project":
+        theirs = Theirs(
+            location.file,
+            location.function or "",
+            None if caller is None else places.short(caller.file, caller.line),
+            reach.settings(*at),
+            reach.message(*at),
+            reach.names(*at, DROPS),
+        )
+    return ToldSite(shape, theirs, reach.condition(*at))
 
 
 def _most_telling(site: Site) -> Break:

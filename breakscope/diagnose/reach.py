@@ -1,0 +1,77 @@
+"""What the source around a site says: under which settings it is reached, and what its parts are."""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+
+from breakscope.project.sources import Position, Sources
+
+_MOST = 2  # conditions shown
+_LONG = 90
+_PLAIN_CALLS = ("hasattr", "isinstance", "len", "getattr")
+
+
+def settings(sources: Sources, file: str, position: Position | None) -> str | None:
+    """The conditions on plain settings under which a line is reached: ``self.training and use_cache``.
+
+    A person who cannot change the line can change what leads to it.
+    """
+    if position is None:
+        return None
+    found = []
+    for parent, child in pairwise(sources.around(file, position)):
+        if isinstance(parent, ast.If) and child in parent.body and _is_setting(parent.test):
+            found.append(ast.unparse(parent.test))
+        if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+            before = parent.values[: parent.values.index(child)] if child in parent.values else []
+            found += [ast.unparse(one) for one in before if _is_setting(one)]
+    found = [text for text in found if len(text) <= _LONG]
+    return " and ".join(dict.fromkeys(found[-_MOST:])) or None
+
+
+def _is_setting(test: ast.expr) -> bool:
+    """Whether a test asks for attributes, arguments and constants, and calls nothing that computes."""
+    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
+    return all(isinstance(call.func, ast.Name) and call.func.id in _PLAIN_CALLS for call in calls)
+
+
+def condition(sources: Sources, file: str, position: Position | None) -> str | None:
+    """The smallest comparison or test that holds a site: ``labels.max() >= n``."""
+    if position is None:
+        return None
+    around = sources.around(file, position)
+    test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
+    if test is None:
+        for parent, child in pairwise(around):
+            if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
+                test = child
+        if isinstance(test, ast.BoolOp):
+            test = next((one for one in test.values if one in around), None)
+    text = ast.unparse(test) if isinstance(test, ast.expr) else None
+    return text if text is not None and len(text) <= _LONG else None
+
+
+def message(sources: Sources, file: str, position: Position | None) -> str | None:
+    """The first words of the text that a logging or warnings call writes."""
+    around = [] if position is None else sources.around(file, position)
+    call = next((node for node in reversed(around) if isinstance(node, ast.Call) and node.args), None)
+    for node in ast.walk(call.args[0]) if call is not None else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip():
+            return " ".join(node.value.split())[:_LONG]
+    return None
+
+
+def names(sources: Sources, file: str, position: Position | None, words: tuple[str, ...]) -> str | None:
+    """The attribute or variable in the statement of a site whose name is one of some words."""
+    around = [] if position is None else sources.around(file, position)
+    statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
+    for node in ast.walk(_head(statement)) if statement is not None else ():
+        name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        if isinstance(node, ast.Attribute | ast.Name) and any(word in name for word in words):
+            return ast.unparse(node)
+    return None
+
+
+def _head(statement: ast.stmt) -> ast.AST:
+    return getattr(statement, "iter", None) or getattr(statement, "test", None) or statement
