@@ -12,6 +12,7 @@ from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import Shape
 
 _CONFIG = "torch._dynamo.config"
+_EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DOTALL)
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
@@ -78,6 +79,17 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "layerdrop",
     ): "Set the model's layerdrop to 0 where it is not wanted; else draw the numbers in the caller,"
     " or compile the layers one by one and leave this loop in Python.",
+    ("BS127", "layerdrop"): (
+        "A random number decides whether a part runs: draw the decisions in the caller and pass them in as"
+        " Python bools (each pattern is a graph), or keep the part and weight it: x + keep *"
+        " part(x), with keep"
+        " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
+    ),
+    ("BS101", "message"): (
+        "Only a message depends on it: return the value and write the message in the caller, or take"
+        " the branch"
+        " out of what is compiled."
+    ),
     (
         "BS102",
         "size",
@@ -251,6 +263,9 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     for codes, pattern, text in _BY_KIND:
         if code in codes and re.search(pattern, said):
             return text
+    exception = exception_of(cause)
+    if code == "BS113" and exception is not None:
+        return _raised(exception)
     shape = site.shape
     if site.theirs is not None:
         in_library = library_advice.advice(code, shape, site.theirs)
@@ -258,6 +273,9 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
             return in_library
     if code == "BS106" and site.condition is not None and "assert" not in cause.gb_type:
         return _asserted(site.condition)
+    if code == "BS101" and shape in ("branch", "plain") and site.condition is not None:
+        select = f"torch.where({site.condition}, …, …)"
+        return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
     if (code, shape) in _BY_SHAPE:
         return _BY_SHAPE[code, shape]
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
@@ -274,6 +292,27 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
 def _asserted(condition: str) -> str:
     """A check that raises where ``condition`` holds, as an assert on the tensor."""
     return (
-        f"Assert the opposite on the tensor, without .item() and with a constant text: torch._assert_async(~("
-        f"{condition}), 'text'), which raises RuntimeError; for sizes and Python numbers use torch._check."
+        "Assert it on the tensor, without .item() and with a constant text: assert not"
+        f" ({condition}), 'text'."
+        " Dynamo traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers"
+        " use torch._check."
     )
+
+
+def _raised(exception: str) -> str:
+    return (
+        f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. If"
+        " eager raises"
+        " it too, check what leads to it before the call; if eager passes, the line takes another"
+        " way while it"
+        " is traced: give the argument that it misses, or leave its function out with torch.compiler.disable."
+    )
+
+
+def exception_of(cause: Reason) -> str | None:
+    """``TypeError: 'NoneType' object is not subscriptable``, of an exception that Dynamo saw raised."""
+    found = _EXCEPTION.search(cause.context or "")
+    if found is None:
+        return None
+    text = found["text"].strip("\"'")
+    return f"{found['type']}: {text}" if text else found["type"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary
-from breakscope.diagnose.origins import Origin, origin
+from breakscope.diagnose.origins import Origin, Size, origin
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.recompile_advice import call_of, of_group
+from breakscope.diagnose.recompile_advice import call_of, of_generation, of_group
 from breakscope.diagnose.recompiles import Cause
 from breakscope.report.model import Finding
 
@@ -121,26 +121,44 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
         if len(members) < 2:
             continue
         root = min(members, key=_from_outside)
-        if key[0] == "size" and root.origin is not None:
-            values = (value for one in members if one.origin for value in _sizes(one.origin))
-            text = of_group(
-                root.origin, len({_function(one) for one in members}), list(dict.fromkeys(values))
-            )
-            yield replace(root.finding, advice=text)
+        if key[0] == "size":
+            yield replace(root.finding, advice=_of_size(root, members))
+        if key[0] == "by" and root.origin is not None:
+            yield replace(root.finding, advice=of_generation(root.origin))
         for one in members:
             if one is not root:
                 yield _follows(one.finding, root.finding, _why(one))
+
+
+def _of_size(root: _Again, members: Sequence[_Again]) -> str:
+    guard, seen = root.finding.guard, root.origin
+    assert guard is not None and seen is not None
+    together = _together(seen)
+    pairs = [
+        (str(size.old), str(size.new)) for one in members if one.origin for size in _together(one.origin)
+    ]
+    values = (
+        guard.values if guard.cause == "size" and seen.direct else tuple(v for pair in pairs for v in pair)
+    )
+    functions = len({_function(one) for one in members})
+    return of_group(seen, together, functions, list(dict.fromkeys(values)))
+
+
+def _together(seen: Origin) -> list[Size]:
+    """What changes together is one thing: a batch's ids, its mask and its labels have one length."""
+    size = seen.sizes[0]
+    same = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
+    return sorted(same, key=lambda other: (other.path, other.dimension))
 
 
 def _key(one: _Again) -> tuple[object, ...] | None:
     guard, seen = one.finding.guard, one.origin
     if guard is None or seen is None:
         return None
+    if seen.by == "generate" and guard.cause in (*_SIZED, "container") and not seen.same_call:
+        return "by", seen.by, seen.where
     if guard.cause in _SIZED and seen.sizes and not seen.same_call:
-        size = seen.sizes[0]
-        # What changes together is one thing: a batch's ids, its mask and its labels have one length.
-        together = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
-        first = min(together, key=lambda other: (other.path, other.dimension))
+        first = _together(seen)[0]
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
@@ -155,10 +173,6 @@ def _from_outside(one: _Again) -> tuple[bool, bool, int]:
         seen is None or not seen.direct,
         len(seen.within) if seen is not None else 0,
     )
-
-
-def _sizes(seen: Origin) -> tuple[str, str]:
-    return str(seen.sizes[0].old), str(seen.sizes[0].new)
 
 
 def _function(one: _Again) -> tuple[str, str | None]:
@@ -181,13 +195,16 @@ def _why(one: _Again) -> str:
 def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
     for one in again:
         seen, guard = one.origin, one.finding.guard
-        if seen is None or not seen.same_call or not seen.within or guard is None:
+        if seen is None or not seen.within or guard is None or (seen.direct and not seen.same_call):
             continue
         site = _around(seen.within, sites)
         if site is not None:
-            runs = f"One call at {seen.where} runs {one.finding.location.function} more than once"
-            why = f"{runs}, with another {guard.source}; without that break it is part of what calls it"
-            yield _follows(one.finding, site, why)
+            what = one.finding.location.function
+            runs = f"One call at {seen.where} runs {what} more than once, with another {guard.source}. "
+            alone = (
+                f"Without that break {what} is no function of its own to compile, but part of what calls it"
+            )
+            yield _follows(one.finding, site, f"{runs if seen.same_call else ''}{alone}")
 
 
 def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:

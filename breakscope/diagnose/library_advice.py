@@ -49,7 +49,7 @@ class Theirs:
     def package(self) -> str:
         """Whose code it is."""
         module = self.module
-        return module.partition(".")[0] if module else "a library"
+        return module.partition(".")[0] if module else self.file.replace("\\", "/").rpartition("/")[2]
 
     @property
     def at(self) -> str:
@@ -63,7 +63,8 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return special.format(at=theirs.at) + "."
     if shape == "layerdrop" and theirs.drop:
         return (
-            f"Set {_of_model(theirs.drop)} to 0 before the first call: layers that are skipped at random"
+            f"Set {theirs.drop.removeprefix('self.')}{_of_class(theirs)} to 0 before the first call:"
+            " layers that are skipped at random"
             " cannot be in one graph. Where they are wanted, compile the layers one by one (layer.compile())"
             " and leave the loop in Python."
         )
@@ -79,9 +80,11 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
 
 
-def _of_model(name: str) -> str:
-    """``self.config.layerdrop`` as the person writes it: an attribute of the model's configuration."""
-    return name.removeprefix("self.") if name.startswith("self.config.") else name
+def _of_class(theirs: Theirs) -> str:
+    """Whose attribute it is, where that is not the configuration's."""
+    owner, _, _ = theirs.function.rpartition(".")
+    is_attribute = theirs.drop is not None and theirs.drop.startswith("self.")
+    return f" of {owner}" if owner and is_attribute and "config." not in str(theirs.drop) else ""
 
 
 def _whose(theirs: Theirs) -> str:

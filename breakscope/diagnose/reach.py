@@ -22,12 +22,17 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
     found = []
     for parent, child in pairwise(sources.around(file, position)):
         if isinstance(parent, ast.If) and child in parent.body and _is_setting(parent.test):
-            found.append(ast.unparse(parent.test))
+            found.append(_unparse(parent.test))
         if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
             before = parent.values[: parent.values.index(child)] if child in parent.values else []
-            found += [ast.unparse(one) for one in before if _is_setting(one)]
+            found += [_unparse(one) for one in before if _is_setting(one)]
     found = [text for text in found if len(text) <= _LONG]
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None
+
+
+def _unparse(test: ast.expr) -> str:
+    text = ast.unparse(test)
+    return f"({text})" if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else text
 
 
 def _is_setting(test: ast.expr) -> bool:
@@ -41,6 +46,8 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
     if position is None:
         return None
     around = sources.around(file, position)
+    if any(isinstance(node, ast.Assert) for node in around):
+        return None  # what must hold, not what raises
     test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
     if test is None:
         for parent, child in pairwise(around):
@@ -69,7 +76,17 @@ def names(sources: Sources, file: str, position: Position | None, words: tuple[s
     for node in ast.walk(_head(statement)) if statement is not None else ():
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
         if isinstance(node, ast.Attribute | ast.Name) and any(word in name for word in words):
-            return ast.unparse(node)
+            return _configured(around, node) or ast.unparse(node)
+    return None
+
+
+def _configured(around: list[ast.AST], node: ast.Attribute | ast.Name) -> str | None:
+    """``config.encoder_layerdrop`` for an attribute that the class takes from there."""
+    owner = next((one for one in reversed(around) if isinstance(one, ast.ClassDef)), None)
+    for one in ast.walk(owner) if owner is not None else ():
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == ast.unparse(node):
+            value = ast.unparse(one.value)
+            return value if value.startswith(("config.", "self.config.")) else None
     return None
 
 

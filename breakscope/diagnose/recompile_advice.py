@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from breakscope.diagnose.guard_advice import remedy
 from breakscope.diagnose.origins import Origin, Size
@@ -11,8 +12,9 @@ from breakscope.report.model import Guard
 _INT = re.compile(r"-?\d+$")
 _SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
-_CACHE = re.compile(r"past_key_value|\bcache|_cache\b|is_updated")
+_CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
+_TENSORS = {"a tensor", "torch.Tensor", "Tensor", "Parameter", "torch.nn.parameter.Parameter"}
 _SEVERAL = 3  # shown
 
 
@@ -61,21 +63,40 @@ def call_of(origin: Origin) -> str:
 # -- sizes ------------------------------------------------------------------------------------------------
 
 
-def of_group(origin: Origin, functions: int, seen: list[str]) -> str:
+def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequence[str]) -> str:
     """What to do where several functions are compiled again because one size of one call changed.
 
     Args:
-        functions: how many there are; seen: the sizes that came.
+        sizes: those of the call that changed together, one or more; seen: the values that came.
+        functions: how many there are.
     """
-    size = origin.sizes[0]
+    size = sizes[0]
+    others = [one.argument for one in sizes[1:] if one.argument != size.argument]
+    too = f" (with {', '.join(dict.fromkeys(others))})" if others else ""
     came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
-    mark = f" ({_mark(size)} before the call reaches what stands before the first graph break)"
     again = "several parts of one function" if functions == 1 else f"{functions} functions"
+    said = (
+        f"dimension {size.dimension} of {size.argument}{too}, of {call_of(origin)}, came with {came}, and"
+        f" {again} are compiled again for it"
+    )
+    if _SPECIAL_SIZES & set(seen):
+        return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
+    mark = f" ({_mark(size)} before the call reaches what stands before the first graph break)"
     return (
-        f"Dimension {size.dimension} of {size.argument}, of {call_of(origin)}, came with {came}. That makes"
-        f" {again} compile again, once each: pass dynamic=True to torch.compile, which saves all of"
+        f"{said[:1].upper()}{said[1:]}, once each: pass dynamic=True to torch.compile, which saves all of"
         f" it{'' if origin.by else mark}, or {_pad(size)}. After the second size torch makes it dynamic by"
         " itself"
+    )
+
+
+def of_generation(origin: Origin) -> str:
+    """What to do about all that generate() has compiled again: prompts, single tokens, a cache that grows."""
+    return (
+        f"generate() at {origin.where} runs the model on a prompt, then on single tokens with a cache that"
+        " grows by one each time: a graph for each of the two is normal."
+        " cache_implementation='static' in that"
+        " call gives a cache of one size, and prompts of few lengths (pad_to_multiple_of= of the tokenizer)"
+        " save the rest"
     )
 
 
@@ -166,16 +187,14 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
         f" {size.argument}"
         f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once"
     )
-    if size.dimension:
-        return (
-            f"{came}. That is normal where single items follow a whole sequence, as in generation; else"
-            " pad it"
-        )
     unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
-    return (
-        f"{came}. Leave such calls out (drop_last=True for a last batch), or pad them"
-        f"{unbacked if origin.direct else ''}"
-    )
+    return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
+
+
+def _apart(size: Size) -> str:
+    if size.dimension:
+        return "That is normal where single items follow a whole sequence, as in generation; else pad it"
+    return "Leave such calls out (drop_last=True for a last batch), or pad them"
 
 
 def _several_times(guard: Guard, origin: Origin) -> str:
@@ -297,6 +316,8 @@ def _attribute(guard: Guard, times: int) -> str:
 
 def _object(guard: Guard, origin: Origin | None) -> str:
     text = remedy(guard)
+    if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= _TENSORS:
+        return _other_tensor(guard)
     if guard.cause == "requires_grad" and origin is not None and not origin.direct:
         return (
             f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
@@ -327,6 +348,16 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
+    )
+
+
+def _other_tensor(guard: Guard) -> str:
+    """A Parameter and a plain tensor are two types; what was made of a Parameter is no Parameter."""
+    return (
+        f"{guard.source} is an nn.Parameter at one call and a plain tensor at another, each with a"
+        " graph of its"
+        " own: an operation on a Parameter, .data, .detach() or a parametrization gives a plain tensor. Pass"
+        " the same kind each time: one and the same Parameter, or always param.detach() or param * 1"
     )
 
 

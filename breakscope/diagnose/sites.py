@@ -10,13 +10,14 @@ from pathlib import Path
 from breakscope import catalog
 from breakscope.diagnose import reach, records, trials
 from breakscope.diagnose.break_advice import Site as ToldSite
-from breakscope.diagnose.break_advice import advice
+from breakscope.diagnose.break_advice import advice, exception_of
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
 from breakscope.diagnose.shapes import DROPS, Shape, shape_of
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
+from breakscope.report.owners import is_standard
 
 OWN = os.path.join(Path(__file__).resolve().parent.parent, "")
 
@@ -109,7 +110,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         kind=kind,  # type: ignore[arg-type]
         gb_id=cause.gb_id,
         title=trials.title(found, telling.compile_id, code) or title_of(code, inner),
-        reason=cause.gb_type,
+        reason=": ".join(filter(None, (cause.gb_type, exception_of(cause)))),
         explanation=trials.explained(found, telling.compile_id, _explanation(record)),
         hints=cause.hints,
         location=location,
@@ -139,7 +140,7 @@ def _told(site: Site, shape: Shape, location: Location, caller: Frame | None, pl
     """What the source says of a site, for its advice."""
     at = places.sources, site.frame.file, site.position
     theirs = None
-    if location.owner != "project":
+    if location.owner != "project" and not is_standard(location.file):
         theirs = Theirs(
             location.file,
             location.function or "",
