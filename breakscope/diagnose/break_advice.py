@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import re
 from dataclasses import dataclass
 
@@ -314,5 +316,7 @@ def exception_of(cause: Reason) -> str | None:
     found = _EXCEPTION.search(cause.context or "")
     if found is None:
         return None
-    text = found["text"].strip("\"'")
+    text = found["text"]
+    with contextlib.suppress(ValueError, SyntaxError):
+        text = str(ast.literal_eval(found["text"]))
     return f"{found['type']}: {text}" if text else found["type"]

@@ -132,16 +132,14 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
 
 def _of_size(root: _Again, members: Sequence[_Again]) -> str:
     guard, seen = root.finding.guard, root.origin
-    assert guard is not None and seen is not None
-    together = _together(seen)
-    pairs = [
-        (str(size.old), str(size.new)) for one in members if one.origin for size in _together(one.origin)
-    ]
-    values = (
-        guard.values if guard.cause == "size" and seen.direct else tuple(v for pair in pairs for v in pair)
-    )
+    assert guard is not None
+    assert seen is not None
+    came = guard.values
+    if guard.cause != "size" or not seen.direct:
+        sizes = (one.origin.sizes[0] for one in members if one.origin is not None)
+        came = tuple(str(value) for size in sizes for value in (size.old, size.new))
     functions = len({_function(one) for one in members})
-    return of_group(seen, together, functions, list(dict.fromkeys(values)))
+    return of_group(seen, _together(seen), functions, list(dict.fromkeys(came)))
 
 
 def _together(seen: Origin) -> list[Size]:

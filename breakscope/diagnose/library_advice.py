@@ -61,14 +61,17 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     """What to do, in one or two sentences; None where what holds for one's own code holds here too."""
     if special := _BY_FUNCTION.get(theirs.function.rpartition(".")[2]):
         return special.format(at=theirs.at) + "."
-    if shape == "layerdrop" and theirs.drop:
+    if shape == "layerdrop":
+        rate = f"{theirs.drop.removeprefix('self.')}{_of_class(theirs)}" if theirs.drop else "the rate of it"
         return (
-            f"Set {theirs.drop.removeprefix('self.')}{_of_class(theirs)} to 0 before the first call:"
-            " layers that are skipped at random"
-            " cannot be in one graph. Where they are wanted, compile the layers one by one (layer.compile())"
-            " and leave the loop in Python."
+            f"Set {rate} to 0 before the first call: layers that are skipped at random cannot be in"
+            " one graph."
+            " Where they are wanted, compile the layers one by one (layer.compile()) and leave the loop in"
+            " Python."
         )
-    if code in _SAME or shape == "experts":
+    if shape == "experts":
+        return _experts(theirs)
+    if code in _SAME:
         return None
     if code == "BS104":
         return _logging(theirs)
@@ -78,6 +81,19 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def _experts(theirs: Theirs) -> str:
+    """Which tokens go to which expert depends on data: what breaks is the whole block."""
+    setting = f"Set {_CONFIG}.capture_dynamic_output_shape_ops = True before the first call"
+    if theirs.module is None or "<" in theirs.function:
+        return f"{setting}; if it still breaks, leave the block of experts eager, and the rest stays whole."
+    target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
+    return (
+        f"{setting}; if it still breaks, leave this block of experts eager, and the rest stays whole:"
+        f" {target} ="
+        f" torch.compiler.disable({target})."
+    )
 
 
 def _of_class(theirs: Theirs) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from breakscope.diagnose.guard_advice import remedy
+from breakscope.diagnose.guard_advice import TENSORS, remedy
 from breakscope.diagnose.origins import Origin, Size
 from breakscope.report.model import Guard
 
@@ -14,7 +14,6 @@ _SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
-_TENSORS = {"a tensor", "torch.Tensor", "Tensor", "Parameter", "torch.nn.parameter.Parameter"}
 _SEVERAL = 3  # shown
 
 
@@ -316,7 +315,7 @@ def _attribute(guard: Guard, times: int) -> str:
 
 def _object(guard: Guard, origin: Origin | None) -> str:
     text = remedy(guard)
-    if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= _TENSORS:
+    if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
     if guard.cause == "requires_grad" and origin is not None and not origin.direct:
         return (
