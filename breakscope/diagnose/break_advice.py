@@ -303,11 +303,9 @@ def _asserted(condition: str) -> str:
 
 def _raised(exception: str) -> str:
     return (
-        f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. If"
-        " eager raises"
-        " it too, check what leads to it before the call; if eager passes, the line takes another"
-        " way while it"
-        " is traced: give the argument that it misses, or leave its function out with torch.compiler.disable."
+        f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. Check the"
+        " condition before the compiled part; or, where eager does not raise it, give the argument that the"
+        " line misses while it is traced, or put torch.compiler.disable on its function."
     )
 
 

@@ -97,7 +97,9 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         file = one.finding.location.file
         site = next((site for site in sites if _breaks_at(site, file, line)), None)
         if site is not None:
-            yield _follows(one.finding, site)
+            # A number that is kept as a tensor is guarded by nothing; one that was drawn goes with the break.
+            own = one.finding.advice if site.code == "BS102" else None
+            yield _follows(one.finding, site, (own or "").rstrip("."))
 
 
 def _breaks_at(site: Finding, file: str, line: int) -> bool:
@@ -146,7 +148,7 @@ def _together(seen: Origin) -> list[Size]:
     """What changes together is one thing: a batch's ids, its mask and its labels have one length."""
     size = seen.sizes[0]
     same = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
-    return sorted(same, key=lambda other: (other.path, other.dimension))
+    return sorted(same, key=lambda other: (not other.tokens, other.path, other.dimension))
 
 
 def _key(one: _Again) -> tuple[object, ...] | None:
@@ -199,9 +201,7 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         if site is not None:
             what = one.finding.location.function
             runs = f"One call at {seen.where} runs {what} more than once, with another {guard.source}. "
-            alone = (
-                f"Without that break {what} is no function of its own to compile, but part of what calls it"
-            )
+            alone = f"Without that break {what} is compiled as part of what calls it"
             yield _follows(one.finding, site, f"{runs if seen.same_call else ''}{alone}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
+from breakscope.diagnose.shapes import head_of
 from breakscope.project.sources import Position, Sources
 
 _MOST = 2  # conditions shown
@@ -70,10 +71,22 @@ def message(sources: Sources, file: str, position: Position | None) -> str | Non
 
 
 def names(sources: Sources, file: str, position: Position | None, words: tuple[str, ...]) -> str | None:
-    """The attribute or variable in the statement of a site whose name is one of some words."""
+    """What a site's statement asks for, or what that was made of, whose name holds one of some words."""
     around = [] if position is None else sources.around(file, position)
     statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
-    for node in ast.walk(_head(statement)) if statement is not None else ():
+    if statement is None:
+        return None
+    head = head_of(statement)
+    asked = {node.id for node in ast.walk(head) if isinstance(node, ast.Name)}
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    made = [
+        node.value
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in asked
+    ]
+    for node in (part for whole in (head, *made) for part in ast.walk(whole)):
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
         if isinstance(node, ast.Attribute | ast.Name) and any(word in name for word in words):
             return _configured(around, node) or ast.unparse(node)
@@ -88,7 +101,3 @@ def _configured(around: list[ast.AST], node: ast.Attribute | ast.Name) -> str | 
             value = ast.unparse(one.value)
             return value if value.startswith(("config.", "self.config.")) else None
     return None
-
-
-def _head(statement: ast.stmt) -> ast.AST:
-    return getattr(statement, "iter", None) or getattr(statement, "test", None) or statement

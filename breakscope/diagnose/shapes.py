@@ -47,7 +47,7 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "message"
     if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
         return "fast path"
-    if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(_head(statement))):
+    if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(head_of(statement))):
         return "experts"
     if isinstance(statement, ast.While):
         return "loop"
@@ -76,7 +76,7 @@ def _is_message(node: ast.stmt) -> bool:
 
 def _drops(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
     """Whether a statement decides at random if a layer runs, or asks for what decided it."""
-    head = _head(statement)
+    head = head_of(statement)
     if _DROP.search(ast.unparse(head)):
         return True
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
@@ -91,7 +91,7 @@ def _in_test(around: Sequence[ast.AST]) -> bool:
     return any(isinstance(one, ast.IfExp) and child is one.test for one, child in pairwise(around))
 
 
-def _head(statement: ast.stmt) -> ast.AST:
+def head_of(statement: ast.stmt) -> ast.AST:
     """What a statement evaluates itself, without its body."""
     return getattr(statement, "iter", None) or getattr(statement, "test", None) or statement
 
