@@ -87,6 +87,16 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " part(x), with keep"
         " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
     ),
+    ("BS102", "message"): (
+        "Only a message needs the value: return the tensor and write the message in the caller, or"
+        " take it out of"
+        " what is compiled."
+    ),
+    ("BS128", "message"): (
+        "Only a message needs the text: return the value and write the message in the caller, or"
+        " take it out of"
+        " what is compiled."
+    ),
     ("BS101", "message"): (
         "Only a message depends on it: return the value and write the message in the caller, or take"
         " the branch"
@@ -225,12 +235,13 @@ class Site:
 
     Attributes:
         theirs: set for code of a library or of torch.
-        condition: the test that reads a tensor, as source.
+        condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
     """
 
     shape: Shape
     theirs: Theirs | None = None
     condition: str | None = None
+    raises: bool = False
 
 
 def advice(
@@ -267,7 +278,7 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
             return text
     exception = exception_of(cause)
     if code == "BS113" and exception is not None:
-        return _raised(exception)
+        return _raised(exception, site)
     shape = site.shape
     if site.theirs is not None:
         in_library = library_advice.advice(code, shape, site.theirs)
@@ -301,7 +312,12 @@ def _asserted(condition: str) -> str:
     )
 
 
-def _raised(exception: str) -> str:
+def _raised(exception: str, site: Site) -> str:
+    if site.raises and site.theirs is not None:
+        return (
+            f"{site.theirs.package} raises {exception.rstrip('.')}. That is said of the call{site.theirs.at}:"
+            " make it as the text asks; eager raises it too."
+        )
     return (
         f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. Check the"
         " condition before the compiled part; or, where eager does not raise it, give the argument that the"

@@ -195,6 +195,8 @@ def _why(one: _Again) -> str:
 def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
     for one in again:
         seen, guard = one.origin, one.finding.guard
+        if _key(one) is not None:
+            continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or (seen.direct and not seen.same_call):
             continue
         site = _around(seen.within, sites)

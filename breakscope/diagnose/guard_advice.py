@@ -100,9 +100,9 @@ def _size(guard: Guard, name: str) -> str:
     apart = " (sizes 0 and 1 are compiled apart all the same)" if {"0", "1"} & set(guard.values) else ""
     if guard.resumed:
         whose = f"the argument that dimension {guard.dimension} of {name} comes from{apart}"
-        return f"call torch._dynamo.mark_dynamic before the call on {whose}, or remove the break before it"
-    call = f"torch._dynamo.mark_dynamic({name}, {guard.dimension})"
-    return f"call {call} before the call{apart}, or pad to one of {_values(guard)}"
+        return f"call torch._dynamo.maybe_mark_dynamic before the call on {whose}, or pass dynamic=True"
+    call = f"torch._dynamo.maybe_mark_dynamic({name}, {guard.dimension})"
+    return f"call {call} before the call{apart}, or pad to one size ({_values(guard)} were seen)"
 
 
 def _symbolic_size(guard: Guard, name: str) -> str:

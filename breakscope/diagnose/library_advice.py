@@ -29,7 +29,7 @@ class Theirs:
         file: where it is; function: qualified name of its function.
         caller: the innermost line of the project on the way, ``model.py:142``; None if there is none.
         settings: the settings under which the line is reached; message: the text that a logging call writes.
-        drop: what the source calls the rate of skipped layers.
+        drop: what the source calls the rate of skipped layers; sites: how many its function has.
     """
 
     file: str
@@ -38,6 +38,7 @@ class Theirs:
     settings: str | None = None
     message: str | None = None
     drop: str | None = None
+    sites: int = 1
 
     @property
     def module(self) -> str | None:
@@ -73,7 +74,7 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return _experts(theirs)
     if code in _SAME:
         return None
-    if code == "BS104":
+    if code == "BS104" or shape == "message":
         return _logging(theirs)
     if code in _SCALARS or code == "BS105":
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
@@ -117,22 +118,24 @@ def _ways(theirs: Theirs) -> str:
 
 
 def _eagerly(theirs: Theirs) -> str | None:
-    """One break for a whole helper; a ``forward`` is too much to leave eager."""
+    """One break for a helper with several; a ``forward`` is too much to leave eager."""
     name = theirs.function.rpartition(".")[2]
-    if theirs.module is None or "<" in theirs.function or name in ("forward", "__call__", "__init__"):
+    if theirs.sites < 2 or theirs.module is None or "<" in theirs.function:
+        return None
+    if name in ("forward", "__call__", "__init__"):
         return None
     target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
     return (
-        f"leave all of {name} eager, which is one break for it: {target} = torch.compiler.disable({target})"
+        f"leave all of {name} eager, which is one break in place of {theirs.sites}: {target} ="
+        f" torch.compiler.disable({target})"
     )
 
 
 def _around(theirs: Theirs) -> str:
+    own = "breakscope fix --with COMMAND asks a command for it, proves it and keeps it as an overlay"
     if theirs.settings:
-        return "choose other settings in that call, or leave this one break"
-    return (
-        "compile the parts before and after it each by itself, where it costs much; else leave this one break"
-    )
+        return f"make the call without what leads there; or write the line another way: {own}"
+    return f"write the line another way: {own}"
 
 
 def _logging(theirs: Theirs) -> str:

@@ -60,6 +60,12 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
     return text if text is not None and len(text) <= _LONG else None
 
 
+def raises(sources: Sources, file: str, position: Position | None) -> bool:
+    """Whether a site is a ``raise``."""
+    around = [] if position is None else sources.around(file, position)
+    return any(isinstance(node, ast.Raise) for node in around)
+
+
 def message(sources: Sources, file: str, position: Position | None) -> str | None:
     """The first words of the text that a logging or warnings call writes."""
     around = [] if position is None else sources.around(file, position)

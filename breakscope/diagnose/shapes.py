@@ -43,7 +43,8 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "check"
     if isinstance(statement, ast.stmt) and _drops(statement, around):
         return "layerdrop"
-    if isinstance(statement, ast.If) and all(map(_is_message, statement.body)):
+    written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
+    if written and all(map(_is_message, written)):
         return "message"
     if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
         return "fast path"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,10 +87,11 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
 
 def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Finding]:
     """One finding for each site."""
-    return [_finding(found, site, places) for site in sites]
+    of_function = Counter((site.frame.file, site.frame.name) for site in sites)
+    return [_finding(found, site, places, of_function[site.frame.file, site.frame.name]) for site in sites]
 
 
-def _finding(found: Collected, site: Site, places: Places) -> Finding:
+def _finding(found: Collected, site: Site, places: Places, together: int) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
@@ -126,7 +128,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
             code,
             inner,
             cause,
-            _told(site, shape, location, places.caller(location, stack), places),
+            _told(site, shape, location, stack, places, together),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -136,20 +138,28 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
     )
 
 
-def _told(site: Site, shape: Shape, location: Location, caller: Frame | None, places: Places) -> ToldSite:
-    """What the source says of a site, for its advice."""
+def _told(
+    site: Site, shape: Shape, location: Location, stack: Sequence[Frame], places: Places, together: int
+) -> ToldSite:
+    """What the source says of a site, for its advice; ``together`` is how many its function has."""
     at = places.sources, site.frame.file, site.position
+    # A module of Python's own library is no place to look at: who calls it decides.
+    whose = next((frame for frame in reversed(stack) if not is_standard(frame.file)), None)
+    owner = whose.owner if is_standard(location.file) and whose is not None else location.owner
     theirs = None
-    if location.owner != "project" and not is_standard(location.file):
+    if owner != "project":
+        caller = places.caller(location, tuple(stack))
+        standard = is_standard(location.file) and whose is not None
         theirs = Theirs(
-            location.file,
-            location.function or "",
+            whose.file if standard and whose is not None else location.file,
+            (whose.function if standard and whose is not None else location.function) or "",
             None if caller is None else places.short(caller.file, caller.line),
             reach.settings(*at),
             reach.message(*at),
             reach.names(*at, DROPS),
+            together,
         )
-    return ToldSite(shape, theirs, reach.condition(*at))
+    return ToldSite(shape, theirs, reach.condition(*at), reach.raises(*at))
 
 
 def _most_telling(site: Site) -> Break:

@@ -276,6 +276,7 @@ def test_a_message_of_a_library_is_quoted_with_the_argument_that_leads_to_it(lib
 def test_a_helper_of_a_library_can_be_left_eager_from_outside(library: Report) -> None:
     advice = str(only(library, "BS102").advice)
     assert "capture_scalar_outputs = True" in advice
+    assert "fix tries a rewrite as an overlay" in advice
     assert "encoder.count = torch.compiler.disable(encoder.count)" in advice
 
 
