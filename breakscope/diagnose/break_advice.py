@@ -14,6 +14,7 @@ from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import Shape
 
 _CONFIG = "torch._dynamo.config"
+_IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
 _EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DOTALL)
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
@@ -50,6 +51,17 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             "The number has become symbolic after its second value, and there is no text of it: pass the text"
             " instead of the number, or set torch._dynamo.config.specialize_int = True."
+        ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"must be \w+, not Sym(Bool|Int|Float)",
+        (
+            "The operation takes a plain Python value, and this one has become symbolic with a size"
+            " that changed:"
+            " pass dynamic=False to torch.compile, or torch._dynamo.mark_static on the argument"
+            " whose size it is"
+            " made of."
         ),
     ),
     (
@@ -327,7 +339,7 @@ def _raised(exception: str, site: Site) -> str:
 
 def exception_of(cause: Reason) -> str | None:
     """``TypeError: 'NoneType' object is not subscriptable``, of an exception that Dynamo saw raised."""
-    found = _EXCEPTION.search(cause.context or "")
+    found = _EXCEPTION.search(cause.context or "") or _IN_FAKE_CALL.search(cause.context or "")
     if found is None:
         return None
     text = found["text"]

@@ -11,7 +11,7 @@ from breakscope.diagnose.origins import Origin, Size, origin
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import call_of, of_generation, of_group
 from breakscope.diagnose.recompiles import Cause
-from breakscope.report.model import Finding
+from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
@@ -55,7 +55,37 @@ def linked(
     left = [one for one in left if one.finding.fingerprint not in changed]
     for finding in _compiled_alone(left, sites):
         changed[finding.fingerprint] = finding
-    return [changed.get(finding.fingerprint, finding) for finding in made]
+    made = [changed.get(finding.fingerprint, finding) for finding in made]
+    return _called_from(_never_dynamic(made), again, places)
+
+
+def _never_dynamic(made: Sequence[Finding]) -> list[Finding]:
+    """The findings; a size that fails once it is symbolic is not to be made dynamic."""
+    failed = [one for one in made if one.code == "BS191" and "has become symbolic" in (one.advice or "")]
+
+    def without_marks(finding: Finding) -> Finding:
+        for site in failed:
+            if finding.code == "BS201" and set(finding.counts.compile_ids) & set(site.counts.compile_ids):
+                at = f"{site.location.file.replace(chr(92), '/').rpartition('/')[2]}:{site.location.line}"
+                text = f"Pad to one size: a dynamic one fails at {at} ({site.code}), so each size is a graph"
+                return replace(finding, advice=f"{text} of its own, with dynamic=False")
+        return finding
+
+    return [without_marks(finding) for finding in made]
+
+
+def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Places) -> list[Finding]:
+    """The findings; a recompile in code of others has the line of the project that called it."""
+    lines = {one.finding.fingerprint: one.origin.caller for one in again if one.origin is not None}
+
+    def with_line(finding: Finding) -> Finding:
+        line = lines.get(finding.fingerprint)
+        if line is None or finding.called_from is not None or finding.location.owner == "project":
+            return finding
+        (frame,) = places.stack([line]) or (None,)
+        return replace(finding, called_from=frame)
+
+    return [with_line(finding) for finding in made]
 
 
 def _origin(found: Collected, cause: Cause, places: Places) -> Origin | None:
@@ -65,18 +95,31 @@ def _origin(found: Collected, cause: Cause, places: Places) -> Origin | None:
 def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
     """Of two sites in one expression the inner one, or the first, is what is to be repaired."""
     for number, site in enumerate(sites):
-        for other in sites[:number]:
-            if other.location.file == site.location.file and _goes_with(site, other):
+        for at, other in enumerate(sites):
+            same_file = other.location.file == site.location.file
+            if at != number and same_file and _goes_with(site, other, earlier=at < number):
                 yield replace(site, caused_by=other.fingerprint)
+                break
+            if at != number and _is_met_by_caller(site, other):
+                yield _follows(site, other)
                 break
 
 
-def _goes_with(site: Finding, other: Finding) -> bool:
+def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
     own, its = _range(site), _range(other)
     if own is None or its is None:
         return False
+    if own == its:
+        return earlier
     both_read = site.code in _DATA and other.code in _DATA
-    return own == its or (both_read and own[0] <= its[0] and its[1] <= own[1])
+    return both_read and own[0] <= its[0] and its[1] <= own[1]
+
+
+def _is_met_by_caller(site: Finding, other: Finding) -> bool:
+    """Whether a caller is given up for a kind of tensor that what it calls cannot take either."""
+    place = site.location
+    on_the_way = any((frame.file, frame.line) == (place.file, place.line) for frame in other.stack[:-1])
+    return on_the_way and site.gb_id == other.gb_id and site.title == other.title and "tensor" in site.title
 
 
 def _range(finding: Finding) -> tuple[tuple[int, int], tuple[int, int]] | None:
@@ -132,6 +175,15 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
                 yield _follows(one.finding, root.finding, _why(one))
 
 
+def _may_follow(guard: Guard, size: Size) -> bool:
+    """Whether a guard's value can come of a size: it is no module's own, and both grew, or both shrank."""
+    if (guard.source or "").startswith("self."):
+        return False
+    if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
+        return True
+    return (int(guard.actual) > int(guard.expected)) == (size.new > size.old)
+
+
 def _of_size(root: _Again, members: Sequence[_Again]) -> str:
     guard, seen = root.finding.guard, root.origin
     assert guard is not None
@@ -157,7 +209,7 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return None
     if seen.by == "generate" and guard.cause in (*_SIZED, "container") and not seen.same_call:
         return "by", seen.by, seen.where
-    if guard.cause in _SIZED and seen.sizes and not seen.same_call:
+    if guard.cause in _SIZED and seen.sizes and not seen.same_call and _may_follow(guard, seen.sizes[0]):
         first = _together(seen)[0]
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):

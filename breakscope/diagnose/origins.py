@@ -10,6 +10,7 @@ from typing import Any
 from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
@@ -48,6 +49,7 @@ class Origin:
         within: (file, line, function) at work between that call and the function, innermost first; empty
             for the function that was called itself.
         by: the library's function that made the outermost call, where the project did not: ``generate``.
+        caller: the frame of the project that ``where`` is in.
     """
 
     direct: bool
@@ -59,6 +61,7 @@ class Origin:
     entry: str
     within: tuple[tuple[str, int, str], ...] = ()
     by: str | None = None
+    caller: RawFrame | None = None
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -87,7 +90,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         elif not {"tensor", "object", "same"} & {kind, was[0]}:
             values.append((names.of(path)[0], str(was[1]), str(held)))
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
-    where, by = _line_of_project(second, places)
+    where, by, caller = _line_of_project(second, places)
     return Origin(
         direct=guard.source in second["origins"],
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
@@ -98,6 +101,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         entry=second["entry"]["name"],
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
         by=by,
+        caller=caller,
     )
 
 
@@ -111,21 +115,18 @@ def _signature(found: Collected, cid: str | None) -> Event | None:
     return next((one for one in reversed(found.signatures) if one["cid"] == cid and one.get("entry")), None)
 
 
-def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None]:
-    """The project's line that leads to a call, and the library's function that it called, if one did."""
+def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None, RawFrame | None]:
+    """The project's line that leads to a call, the library's function that it called, and its frame."""
     caller = signature.get("caller")
     if caller is None:
-        return "", None
+        return "", None, None
     by = None
     for frame in signature.get("callers", ()):
         if owner_of(frame["file"], places.roots) == "project":
-            return _shown(frame), by
+            found = RawFrame(frame["file"], frame["line"], frame["function"], None)
+            return places.short(found.file, found.line), by, found
         by = frame["function"]
-    return _shown(caller), None
-
-
-def _shown(frame: Event) -> str:
-    return f"{frame['file'].replace(chr(92), '/').rpartition('/')[2]}:{frame['line']}"
+    return places.short(caller["file"], caller["line"]), None, None
 
 
 def _modes(first: Event, second: Event) -> Iterator[str]:
@@ -147,16 +148,17 @@ class _Names:
         """The name, and whether it is the caller's: a variable that it can mark."""
         kind, _, rest = path.partition("[")
         key, _, rest = rest.partition("]")
-        parameter, given = self._keyword(key) if kind == "kwargs" else self._positional(int(key), path)
+        parameter, given = self._keyword(key) if kind == "kwargs" else self._positional(int(key))
         # An expression makes another tensor each time: what is marked must be a variable.
         if _is_variable(given):
             return ast.unparse(given) + rest, True  # type: ignore[arg-type]
         return parameter + rest, False
 
-    def _positional(self, number: int, path: str) -> tuple[str, ast.expr | None]:
+    def _positional(self, number: int) -> tuple[str, ast.expr | None]:
         given = [] if self._call is None else self._call.args
         plain = number < len(given) and not any(isinstance(one, ast.Starred) for one in given)
-        parameter = self._parameters[number] if number < len(self._parameters) else path
+        known = number < len(self._parameters)
+        parameter = self._parameters[number] if known else f"argument {number + 1}"
         return parameter, given[number] if plain else None
 
     def _keyword(self, key: str) -> tuple[str, ast.expr | None]:

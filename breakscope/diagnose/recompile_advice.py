@@ -83,7 +83,8 @@ def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequen
     mark = f" ({_mark(size)} before the call reaches what stands before the first graph break)"
     return (
         f"{said[:1].upper()}{said[1:]}, once each: pass dynamic=True to torch.compile, which saves all of"
-        f" it{'' if origin.by else mark}, or {_pad(size)}. After the second size torch makes it dynamic by"
+        f" it{mark if size.named and origin.by is None else ''}, or {_pad(size)}. After the second"
+        " size torch makes it dynamic by"
         " itself"
     )
 
@@ -328,6 +329,13 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         )
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard)
+    if guard.cause in ("type", "identity") and (guard.source or "").startswith("self."):
+        return (
+            f"objects of one class that have different things in {guard.source} share this function's"
+            " code, and"
+            f" each is a version ({_seen(guard)}): that is normal for a few. For many raise"
+            " torch._dynamo.config.recompile_limit, or put what differs behind one class"
+        )
     if guard.cause == "container" and _CACHE.search(guard.source or ""):
         return (
             f"{guard.source} grows while it is filled, and each length is a version: give the model a cache"
