@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import re
+from dataclasses import dataclass
 
 from breakscope import catalog
+from breakscope.diagnose import library_advice
+from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import Shape
 
 _CONFIG = "torch._dynamo.config"
+_IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
+_EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DOTALL)
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
@@ -17,6 +24,63 @@ _CHECK = (
     " Dynamo"
     " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
     " torch._check."
+)
+# What holds wherever the line is: (codes, what the record says, the advice). First match wins.
+_BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("BS107",),
+        r"pack_padded_sequence|pad_packed_sequence|pack_sequence|pad_sequence",
+        (
+            "Give the RNN the padded batch and mask the padding afterwards, so that nothing is"
+            " packed; or leave"
+            " the packed RNN eager and compile what stands before and after it, each as a module of its own."
+        ),
+    ),
+    (
+        ("BS127", "BS107"),
+        r"[gs]et_rng_state|fork_rng",
+        (
+            "It keeps the random state to run a part again: torch.utils.checkpoint"
+            " (use_reentrant=False), which"
+            " Dynamo traces, does the same; or put torch.compiler.disable on what keeps it."
+        ),
+    ),
+    (
+        ("BS128",),
+        r"argument types \['(int|float|bool)'\]",
+        (
+            "The number has become symbolic after its second value, and there is no text of it: pass the text"
+            " instead of the number, or set torch._dynamo.config.specialize_int = True."
+        ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"must be \w+, not Sym(Bool|Int|Float)",
+        (
+            "The operation takes a plain Python value, and this one has become symbolic with a size"
+            " that changed:"
+            " pass dynamic=False to torch.compile, or torch._dynamo.mark_static on the argument"
+            " whose size it is"
+            " made of."
+        ),
+    ),
+    (
+        ("BS106",),
+        r"Data-dependent assertion failed",
+        (
+            "The assert fails while Dynamo traces it, because its condition is false for these"
+            " arguments or in"
+            " this mode: make it true, or take the assert out of what is compiled."
+        ),
+    ),
+    (
+        ("BS101", "BS102", "BS106"),
+        r"in \w+.{0,200}\b(np|numpy)\.\w+\(",
+        (
+            "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
+            " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
+        ),
+    ),
 )
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
@@ -29,6 +93,27 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "layerdrop",
     ): "Set the model's layerdrop to 0 where it is not wanted; else draw the numbers in the caller,"
     " or compile the layers one by one and leave this loop in Python.",
+    ("BS127", "layerdrop"): (
+        "A random number decides whether a part runs: draw the decisions in the caller and pass them in as"
+        " Python bools (each pattern is a graph), or keep the part and weight it: x + keep *"
+        " part(x), with keep"
+        " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
+    ),
+    ("BS102", "message"): (
+        "Only a message needs the value: return the tensor and write the message in the caller, or"
+        " take it out of"
+        " what is compiled."
+    ),
+    ("BS128", "message"): (
+        "Only a message needs the text: return the value and write the message in the caller, or"
+        " take it out of"
+        " what is compiled."
+    ),
+    ("BS101", "message"): (
+        "Only a message depends on it: return the value and write the message in the caller, or take"
+        " the branch"
+        " out of what is compiled."
+    ),
     (
         "BS102",
         "size",
@@ -156,8 +241,23 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the source says of where it broke.
+
+    Attributes:
+        theirs: set for code of a library or of torch.
+        condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
+    """
+
+    shape: Shape
+    theirs: Theirs | None = None
+    condition: str | None = None
+    raises: bool = False
+
+
 def advice(
-    code: str, inner: str, cause: Reason, shape: Shape, function: str | None, *, in_loop: bool = False
+    code: str, inner: str, cause: Reason, site: Site, function: str | None, *, in_loop: bool = False
 ) -> str:
     """What to do, in one or two sentences.
 
@@ -168,10 +268,13 @@ def advice(
     if code == "BS306" and inner == catalog.GENERIC:
         return catalog.entry(code).fix
     if code in ("BS301", "BS302", "BS305", "BS306") and not inner.startswith("BS3"):
-        whole = _of_cause(inner, cause, shape).rstrip(".")
-        way_out = "; or compile the loop's body instead of the loop" if in_loop else ""
+        whole = _of_cause(inner, cause, site).rstrip(".")
+        own_loop = in_loop and site.theirs is None
+        if "torch.compiler.disable" in whole and site.theirs is not None:
+            return f"{whole}."  # what runs eagerly is said
+        way_out = "; or compile the loop's body instead of the loop" if own_loop else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
-    return _of_cause(code, cause, shape)
+    return _of_cause(code, cause, site)
 
 
 def _until_then(code: str, function: str | None) -> str:
@@ -180,15 +283,66 @@ def _until_then(code: str, function: str | None) -> str:
     return f"all of {function or 'the function'} runs eagerly"
 
 
-def _of_cause(code: str, cause: Reason, shape: Shape) -> str:
+def _of_cause(code: str, cause: Reason, site: Site) -> str:
+    said = "\n".join((cause.gb_type, cause.explanation, cause.context or ""))
+    for codes, pattern, text in _BY_KIND:
+        if code in codes and re.search(pattern, said):
+            return text
+    exception = exception_of(cause)
+    if code == "BS113" and exception is not None:
+        return _raised(exception, site)
+    shape = site.shape
+    if site.theirs is not None:
+        in_library = library_advice.advice(code, shape, site.theirs)
+        if in_library is not None:
+            return in_library
+    if code == "BS106" and site.condition is not None and "assert" not in cause.gb_type:
+        return _asserted(site.condition)
+    if code == "BS101" and shape in ("branch", "plain") and site.condition is not None:
+        select = f"torch.where({site.condition}, …, …)"
+        return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
     if (code, shape) in _BY_SHAPE:
         return _BY_SHAPE[code, shape]
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
-    said = "\n".join((cause.gb_type, cause.explanation, cause.context or "", *hints))
+    said = "\n".join((said, *hints))
     for codes, pattern, text in _BY_TEXT:
         if code in codes and re.search(pattern, said):
             return text
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _asserted(condition: str) -> str:
+    """A check that raises where ``condition`` holds, as an assert on the tensor."""
+    return (
+        "Assert it on the tensor, without .item() and with a constant text: assert not"
+        f" ({condition}), 'text'."
+        " Dynamo traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers"
+        " use torch._check."
+    )
+
+
+def _raised(exception: str, site: Site) -> str:
+    if site.raises and site.theirs is not None:
+        return (
+            f"{site.theirs.package} raises {exception.rstrip('.')}. That is said of the call{site.theirs.at}:"
+            " make it as the text asks; eager raises it too."
+        )
+    return (
+        f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. Check the"
+        " condition before the compiled part; or, where eager does not raise it, give the argument that the"
+        " line misses while it is traced, or put torch.compiler.disable on its function."
+    )
+
+
+def exception_of(cause: Reason) -> str | None:
+    """``TypeError: 'NoneType' object is not subscriptable``, of an exception that Dynamo saw raised."""
+    found = _EXCEPTION.search(cause.context or "") or _IN_FAKE_CALL.search(cause.context or "")
+    if found is None:
+        return None
+    text = found["text"]
+    with contextlib.suppress(ValueError, SyntaxError):
+        text = str(ast.literal_eval(found["text"]))
+    return f"{found['type']}: {text}" if text else found["type"]

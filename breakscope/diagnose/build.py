@@ -10,6 +10,7 @@ from breakscope.diagnose import (
     compile_time,
     cost,
     failures,
+    following,
     intended,
     recompile_cost,
     recompiles,
@@ -71,6 +72,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *compile_time.findings(found, places, outcome, priced.timing),
         ]
     )
+    made = following.linked(made, found, causes, places)
     if priced.note is not None:
         found.notes.append(priced.note)
     regions = _regions(found, places, made, by_slot, priced.region_ms)

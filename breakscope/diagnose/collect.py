@@ -246,7 +246,7 @@ def _take(found: Collected, event: Event) -> None:
     frame = FrameRef.read(event.get("frame"))
     if kind == "graph_break":
         position = tuple(event["position"]) if event.get("position") else None
-        record = records.parse_break(event["payload"])
+        record = records.with_compiled_frame(records.parse_break(event["payload"]), event.get("path") or ())
         found.breaks.append(
             Break(
                 record,

@@ -6,7 +6,7 @@ import re
 
 from breakscope import catalog
 from breakscope.diagnose import records, trials
-from breakscope.diagnose.break_advice import advice
+from breakscope.diagnose.break_advice import Site, advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.sites import is_own
@@ -57,7 +57,7 @@ def _advice(code: str, reason: records.Reason, backend: str, in_eager: str) -> s
             " torch.compiler.disable on"
             " the function that holds the line, and report the text to PyTorch."
         )
-    return advice(code, records.code_of(reason), reason, "plain", None)
+    return advice(code, records.code_of(reason), reason, Site("plain"), None)
 
 
 def _said(metrics: Event, reason: records.Reason) -> str:

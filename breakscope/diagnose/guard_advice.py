@@ -9,6 +9,8 @@ from breakscope.diagnose.guard_paths import is_unnamed
 from breakscope.report.model import Guard, GuardCause
 
 _MANY = 6
+# What a guard calls tensors of two kinds: of the one that it was made for it says no more than "a tensor".
+TENSORS = frozenset({"a tensor", "torch.Tensor", "Tensor", "Parameter", "torch.nn.parameter.Parameter"})
 _NUMBER = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?$")
 _GLOBAL = re.compile(r"\bG\['(?P<name>\w+)'\]")
 
@@ -51,6 +53,11 @@ def describe(guard: Guard) -> str:
     elif is_unnamed(name) or name.startswith("type of "):
         what = name
     expected, actual = guard.expected or "another", guard.actual or "another"
+    if guard.cause == "type" and {expected, actual} <= TENSORS:
+        kinds = ("an nn.Parameter", "a plain tensor")
+        expected, actual = kinds if actual.endswith("Tensor") else kinds[::-1]
+    elif expected == actual:
+        return f"{what}: compiled for one {expected}, got another"
     if expected.startswith("with"):
         return f"{what}: compiled {expected}, called {actual}"
     return f"{what}: compiled for {expected}, got {actual}"
@@ -93,9 +100,9 @@ def _size(guard: Guard, name: str) -> str:
     apart = " (sizes 0 and 1 are compiled apart all the same)" if {"0", "1"} & set(guard.values) else ""
     if guard.resumed:
         whose = f"the argument that dimension {guard.dimension} of {name} comes from{apart}"
-        return f"call torch._dynamo.mark_dynamic before the call on {whose}, or remove the break before it"
-    call = f"torch._dynamo.mark_dynamic({name}, {guard.dimension})"
-    return f"call {call} before the call{apart}, or pad to one of {_values(guard)}"
+        return f"call torch._dynamo.maybe_mark_dynamic before the call on {whose}, or pass dynamic=True"
+    call = f"torch._dynamo.maybe_mark_dynamic({name}, {guard.dimension})"
+    return f"call {call} before the call{apart}, or pad to one size ({_values(guard)} were seen)"
 
 
 def _symbolic_size(guard: Guard, name: str) -> str:

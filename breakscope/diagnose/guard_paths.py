@@ -204,6 +204,13 @@ def is_unnamed(name: str) -> bool:
     return _UNNAMED.match(name) is not None
 
 
+def line_of_temporary(name: str) -> int | None:
+    """The line at whose break a temporary was held; None for a variable, and where no line is known."""
+    found = _UNNAMED.fullmatch(name)
+    number = found and re.search(r"from line (\d+)$", name)
+    return int(number[1]) if number else None
+
+
 def placeless(name: str) -> str:
     """The words without what changes with the file and with Python: a temporary's line and number."""
     return _UNNAMED.sub(_without_numbers, name)

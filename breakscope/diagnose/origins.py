@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Guard
+from breakscope.report.owners import owner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +21,18 @@ class Size:
 
     Attributes:
         argument: the argument as the call spells it, or its parameter's name: ``batch['ids']``.
+        named: whether that is what the caller calls it, so that it can be marked there.
+        tokens: whether it holds whole numbers, as token ids do.
+        path: where it stands in the call: ``args[0]['ids']``.
     """
 
     argument: str
     dimension: int
     old: int
     new: int
+    named: bool = True
+    tokens: bool = False
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,11 @@ class Origin:
         sizes: sizes of arguments that differed, those first that changed as the guard's value did.
         values: (argument, old, new) of Python values that differed.
         modes: grad mode, training and the like, where they differed.
-        where: ``train.py:27``, the line of the call.
+        where: ``train.py:27``, the line of the project from which the call comes.
+        within: (file, line, function) at work between that call and the function, innermost first; empty
+            for the function that was called itself.
+        by: the library's function that made the outermost call, where the project did not: ``generate``.
+        caller: the frame of the project that ``where`` is in.
     """
 
     direct: bool
@@ -46,6 +59,9 @@ class Origin:
     modes: tuple[str, ...]
     where: str
     entry: str
+    within: tuple[tuple[str, int, str], ...] = ()
+    by: str | None = None
+    caller: RawFrame | None = None
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -54,26 +70,27 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
     if first is None or second is None:
         return None
     names = _Names(second, places)
-    before, after = dict(_leaves(first)), dict(_leaves(second))
+    before, after = ({path: (kind, held) for path, kind, held in _leaves(one)} for one in (first, second))
     sizes: list[Size] = []
     values: list[tuple[str, str, str]] = []
-    for path, held in after.items():
+    for path, (kind, held) in after.items():
         was = before.get(path)
-        if was is None or held == was:
+        if was is None or was == (kind, held):
             continue
-        if "tensor" in held and "tensor" in was:
-            shapes = was["tensor"]["shape"], held["tensor"]["shape"]
+        if kind == was[0] == "tensor":
+            shapes = was[1]["shape"], held["shape"]
             if len(shapes[0]) == len(shapes[1]):
+                argument, named = names.of(path)
+                tokens = held["dtype"] in ("int64", "int32")
                 pairs = enumerate(zip(*shapes, strict=True))
-                found_sizes = [Size(names.of(path), d, a, b) for d, (a, b) in pairs if a != b]
+                found_sizes = [Size(argument, d, a, b, named, tokens, path) for d, (a, b) in pairs if a != b]
                 # What is guarded may be an argument itself.
                 own = second["origins"].get(guard.source) == path
                 sizes = [*found_sizes, *sizes] if own else [*sizes, *found_sizes]
-        elif not ({"tensor", "object", "same"} & {*held, *was}):
-            values.append((names.of(path), str(next(iter(was.values()))), str(next(iter(held.values())))))
+        elif not {"tensor", "object", "same"} & {kind, was[0]}:
+            values.append((names.of(path)[0], str(was[1]), str(held)))
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
-    caller = second.get("caller") or {}
-    where = f"{caller['file'].replace(chr(92), '/').rpartition('/')[2]}:{caller['line']}" if caller else ""
+    where, by, caller = _line_of_project(second, places)
     return Origin(
         direct=guard.source in second["origins"],
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
@@ -82,6 +99,9 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         modes=tuple(_modes(first, second)),
         where=where,
         entry=second["entry"]["name"],
+        within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
+        by=by,
+        caller=caller,
     )
 
 
@@ -93,6 +113,20 @@ def _likeness(size: Size, guard: Guard) -> tuple[int, bool]:
 
 def _signature(found: Collected, cid: str | None) -> Event | None:
     return next((one for one in reversed(found.signatures) if one["cid"] == cid and one.get("entry")), None)
+
+
+def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None, RawFrame | None]:
+    """The project's line that leads to a call, the library's function that it called, and its frame."""
+    caller = signature.get("caller")
+    if caller is None:
+        return "", None, None
+    by = None
+    for frame in signature.get("callers", ()):
+        if owner_of(frame["file"], places.roots) == "project":
+            found = RawFrame(frame["file"], frame["line"], frame["function"], None)
+            return places.short(found.file, found.line), by, found
+        by = frame["function"]
+    return places.short(caller["file"], caller["line"]), None, None
 
 
 def _modes(first: Event, second: Event) -> Iterator[str]:
@@ -110,27 +144,37 @@ class _Names:
         self._parameters = signature["entry"]["parameters"]
         self._call = _parsed_call(signature.get("caller"), places)
 
-    def of(self, path: str) -> str:
+    def of(self, path: str) -> tuple[str, bool]:
+        """The name, and whether it is the caller's: a variable that it can mark."""
         kind, _, rest = path.partition("[")
         key, _, rest = rest.partition("]")
-        if kind == "kwargs":
-            return self._keyword(ast.literal_eval(key)) + rest
-        number = int(key)
+        parameter, given = self._keyword(key) if kind == "kwargs" else self._positional(int(key))
+        # An expression makes another tensor each time: what is marked must be a variable.
+        if _is_variable(given):
+            return ast.unparse(given) + rest, True  # type: ignore[arg-type]
+        return parameter + rest, False
+
+    def _positional(self, number: int) -> tuple[str, ast.expr | None]:
         given = [] if self._call is None else self._call.args
         plain = number < len(given) and not any(isinstance(one, ast.Starred) for one in given)
-        # An expression makes another tensor each time: what is marked must be a variable.
-        if plain and isinstance(given[number], ast.Name | ast.Attribute | ast.Subscript):
-            return ast.unparse(given[number]) + rest
-        return (self._parameters[number] if number < len(self._parameters) else path) + rest
+        known = number < len(self._parameters)
+        parameter = self._parameters[number] if known else f"argument {number + 1}"
+        return parameter, given[number] if plain else None
 
-    def _keyword(self, name: str) -> str:
-        if self._call is not None:
-            for keyword in self._call.keywords:
-                if keyword.arg == name and isinstance(
-                    keyword.value, ast.Name | ast.Attribute | ast.Subscript
-                ):
-                    return ast.unparse(keyword.value)
-        return name
+    def _keyword(self, key: str) -> tuple[str, ast.expr | None]:
+        name = ast.literal_eval(key)
+        keywords = [] if self._call is None else self._call.keywords
+        given = next((keyword.value for keyword in keywords if keyword.arg == name), None)
+        spread = [keyword.value for keyword in keywords if keyword.arg is None]
+        if given is None and len(spread) == 1:
+            given = ast.Subscript(spread[0], ast.Constant(name), ast.Load())  # **batch
+        return name, given
+
+
+def _is_variable(given: ast.expr | None) -> bool:
+    while isinstance(given, ast.Attribute | ast.Subscript):
+        given = given.value
+    return isinstance(given, ast.Name)
 
 
 def _parsed_call(caller: Event | None, places: Places) -> ast.Call | None:
@@ -141,20 +185,5 @@ def _parsed_call(caller: Event | None, places: Places) -> ast.Call | None:
     return next((node for node in reversed(around) if isinstance(node, ast.Call)), None)
 
 
-def _leaves(signature: Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, value in enumerate(signature["args"]):
-        yield from _walk(value, f"args[{number}]")
-    for name, value in signature["kwargs"].items():
-        yield from _walk(value, f"kwargs[{name!r}]")
-
-
-def _walk(value: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for kind, held in value.items():
-        if kind in ("list", "tuple"):
-            for number, item in enumerate(held):
-                yield from _walk(item, f"{path}[{number}]")
-        elif kind == "dict":
-            for key, item in held.items():
-                yield from _walk(item, f"{path}[{key!r}]")
-        else:
-            yield path, value
+def _leaves(signature: Event) -> Iterator[tuple[str, str, Any]]:
+    return leaves(signature["args"], signature["kwargs"])

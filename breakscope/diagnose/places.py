@@ -29,7 +29,7 @@ class Places:
 
     def __init__(self, roots: tuple[str, ...], own: str) -> None:
         self.sources = Sources()
-        self._roots = roots
+        self.roots = roots
         self._own = own
 
     def location(
@@ -58,7 +58,7 @@ class Places:
             end_column=end_column,
             function=span.qualname if span else qualname or frame.name,
             source=source.strip() if source is not None else frame.source,
-            owner=owner_of(frame.file, self._roots),
+            owner=owner_of(frame.file, self.roots),
             indent=len(source) - len(source.lstrip()) if source is not None else None,
         )
 
@@ -96,7 +96,7 @@ class Places:
             frame.line,
             span.qualname if span else frame.name,
             source.strip() if source is not None else frame.source,
-            owner_of(frame.file, self._roots),
+            owner_of(frame.file, self.roots),
         )
 
     def caller(self, location: Location, stack: tuple[Frame, ...]) -> Frame | None:
@@ -104,6 +104,10 @@ class Places:
         if location.owner == "project":
             return None
         return next((frame for frame in reversed(stack) if frame.owner == "project"), None)
+
+    def short(self, file: str, line: int) -> str:
+        """``model.py:142``."""
+        return f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}"
 
     def fingerprint(
         self, code: str, location: Location, about: str = "", *, of_function: bool = False
@@ -115,7 +119,7 @@ class Places:
             of_function: whether the location is where a function begins, for findings that are about all of
                 it. Its name says enough then: another parameter must not make them new.
         """
-        path = stable_path(location.file, self._roots)
+        path = stable_path(location.file, self.roots)
         source = "" if of_function else without_comment(location.source or "")
         parts = "\n".join((code, path, location.function or "", " ".join(source.split()), about))
         return hashlib.sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from breakscope.diagnose.guard_advice import remedy
+from breakscope.diagnose.guard_advice import TENSORS, remedy
 from breakscope.diagnose.origins import Origin, Size
 from breakscope.report.model import Guard
 
 _INT = re.compile(r"-?\d+$")
 _SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
-_CACHE = re.compile(r"past_key_value|\bcache|_cache\b|is_updated")
+_CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _SEVERAL = 3  # shown
 
@@ -48,10 +49,55 @@ def _is_sized(guard: Guard) -> bool:
 
 
 def _whole(origin: Origin | None) -> str:
-    return f" of the call at {origin.where}" if origin is not None and origin.where else ""
+    return f" of {call_of(origin)}" if origin is not None and origin.where else ""
+
+
+def call_of(origin: Origin) -> str:
+    """The outermost call, by the project's line: ``the call at train.py:27``."""
+    if origin.by is not None:
+        return f"the call that {origin.by}() makes ({origin.where})"
+    return f"the call at {origin.where}"
 
 
 # -- sizes ------------------------------------------------------------------------------------------------
+
+
+def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequence[str]) -> str:
+    """What to do where several functions are compiled again because one size of one call changed.
+
+    Args:
+        sizes: those of the call that changed together, one or more; seen: the values that came.
+        functions: how many there are.
+    """
+    size = sizes[0]
+    others = [one.argument for one in sizes[1:] if one.argument != size.argument]
+    too = f" (with {', '.join(dict.fromkeys(others))})" if others else ""
+    came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
+    again = "several parts of one function" if functions == 1 else f"{functions} functions"
+    said = (
+        f"dimension {size.dimension} of {size.argument}{too}, of {call_of(origin)}, came with {came}, and"
+        f" {again} are compiled again for it"
+    )
+    if _SPECIAL_SIZES & set(seen):
+        return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
+    mark = f" ({_mark(size)} before the call reaches what stands before the first graph break)"
+    return (
+        f"{said[:1].upper()}{said[1:]}, once each: pass dynamic=True to torch.compile, which saves all of"
+        f" it{mark if size.named and origin.by is None else ''}, or {_pad(size)}. After the second"
+        " size torch makes it dynamic by"
+        " itself"
+    )
+
+
+def of_generation(origin: Origin) -> str:
+    """What to do about all that generate() has compiled again: prompts, single tokens, a cache that grows."""
+    return (
+        f"generate() at {origin.where} runs the model on a prompt, then on single tokens with a cache that"
+        " grows by one each time: a graph for each of the two is normal."
+        " cache_implementation='static' in that"
+        " call gives a cache of one size, and prompts of few lengths (pad_to_multiple_of= of the tokenizer)"
+        " save the rest"
+    )
 
 
 def _size(guard: Guard, origin: Origin | None) -> str:
@@ -67,8 +113,7 @@ def _size(guard: Guard, origin: Origin | None) -> str:
     if _CACHE.search(guard.source or ""):
         return (
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
-            " the dimension dynamic. A cache of fixed size (transformers.StaticCache,"
-            " cache_implementation='static') saves this compile"
+            f" the dimension dynamic. {_static_cache(origin)} saves this compile"
         )
     if origin.sizes:
         return _decided(guard, origin)
@@ -81,6 +126,12 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         " data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
+
+
+def _static_cache(origin: Origin | None) -> str:
+    if origin is not None and origin.by == "generate":
+        return f"cache_implementation='static' in the call of generate() at {origin.where}"
+    return "A cache of fixed size (transformers.StaticCache, cache_implementation='static')"
 
 
 def _own_tensor(guard: Guard) -> str:
@@ -104,18 +155,16 @@ def _decided(guard: Guard, origin: Origin) -> str:
         )
     if ones:
         return _zero_or_one(size, origin, where, ones)
-    if not origin.direct:
+    if not origin.direct or origin.by is not None:
         return (
-            f"{guard.source} has its size from dimension {size.dimension} of"
-            f" {size.argument}{_whole(origin)}, and is behind"
-            " a break or in a function of its own: pass dynamic=True to torch.compile, or repair the break"
-            " and mark"
-            f" {size.argument}, or pad it to one size. It is one compile: after the second size torch makes"
-            " it dynamic"
+            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"
+            f" pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second size"
+            " torch makes it dynamic"
         )
+    name = "" if size.named else f"give what is passed as {size.argument} a name, and "
     return (
-        f"call {_mark(size)} before the call at {origin.where}: it saves the compile for the second size"
-        " (torch makes a dimension dynamic by itself then); or pad to one size"
+        f"{name}call {_mark(size)} before the call at {origin.where}: it saves the compile for the second"
+        f" size (torch makes a dimension dynamic by itself then); or {_pad(size)}"
     )
 
 
@@ -124,22 +173,28 @@ def _mark(size: Size) -> str:
     return f"torch._dynamo.maybe_mark_dynamic({size.argument}, {size.dimension})"
 
 
+def _pad(size: Size) -> str:
+    if size.dimension == 0 and size.new < size.old:
+        return "pad to one size (drop_last=True where it is a smaller last batch)"
+    if size.tokens and size.dimension == 1:
+        return "pad to one size (pad_to_multiple_of= of the tokenizer or collator keeps the sizes few)"
+    return "pad to one size"
+
+
 def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
     came = (
         f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
         f" {size.argument}"
         f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once"
     )
-    if size.dimension:
-        return (
-            f"{came}. That is normal where single items follow a whole sequence, as in generation; else"
-            " pad it"
-        )
     unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
-    return (
-        f"{came}. Leave such calls out (drop_last=True for a last batch), or pad them"
-        f"{unbacked if origin.direct else ''}"
-    )
+    return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
+
+
+def _apart(size: Size) -> str:
+    if size.dimension:
+        return "That is normal where single items follow a whole sequence, as in generation; else pad it"
+    return "Leave such calls out (drop_last=True for a last batch), or pad them"
 
 
 def _several_times(guard: Guard, origin: Origin) -> str:
@@ -261,6 +316,8 @@ def _attribute(guard: Guard, times: int) -> str:
 
 def _object(guard: Guard, origin: Origin | None) -> str:
     text = remedy(guard)
+    if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
+        return _other_tensor(guard)
     if guard.cause == "requires_grad" and origin is not None and not origin.direct:
         return (
             f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
@@ -272,6 +329,13 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         )
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard)
+    if guard.cause in ("type", "identity") and (guard.source or "").startswith("self."):
+        return (
+            f"objects of one class that have different things in {guard.source} share this function's"
+            " code, and"
+            f" each is a version ({_seen(guard)}): that is normal for a few. For many raise"
+            " torch._dynamo.config.recompile_limit, or put what differs behind one class"
+        )
     if guard.cause == "container" and _CACHE.search(guard.source or ""):
         return (
             f"{guard.source} grows while it is filled, and each length is a version: give the model a cache"
@@ -291,6 +355,16 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
+    )
+
+
+def _other_tensor(guard: Guard) -> str:
+    """A Parameter and a plain tensor are two types; what was made of a Parameter is no Parameter."""
+    return (
+        f"{guard.source} is an nn.Parameter at one call and a plain tensor at another, each with a"
+        " graph of its"
+        " own: an operation on a Parameter, .data, .detach() or a parametrization gives a plain tensor. Pass"
+        " the same kind each time: one and the same Parameter, or always param.detach() or param * 1"
     )
 
 

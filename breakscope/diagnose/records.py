@@ -13,8 +13,10 @@ The reason itself is a chain of blocks when handling one break met another (a br
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from breakscope import catalog
 
@@ -115,6 +117,23 @@ def parse_break(payload: str) -> BreakRecord:
         reason = _exception_message(tail)
         return BreakRecord(parse_frames(head), parse_reasons(reason), True, False, payload)
     return BreakRecord((), (), False, False, payload)
+
+
+def with_compiled_frame(record: BreakRecord, path: Sequence[Sequence[Any]]) -> BreakRecord:
+    """The record, with the frame that was being compiled on its call path where torch left it out.
+
+    Args:
+        path: (file, line, function) of that frame and of each inlined call, from the live exception.
+    """
+    if len(path) < 2:
+        return record
+    first, second = (RawFrame(file, line, name, None) for file, line, name in path[:2])
+    if any((one.file, one.line, one.name) == (first.file, first.line, first.name) for one in record.frames):
+        return record
+    for at, frame in enumerate(record.frames):
+        if (frame.file, frame.line, frame.name) == (second.file, second.line, second.name):
+            return replace(record, frames=(*record.frames[:at], first, *record.frames[at:]))
+    return record
 
 
 def _parse_failure(payload: str) -> BreakRecord:

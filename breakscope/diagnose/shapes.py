@@ -10,13 +10,19 @@ from typing import Literal
 
 from breakscope.project.sources import Position, Sources
 
-Shape = Literal["check", "loop", "size", "layerdrop", "random", "experts", "fast path", "branch", "plain"]
+Shape = Literal[
+    "check", "loop", "size", "layerdrop", "random", "experts", "fast path", "message", "branch", "plain"
+]
 """check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
 shape, a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the
 number. experts: which tokens go to which expert. fast path: the branch leaves early or sets None.
-branch: any other test. plain: anything else."""
+message: the branch only
+writes text. branch: any other test. plain: anything else."""
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
+_DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
+DROPS = ("layerdrop", "layer_drop", "drop_path")
+_MESSAGE = re.compile(r"^print$|\blog(ger|ging)?\b|warn", re.IGNORECASE)
 _NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
 # Calls that need Python numbers.
 _NUMBERS = re.compile(
@@ -35,11 +41,14 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
     if isinstance(statement, ast.Assert) or _only_raises(statement):
         return "check"
-    if isinstance(statement, ast.If) and "layerdrop" in ast.unparse(statement.test):
+    if isinstance(statement, ast.stmt) and _drops(statement, around):
         return "layerdrop"
+    written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
+    if written and all(map(_is_message, written)):
+        return "message"
     if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
         return "fast path"
-    if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(_head(statement))):
+    if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(head_of(statement))):
         return "experts"
     if isinstance(statement, ast.While):
         return "loop"
@@ -48,7 +57,7 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "random"
     if _needs_number(around):
         return "size"
-    if isinstance(statement, ast.If) or any(isinstance(node, ast.IfExp) for node in around):
+    if isinstance(statement, ast.If) or _in_test(around):
         return "branch"
     name = _assigned(statement)
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
@@ -57,7 +66,33 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     return "plain"
 
 
-def _head(statement: ast.stmt) -> ast.AST:
+def _is_message(node: ast.stmt) -> bool:
+    """Whether a statement only writes text."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and _MESSAGE.search(ast.unparse(node.value.func)) is not None
+    )
+
+
+def _drops(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether a statement decides at random if a layer runs, or asks for what decided it."""
+    head = head_of(statement)
+    if _DROP.search(ast.unparse(head)):
+        return True
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    asked = {node.id for node in ast.walk(head) if isinstance(node, ast.Name)}
+    return any(
+        isinstance(node, ast.Assign) and _assigned(node) in asked and _DROP.search(ast.unparse(node.value))
+        for node in (ast.walk(function) if function is not None and isinstance(statement, ast.If) else ())
+    )
+
+
+def _in_test(around: Sequence[ast.AST]) -> bool:
+    return any(isinstance(one, ast.IfExp) and child is one.test for one, child in pairwise(around))
+
+
+def head_of(statement: ast.stmt) -> ast.AST:
     """What a statement evaluates itself, without its body."""
     return getattr(statement, "iter", None) or getattr(statement, "test", None) or statement
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from breakscope import catalog
-from breakscope.diagnose import records, trials
-from breakscope.diagnose.break_advice import advice
+from breakscope.diagnose import reach, records, trials
+from breakscope.diagnose.break_advice import Site as ToldSite
+from breakscope.diagnose.break_advice import advice, exception_of
 from breakscope.diagnose.collect import Break, Collected, Skip
+from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
-from breakscope.diagnose.shapes import Shape, shape_of
-from breakscope.report.model import Counts, Finding, Frame, SkippedFrame
+from breakscope.diagnose.shapes import DROPS, Shape, shape_of
+from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
+from breakscope.report.owners import is_standard
 
 OWN = os.path.join(Path(__file__).resolve().parent.parent, "")
 
@@ -83,10 +87,11 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
 
 def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Finding]:
     """One finding for each site."""
-    return [_finding(found, site, places) for site in sites]
+    of_function = Counter((site.frame.file, site.frame.name) for site in sites)
+    return [_finding(found, site, places, of_function[site.frame.file, site.frame.name]) for site in sites]
 
 
-def _finding(found: Collected, site: Site, places: Places) -> Finding:
+def _finding(found: Collected, site: Site, places: Places, together: int) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
@@ -107,7 +112,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         kind=kind,  # type: ignore[arg-type]
         gb_id=cause.gb_id,
         title=trials.title(found, telling.compile_id, code) or title_of(code, inner),
-        reason=cause.gb_type,
+        reason=": ".join(filter(None, (cause.gb_type, exception_of(cause)))),
         explanation=trials.explained(found, telling.compile_id, _explanation(record)),
         hints=cause.hints,
         location=location,
@@ -123,7 +128,7 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
             code,
             inner,
             cause,
-            shape,
+            _told(site, shape, location, stack, places, together),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -131,6 +136,30 @@ def _finding(found: Collected, site: Site, places: Places) -> Finding:
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
+
+
+def _told(
+    site: Site, shape: Shape, location: Location, stack: Sequence[Frame], places: Places, together: int
+) -> ToldSite:
+    """What the source says of a site, for its advice; ``together`` is how many its function has."""
+    at = places.sources, site.frame.file, site.position
+    # A module of Python's own library is no place to look at: who calls it decides.
+    whose = next((frame for frame in reversed(stack) if not is_standard(frame.file)), None)
+    owner = whose.owner if is_standard(location.file) and whose is not None else location.owner
+    theirs = None
+    if owner != "project":
+        caller = places.caller(location, tuple(stack))
+        standard = is_standard(location.file) and whose is not None
+        theirs = Theirs(
+            whose.file if standard and whose is not None else location.file,
+            (whose.function if standard and whose is not None else location.function) or "",
+            None if caller is None else places.short(caller.file, caller.line),
+            reach.settings(*at),
+            reach.message(*at),
+            reach.names(*at, DROPS),
+            together,
+        )
+    return ToldSite(shape, theirs, reach.condition(*at), reach.raises(*at))
 
 
 def _most_telling(site: Site) -> Break:

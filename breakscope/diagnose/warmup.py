@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from breakscope.diagnose.arguments import leaves
 from breakscope.report.model import Report, Signature
 
 # Sizes 0 and 1 are compiled apart, whatever else is dynamic.
@@ -111,19 +112,4 @@ def repeated(signature: Signature) -> tuple[str, ...]:
 
 
 def _leaves(signature: Signature) -> Iterator[tuple[str, str, Any]]:
-    for number, value in enumerate(signature.arguments.get("args", ())):
-        yield from _walk(value, f"args[{number}]")
-    for name, value in signature.arguments.get("kwargs", {}).items():
-        yield from _walk(value, f"kwargs[{name!r}]")
-
-
-def _walk(value: dict[str, Any], path: str) -> Iterator[tuple[str, str, Any]]:
-    for kind, held in value.items():
-        if kind in ("list", "tuple"):
-            for number, item in enumerate(held):
-                yield from _walk(item, f"{path}[{number}]")
-        elif kind == "dict":
-            for key, item in held.items():
-                yield from _walk(item, f"{path}[{key!r}]")
-        else:
-            yield path, kind, held
+    return leaves(signature.arguments.get("args", ()), signature.arguments.get("kwargs", {}))

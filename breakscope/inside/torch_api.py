@@ -308,10 +308,13 @@ class BreakDetails:
             from 1 and columns from 0; None where Dynamo does not know.
         inlined: how many inlined calls deep the break is in the frame being compiled; None if
             not known.
+        path: (file, line, function) of the frame being compiled, and of each inlined call to the break. The
+            record's text leaves the first one out where an item() or the like broke in an inlined call.
     """
 
     position: tuple[int, int, int, int] | None
     inlined: int | None
+    path: tuple[tuple[str, int, str], ...] = ()
 
 
 def break_details(file: str, line: int, name: str) -> BreakDetails:
@@ -332,7 +335,8 @@ def break_details(file: str, line: int, name: str) -> BreakDetails:
     if position is None:
         own = (one for one in translators if unresumed(one.f_code.co_name) == name)
         position = next(filter(None, (_position(one, file, None) for one in own)), None)
-    return BreakDetails(position, None if stack is None else max(len(stack) - 1, 0))
+    path = tuple((one.filename, one.lineno, unresumed(one.name)) for one in stack or ())
+    return BreakDetails(position, None if stack is None else max(len(stack) - 1, 0), path)
 
 
 def _translators(error: BaseException | None) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from breakscope.report.owners import owner_of
 
+_PLUMBING = re.compile(r"/torch/(?:_dynamo/|nn/modules/module\.py$)")
 PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
 
 
@@ -28,6 +30,11 @@ def without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
         hook(kind, error, error.__traceback__)
 
     return excepthook
+
+
+def is_plumbing(file: str) -> bool:
+    """Whether a file is ours, or is how a call reaches a ``forward``: nothing that anybody looks for."""
+    return file.startswith((PACKAGE, "<frozen")) or _PLUMBING.search(file.replace("\\", "/")) is not None
 
 
 def innermost_of_user(frame: types.FrameType | None) -> types.FrameType | None:

@@ -13,6 +13,7 @@ from breakscope.render import bench_markdown
 from breakscope.report import benchmark
 from breakscope.report.model import Finding, Report, Suggestion
 from breakscope.report.ranking import worst_first
+from breakscope.view.following import following
 from breakscope.view.markup import block, code, plain
 from breakscope.view.text import and_more, count, short_path
 from breakscope.view.words import Said, about_run, clip, is_new, lines, said
@@ -41,7 +42,9 @@ def render(
         known: fingerprints that are not new; with them, a column says which are.
         max_bytes: most that the text takes as UTF-8. Without room for the summary only one line is left.
     """
-    findings = sorted(report.findings, key=worst_first)
+    # What is new must show, even where it follows from what is known.
+    listed = following(report.findings).causes if known is None else report.findings
+    findings = sorted(listed, key=worst_first)
     words = [said(report, finding, root) for finding in findings]
     measured = benchmark.from_dict(report.benchmark)
     head = _head(report, root)

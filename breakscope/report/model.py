@@ -272,6 +272,7 @@ class Finding:
             scale for breaks and recompiles. None where no number of steps was asked for.
         advice: what to do about this one, in words; None in reports of older versions.
         calls_of: the function whose calls ``counts.crossings`` are, where passes of the line are not counted.
+        caused_by: fingerprint of the finding without which this one would not be there; None for a cause.
     """
 
     fingerprint: str
@@ -301,6 +302,7 @@ class Finding:
     horizon_ms: float | None = None
     advice: str | None = None
     calls_of: str | None = None
+    caused_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ def is_installed(file: str) -> bool:
     return bool(_INSTALLED.search(file) or _STDLIB.search(file) or file.startswith(_standard_library()))
 
 
+def is_standard(file: str) -> bool:
+    """Whether a file is of Python's standard library."""
+    return not _INSTALLED.search(file) and is_installed(file)
+
+
 def display_path(file: str, roots: tuple[str, ...]) -> str:
     """A path that is the same on every machine: relative to the project, or from the package on."""
     installed = _INSTALLED.search(file)

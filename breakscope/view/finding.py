@@ -9,6 +9,7 @@ from breakscope import catalog
 from breakscope.diagnose import guards
 from breakscope.report.model import Cost, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
 from breakscope.view import gain
+from breakscope.view.following import Following, counted
 from breakscope.view.text import count, first_line, harmless, milliseconds, per_step, short_path
 
 _KIND_NOUNS: dict[FindingKind, str] = {
@@ -70,6 +71,7 @@ class Maker:
     report: Report
     folders: tuple[str, ...]
     all: bool
+    links: Following | None = None
 
     def group(self, number: int, whole: list[Finding], shown: list[Finding]) -> Group:
         """A group of findings, worst first, of which the first ones are shown."""
@@ -141,6 +143,7 @@ class Maker:
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
             # What is on the stack of a guard is where the value is used, not how one got to the function.
             ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
+            ("with it", (self._with(finding),)),
             ("compile", (gain.compiling(finding),)),
             ("takes", (gain.horizon(finding),)),
             ("eager", (gain.stays(finding),)),
@@ -150,6 +153,17 @@ class Maker:
             ("torch", self._hints(finding)),
         ]
         return [(label, texts) for label, texts in details if any(texts)]
+
+    def _with(self, finding: Finding) -> str:
+        """What follows from a cause, and what a consequence follows from."""
+        if self.links is None:
+            return ""
+        cause = self.links.by.get(finding.fingerprint)
+        if cause is not None:
+            place = cause.location
+            return f"follows from {harmless(cause.code)} at {self._path(place.file, place.line)}"
+        text = counted(self.links.of.get(finding.fingerprint, ()))
+        return text if self.all or not text else f"{text} (--all shows them)"
 
     def _hints(self, finding: Finding) -> tuple[str, ...]:
         """Torch's own hints: a setting that the advice does not name; all of them with --all."""

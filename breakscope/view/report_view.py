@@ -6,7 +6,7 @@ Every text in a view is harmless and without a line break; every number has its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from breakscope.diagnose.outcome import killer
@@ -15,6 +15,7 @@ from breakscope.report.ranking import worst_first
 from breakscope.view import gain, ranks
 from breakscope.view.compiling import compiled, compiled_late
 from breakscope.view.finding import Group, Maker
+from breakscope.view.following import following
 from breakscope.view.text import (
     NOT_MEASURED,
     and_more,
@@ -59,8 +60,10 @@ class View:
 def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  # noqa: A002 - the flag's name
     """The view of a report, at most ``limit`` findings of it unless ``all``."""
     folders = tuple(folder for folder in (root, report.run.cwd) if folder)
-    shown, hidden = _limited(_grouped(report.findings), None if all else max(limit, 0))
-    maker = Maker(report, folders, all)
+    links = following(report.findings)
+    listed = report.findings if all else links.causes
+    shown, hidden = _limited(_grouped(listed, {} if all else links.of), None if all else max(limit, 0))
+    maker = Maker(report, folders, all, links)
     return View(
         alarm=_alarm(report),
         header=_header(report, folders),
@@ -93,7 +96,8 @@ def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[s
 # ---- what is shown, and in which order ----
 
 
-def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+def _grouped(findings: Sequence[Finding], with_it: Mapping[str, Sequence[Finding]]) -> list[list[Finding]]:
+    """Groups, worst first; what follows from a finding counts with it."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         place = finding.location
@@ -102,7 +106,11 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
         key = (finding.code + meant, place.file, place.function or f"line {place.line}")
         groups.setdefault(key, []).append(finding)
     ordered = [sorted(group, key=worst_first) for group in groups.values()]
-    return sorted(ordered, key=lambda group: worst_first(*group))
+
+    def whole(group: list[Finding]) -> list[Finding]:
+        return [*group, *(one for cause in group for one in with_it.get(cause.fingerprint, ()))]
+
+    return sorted(ordered, key=lambda group: worst_first(*whole(group)))
 
 
 def _limited(

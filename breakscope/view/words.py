@@ -11,6 +11,7 @@ from breakscope.catalog.entry import Severity
 from breakscope.report.model import Finding, Frame, Location, Report
 from breakscope.view import report_view
 from breakscope.view.finding import Detail, Maker
+from breakscope.view.following import following
 from breakscope.view.report_view import View
 from breakscope.view.text import harmless, package_path
 
@@ -40,7 +41,8 @@ class Said:
 
 def said(report: Report, finding: Finding, root: str | None) -> Said:
     """The words for one finding of a report."""
-    group = Maker(report, _folders(report, root), False).group(1, [finding], [finding])
+    links = following(report.findings)
+    group = Maker(report, _folders(report, root), False, links).group(1, [finding], [finding])
     place = group.places[0]
     return Said(
         group.title, group.amount, place.where, place.function, place.counts, (*place.details, *group.details)

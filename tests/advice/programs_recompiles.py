@@ -63,7 +63,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS201",
         "after a break that is repaired",
-        r"repair the break",
+        r"before the first graph break",
         "@torch.compile\ndef f(x):\n    h = x * 2\n    print('here')\n    return h.sum(-1)\nfor n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
         ("    say(f(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))"),
         ("    print('here')\n", ""),

@@ -8,6 +8,7 @@ import pytest
 
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
+from breakscope.render import terminal
 
 pytestmark = pytest.mark.torch
 
@@ -68,4 +69,5 @@ def test_a_break_in_a_resumed_half_is_reached_once(scan):
     (number,) = [one for one in done.report.findings if one.kind == "recompile"]
     if TORCH >= (2, 13):  # older versions do not say
         assert [(frame.function, frame.line) for frame in number.stack] == [("step", 6)]
-        assert "used at  script.py:6 step" in done.text
+        shown = terminal.render(done.report, width=100, color=False, everything=True)
+        assert "used at  script.py:6 step" in shown

@@ -312,7 +312,7 @@ class TestResumedFunctions:
     @pytest.mark.parametrize("name", ["value", "values", "value_states"])
     def test_a_variable_called_value_is_no_temporary(self, name: str) -> None:
         size = guard_of(f"tensor '{name}' size mismatch at index 0. expected 3, actual 4")
-        assert remedy(size).startswith(f"call torch._dynamo.mark_dynamic({name}, 0) before the call")
+        assert remedy(size).startswith(f"call torch._dynamo.maybe_mark_dynamic({name}, 0) before the call")
         dtype = guard_of(f"tensor '{name}' dtype mismatch. expected Half, actual BFloat16")
         assert describe(dtype) == f"dtype of {name}: compiled for float16, got bfloat16"
 
@@ -427,7 +427,7 @@ class TestFolding:
     [
         ("tensor 'x' size mismatch at index 0. expected 3, actual 4", "f",
          "size of x, dimension 0: compiled for 3, got 4",
-         "call torch._dynamo.mark_dynamic(x, 0) before the call, or pad to one of 3, 4"),
+         "call torch._dynamo.maybe_mark_dynamic(x, 0) before the call, or pad to one size (3, 4 were seen)"),
         ("tensor 'G['table']' stride mismatch at index 1. expected 1, actual 8", "f",
          "stride of global table, dimension 1: compiled for 1, got 8",
          "call .contiguous() on table before the call, so that its strides are always the same"),
@@ -457,7 +457,7 @@ def test_title_and_remedy(text: str, function: str, title: str, advice: str) -> 
 def test_remedy_lists_all_sizes() -> None:
     text = "tensor 'x' size mismatch at index 0. expected {}, actual {}"
     merged = merge_values(guard_of(text.format(3, 4)), guard_of(text.format(4, 7)))
-    assert remedy(merged).endswith("pad to one of 3, 4, 7")
+    assert remedy(merged).endswith("pad to one size (3, 4, 7 were seen)")
 
 
 class Payloads(logging.Handler):
@@ -515,6 +515,6 @@ def test_installed_torch(payloads: list[Any]) -> None:
 def test_a_local_that_a_resumed_half_guards_on_cannot_be_marked_by_its_name() -> None:
     size = replace(guard_of("tensor 'h' size mismatch at index 0. expected 3, actual 4"), resumed=True)
     assert remedy(size) == (
-        "call torch._dynamo.mark_dynamic before the call on the argument that dimension 0 of h comes from, "
-        "or remove the break before it"
+        "call torch._dynamo.maybe_mark_dynamic before the call on the argument that dimension 0 of h comes from, "
+        "or pass dynamic=True"
     )

@@ -206,6 +206,7 @@ def test_every_field_of_a_report_and_of_a_finding_is_known_to_the_merge():
         "guards",
         "advice",
         "calls_of",
+        "caused_by",
     }
     combined = {
         "counts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import threading
 import types
 from collections.abc import Callable
@@ -33,6 +34,7 @@ class Compile:
         broke_at: the site at which the latest attempt ended, and how many inlined calls away it is.
         metrics: Dynamo's metrics of this compile, once it is over; cid: its id.
         modes: settings of the thread when it began; tracing changes them.
+        caller: the frame that called it.
     """
 
     frame: Any
@@ -40,6 +42,7 @@ class Compile:
     metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
     cid: str | None = None
     modes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    caller: types.FrameType | None = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -95,7 +98,7 @@ class Frames:
 
     def _convert(self, real: Any, wrapper: Any, frame: Any, cache_entry: Any, frame_state: Any) -> Any:
         """Dynamo's callback for one frame."""
-        compile_ = Compile(frame, modes=signatures.modes())
+        compile_ = Compile(frame, modes=signatures.modes(), caller=sys._getframe(2))
         outer = self.current
         self._local.compile = compile_
         backend = torch_api.innermost_backend(wrapper)

@@ -13,7 +13,7 @@ import torch
 
 from breakscope.inside import torch_api
 from breakscope.inside.capture.live_values import describe
-from breakscope.inside.tracebacks import innermost_of_user
+from breakscope.inside.tracebacks import innermost_of_user, is_plumbing
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.frames import Compile
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _ITEMS = 64
 _DEPTH = 6
 _TEXT = 200
+_CALLERS = 16
 _MODULE_CALLS = ("_call_impl", "_wrapped_call_impl", "__call__")
 
 
@@ -38,6 +39,8 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
         **_arguments(args, entry.kwargs),
         "origins": _origins(compile_.frame.f_locals, args, entry.kwargs),
         "caller": _caller(entry.frame),
+        "callers": _callers(entry.frame),
+        "within": _within(compile_, entry.frame),
         "modes": compile_.modes,
     }
 
@@ -180,6 +183,32 @@ def _caller(frame: types.FrameType | None) -> dict[str, Any] | None:
         "column": column,
         "end_column": end_column,
     }
+
+
+def _callers(frame: types.FrameType | None) -> list[dict[str, Any]]:
+    """The way out from the outermost call, innermost first: a library may stand between it and the script."""
+    found: list[dict[str, Any]] = []
+    frame = innermost_of_user(frame)
+    while frame is not None and len(found) < _CALLERS:
+        code = frame.f_code
+        found.append({"file": code.co_filename, "line": frame.f_lineno, "function": code.co_name})
+        frame = innermost_of_user(frame.f_back)
+    return found
+
+
+def _within(compile_: Compile, entry: types.FrameType) -> list[dict[str, Any]]:
+    """The functions at work between the outermost call and the compiled frame, innermost first.
+
+    It is compiled by itself because one of them broke, or was given up.
+    """
+    found: list[dict[str, Any]] = []
+    frame = compile_.caller
+    while frame is not None and frame is not entry and len(found) < _CALLERS:
+        code = frame.f_code
+        if not is_plumbing(code.co_filename) and code is not compile_.frame.f_code:
+            found.append({"file": code.co_filename, "line": frame.f_lineno, "name": code.co_name})
+        frame = frame.f_back
+    return found
 
 
 def modes() -> dict[str, Any]:

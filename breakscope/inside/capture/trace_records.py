@@ -104,6 +104,7 @@ class TraceHandler(logging.Handler):
                 depth = _depth(record.frames, compile_.frame.f_code, depth)
             own, counting = self._frames.crossings.slot(key, 0), self._frames.crossings.slot(key, depth or 0)
             fields = {"position": details.position, "inlined": depth, "site": own, "counting": counting}
+            fields["path"] = details.path
             if compile_ is not None:
                 compile_.broke_at = (key, depth or 0)
         frame = None if compile_ is None else frame_fields(compile_.frame.f_code)

@@ -18,6 +18,7 @@ from breakscope.render.html.texts import block, name
 from breakscope.report.model import Finding, Frame, Guard, Report, Suggestion
 from breakscope.view import gain
 from breakscope.view.finding import inside
+from breakscope.view.following import Following, counted
 from breakscope.view.text import count, first_line, per_step, short_path
 from breakscope.view.words import is_new
 
@@ -77,6 +78,7 @@ class FindingView:
         heat: 0 to 4, as :func:`heats` says.
         file: index into the page's files.
         news: whether an earlier report has it too; None where none was given.
+        follows: whether it follows from another finding, and goes with it.
     """
 
     anchor: str
@@ -108,6 +110,7 @@ class FindingView:
     repair: Repair | None
     excerpt: Excerpt
     news: Literal["new", "known"] | None
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,7 @@ class Maker:
     report: Report
     folders: tuple[str, ...]
     known: frozenset[str] | None
+    links: Following
 
     def view(self, finding: Finding, anchor: str, heat: int, file: int, excerpt: Excerpt) -> FindingView:
         """The view of one finding."""
@@ -160,6 +164,7 @@ class Maker:
             repair=_repair(finding.suggestion) if finding.suggestion else None,
             excerpt=excerpt,
             news=self._news(finding),
+            follows=finding.fingerprint in self.links.by,
         )
 
     def _news(self, finding: Finding) -> Literal["new", "known"] | None:
@@ -205,6 +210,7 @@ class Maker:
         else:
             why = f": {name(finding.not_measured)}" if finding.not_measured else ""
             facts.append(("cost", f"not measured{why}"))
+        facts += self._linked(finding)
         facts += _parts_of(finding)
         if finding.intended:
             facts.append(("meant to be", name(finding.intended)))
@@ -219,6 +225,14 @@ class Maker:
         if finding.called_from:
             facts.append(("called from", self.path(finding.called_from.file, finding.called_from.line)))
         return facts
+
+    def _linked(self, finding: Finding) -> list[Pair]:
+        """The finding from which this one follows, or what follows from it."""
+        cause = self.links.by.get(finding.fingerprint)
+        if cause is not None:
+            return [("follows from", f"{name(cause.code)} at {self.place(cause)}")]
+        text = counted(self.links.of.get(finding.fingerprint, ()))
+        return [("with it", text)] if text else []
 
     def _caller(self, frame: Frame) -> Caller:
         source = None if frame.source is None else lay_out(frame.source, line_spans(frame.source))

@@ -250,8 +250,10 @@ function applyFilters() {
   const words = byId("f-text").value.toLowerCase().split(/\s+/).filter(Boolean);
   const [kind, code, owner, file] = ["f-kind", "f-code", "f-owner", "f-file"].map((id) => byId(id).value);
   const news = byId("f-news")?.value;
+  const everything = byId("f-follow").value === "all";
   matching = [];
   data.findings.forEach((one, index) => {
+    if (one.follows && !everything) return;
     if (news && one.news !== news) return;
     if (kind && one.kind !== kind) return;
     if (code && one.code !== code) return;
@@ -291,6 +293,7 @@ function startList() {
   fillSelect("f-code", "all", byCount("code", (code) => `${code} ${titles.get(code)}`));
   fillSelect("f-owner", "all", byCount("owner", (owner) => owner));
   fillSelect("f-file", "all", byCount("file", (file) => data.files[file].path));
+  byId("f-follow").parentElement.hidden = !data.findings.some((one) => one.follows);
   filters.hidden = false;
   filters.addEventListener("input", applyFilters);
   filters.addEventListener("submit", (event) => event.preventDefault());
@@ -302,6 +305,7 @@ function startList() {
 function showFinding(index) {
   if (!matching.includes(index)) {
     filters.reset();
+    if (data.findings[index].follows) byId("f-follow").value = "all";
     applyFilters();
   }
   drawMore(Math.max(drawn, matching.indexOf(index) + 1));

@@ -19,6 +19,7 @@ from breakscope.render.html.timeline import Timeline, timeline
 from breakscope.render.html.verdict import Card, Verdict, cards, verdict
 from breakscope.report.model import Finding, Report, Run
 from breakscope.report.ranking import worst_first
+from breakscope.view.following import following
 from breakscope.view.report_view import step_ms
 from breakscope.view.text import count, first_line, seconds
 
@@ -100,7 +101,7 @@ def build(
 ) -> View:
     """The view of a report, with what the readers can give; new is what is not in ``known``."""
     ordered = sorted(report.findings, key=worst_first)
-    maker = Maker(report, (report.run.cwd,), known)
+    maker = Maker(report, (report.run.cwd,), known, following(report.findings))
     heat = heats(ordered)
     anchors = _anchors(ordered)
     labels = {

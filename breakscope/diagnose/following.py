@@ -1,0 +1,294 @@
+"""Which findings would go if another one went: consequences are led back to what caused them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from breakscope.diagnose.collect import Collected
+from breakscope.diagnose.guard_paths import line_of_temporary
+from breakscope.diagnose.origins import Origin, Size, origin
+from breakscope.diagnose.places import Places
+from breakscope.diagnose.recompile_advice import call_of, of_generation, of_group
+from breakscope.diagnose.recompiles import Cause
+from breakscope.report.model import Finding, Guard
+
+# A number that comes of a size is one of the shape's own, and so are strides.
+_SIZED = ("size", "symbolic_shape", "int_value", "stride")
+_MODES = ("global_state", "requires_grad", "dispatch_keys")
+# What reads values: an expression that holds another such one reads what that one made.
+_DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """One cause of recompiles, with its finding."""
+
+    finding: Finding
+    cause: Cause
+    origin: Origin | None
+
+
+def linked(
+    made: Sequence[Finding], found: Collected, causes: Sequence[Cause], places: Places
+) -> list[Finding]:
+    """The findings, with ``caused_by`` set where one follows from another, and advice that says so.
+
+    Args:
+        made: all findings, under the names that they keep; causes: of the recompiles among them, in order.
+    """
+    sites = [
+        finding for finding in made if finding.kind in ("graph_break", "skip") and finding.code != "BS303"
+    ]
+    recompiles = [finding for finding in made if finding.kind == "recompile"]
+    kept = [cause for cause in causes if cause.recompiles]
+    again = [
+        _Again(finding, cause, _origin(found, cause, places))
+        for finding, cause in zip(recompiles, kept, strict=True)
+    ]
+    changed: dict[str, Finding] = {}
+    for finding in (*_same_expression(sites), *_read_at_breaks(again, sites)):
+        changed[finding.fingerprint] = finding
+    left = [one for one in again if one.finding.fingerprint not in changed]
+    for finding in (*_groups(left), *_limits(made, recompiles)):
+        changed[finding.fingerprint] = finding
+    left = [one for one in left if one.finding.fingerprint not in changed]
+    for finding in _compiled_alone(left, sites):
+        changed[finding.fingerprint] = finding
+    made = [changed.get(finding.fingerprint, finding) for finding in made]
+    return _called_from(_never_dynamic(made), again, places)
+
+
+def _never_dynamic(made: Sequence[Finding]) -> list[Finding]:
+    """The findings; a size that fails once it is symbolic is not to be made dynamic."""
+    failed = [one for one in made if one.code == "BS191" and "has become symbolic" in (one.advice or "")]
+
+    def without_marks(finding: Finding) -> Finding:
+        for site in failed:
+            if finding.code == "BS201" and set(finding.counts.compile_ids) & set(site.counts.compile_ids):
+                at = f"{site.location.file.replace(chr(92), '/').rpartition('/')[2]}:{site.location.line}"
+                text = f"Pad to one size: a dynamic one fails at {at} ({site.code}), so each size is a graph"
+                return replace(finding, advice=f"{text} of its own, with dynamic=False")
+        return finding
+
+    return [without_marks(finding) for finding in made]
+
+
+def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Places) -> list[Finding]:
+    """The findings; a recompile in code of others has the line of the project that called it."""
+    lines = {one.finding.fingerprint: one.origin.caller for one in again if one.origin is not None}
+
+    def with_line(finding: Finding) -> Finding:
+        line = lines.get(finding.fingerprint)
+        if line is None or finding.called_from is not None or finding.location.owner == "project":
+            return finding
+        (frame,) = places.stack([line]) or (None,)
+        return replace(finding, called_from=frame)
+
+    return [with_line(finding) for finding in made]
+
+
+def _origin(found: Collected, cause: Cause, places: Places) -> Origin | None:
+    return origin(found, cause.failure.compile_id, cause.recompiles[0].compile_id, cause.guard, places)
+
+
+def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
+    """Of two sites in one expression the inner one, or the first, is what is to be repaired."""
+    for number, site in enumerate(sites):
+        for at, other in enumerate(sites):
+            same_file = other.location.file == site.location.file
+            if at != number and same_file and _goes_with(site, other, earlier=at < number):
+                yield replace(site, caused_by=other.fingerprint)
+                break
+            if at != number and _is_met_by_caller(site, other):
+                yield _follows(site, other)
+                break
+
+
+def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
+    own, its = _range(site), _range(other)
+    if own is None or its is None:
+        return False
+    if own == its:
+        return earlier
+    both_read = site.code in _DATA and other.code in _DATA
+    return both_read and own[0] <= its[0] and its[1] <= own[1]
+
+
+def _is_met_by_caller(site: Finding, other: Finding) -> bool:
+    """Whether a caller is given up for a kind of tensor that what it calls cannot take either."""
+    place = site.location
+    on_the_way = any((frame.file, frame.line) == (place.file, place.line) for frame in other.stack[:-1])
+    return on_the_way and site.gb_id == other.gb_id and site.title == other.title and "tensor" in site.title
+
+
+def _range(finding: Finding) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    place = finding.location
+    if place.column is None or place.end_line is None or place.end_column is None:
+        return None
+    return (place.line, place.column), (place.end_line, place.end_column)
+
+
+def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+    """Values that a break handed on to what goes on after it: without the break they are in the graph."""
+    for one in again:
+        guard = one.finding.guard
+        sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
+        line = line_of_temporary(guard.source) if guard is not None and guard.source else None
+        if line is None or sized:
+            continue
+        file = one.finding.location.file
+        site = next((site for site in sites if _breaks_at(site, file, line)), None)
+        if site is not None:
+            # A number that is kept as a tensor is guarded by nothing; one that was drawn goes with the break.
+            own = one.finding.advice if site.code == "BS102" else None
+            yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _breaks_at(site: Finding, file: str, line: int) -> bool:
+    place = site.location
+    if place.file == file and place.line <= line <= (place.end_line or place.line):
+        return True
+    return any(frame.file == file and frame.line == line for frame in site.stack)
+
+
+# -- recompiles that one difference between calls explains --------------------------------------------
+
+
+def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
+    """Findings of one size that changed, or of one mode: what comes first on the way in is their cause."""
+    grouped: dict[tuple[object, ...], list[_Again]] = {}
+    for one in again:
+        key = _key(one)
+        if key is not None:
+            grouped.setdefault(key, []).append(one)
+    for key, members in grouped.items():
+        if len(members) < 2:
+            continue
+        root = min(members, key=_from_outside)
+        if key[0] == "size":
+            yield replace(root.finding, advice=_of_size(root, members))
+        if key[0] == "by" and root.origin is not None:
+            yield replace(root.finding, advice=of_generation(root.origin))
+        for one in members:
+            if one is not root:
+                yield _follows(one.finding, root.finding, _why(one))
+
+
+def _may_follow(guard: Guard, size: Size) -> bool:
+    """Whether a guard's value can come of a size: it is no module's own, and both grew, or both shrank."""
+    if (guard.source or "").startswith("self."):
+        return False
+    if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
+        return True
+    return (int(guard.actual) > int(guard.expected)) == (size.new > size.old)
+
+
+def _of_size(root: _Again, members: Sequence[_Again]) -> str:
+    guard, seen = root.finding.guard, root.origin
+    assert guard is not None
+    assert seen is not None
+    came = guard.values
+    if guard.cause != "size" or not seen.direct:
+        sizes = (one.origin.sizes[0] for one in members if one.origin is not None)
+        came = tuple(str(value) for size in sizes for value in (size.old, size.new))
+    functions = len({_function(one) for one in members})
+    return of_group(seen, _together(seen), functions, list(dict.fromkeys(came)))
+
+
+def _together(seen: Origin) -> list[Size]:
+    """What changes together is one thing: a batch's ids, its mask and its labels have one length."""
+    size = seen.sizes[0]
+    same = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
+    return sorted(same, key=lambda other: (not other.tokens, other.path, other.dimension))
+
+
+def _key(one: _Again) -> tuple[object, ...] | None:
+    guard, seen = one.finding.guard, one.origin
+    if guard is None or seen is None:
+        return None
+    if seen.by == "generate" and guard.cause in (*_SIZED, "container") and not seen.same_call:
+        return "by", seen.by, seen.where
+    if guard.cause in _SIZED and seen.sizes and not seen.same_call and _may_follow(guard, seen.sizes[0]):
+        first = _together(seen)[0]
+        return "size", seen.entry, seen.where, first.path, first.dimension
+    if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
+        return "mode", seen.entry, seen.modes
+    return None
+
+
+def _from_outside(one: _Again) -> tuple[bool, bool, int]:
+    seen = one.origin
+    guard = one.finding.guard
+    return (
+        guard is None or guard.resumed,
+        seen is None or not seen.direct,
+        len(seen.within) if seen is not None else 0,
+    )
+
+
+def _function(one: _Again) -> tuple[str, str | None]:
+    return one.finding.location.file, one.finding.location.function
+
+
+def _why(one: _Again) -> str:
+    guard, seen = one.finding.guard, one.origin
+    if guard is None or seen is None or not seen.sizes or guard.cause not in _SIZED:
+        return ""
+    size = seen.sizes[0]
+    what = "value" if guard.cause == "int_value" else guard.cause.replace("symbolic_shape", "size")
+    of = f"dimension {size.dimension} of {size.argument}, of {call_of(seen)}"
+    return f"The {what} of {guard.source} follows {of}"
+
+
+# -- what is compiled by itself because something around it broke -------------------------------------
+
+
+def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+    for one in again:
+        seen, guard = one.origin, one.finding.guard
+        if _key(one) is not None:
+            continue  # a size or a mode of the call explains it
+        if seen is None or not seen.within or guard is None or (seen.direct and not seen.same_call):
+            continue
+        site = _around(seen.within, sites)
+        if site is not None:
+            what = one.finding.location.function
+            runs = f"One call at {seen.where} runs {what} more than once, with another {guard.source}. "
+            alone = f"Without that break {what} is compiled as part of what calls it"
+            yield _follows(one.finding, site, f"{runs if seen.same_call else ''}{alone}")
+
+
+def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:
+    """The break because of which a function that others called is compiled by itself: the nearest one."""
+    for file, line, name in within:
+        for site in sites:
+            given_up = any(
+                one.file == file and (one.function or "").rpartition(".")[2] == name for one in site.skipped
+            )
+            if given_up or any(frame.file == file and frame.line == line for frame in site.stack):
+                return site
+    return None
+
+
+def _limits(made: Sequence[Finding], recompiles: Sequence[Finding]) -> Iterable[Finding]:
+    """A limit that was reached follows from the guard that used up most of it."""
+    for limit in made:
+        if limit.code != "BS303":
+            continue
+        used = [
+            one
+            for one in recompiles
+            if set(one.counts.compile_ids) & set(limit.counts.compile_ids) and one.location == limit.location
+        ]
+        if used:
+            most = max(used, key=lambda one: one.counts.occurrences)
+            yield replace(limit, caused_by=most.fingerprint)
+
+
+def _follows(finding: Finding, cause: Finding, why: str = "") -> Finding:
+    place = cause.location
+    where = f"{place.file.replace(chr(92), '/').rpartition('/')[2]}:{place.line}"
+    said = f"{why}. " if why else ""
+    text = f"{said}Goes with {cause.code} at {where} ({place.function}): do what is said there"
+    return replace(finding, caused_by=cause.fingerprint, advice=text)

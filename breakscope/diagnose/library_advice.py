@@ -1,0 +1,148 @@
+"""What a person can do about a break in code that is not theirs: an argument, a setting, another call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from breakscope.diagnose.shapes import Shape
+
+_CONFIG = "torch._dynamo.config"
+_PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")
+_SCALARS = ("BS102", "BS103")
+# What rules of fix are for, and what is advised alike wherever it stands.
+_REWRITTEN = ("BS101", "BS106", "BS110", "BS115", "BS127")
+_SAME = ("BS108", "BS109", "BS116", "BS117", "BS119", "BS120", "BS190", "BS191")
+
+# (the function that breaks, what to do at the line that calls it)
+_BY_FUNCTION = {
+    "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at}: torch then need not read the"
+    " mask to find out whether it is causal",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """A site in a library's or in torch's own code.
+
+    Attributes:
+        file: where it is; function: qualified name of its function.
+        caller: the innermost line of the project on the way, ``model.py:142``; None if there is none.
+        settings: the settings under which the line is reached; message: the text that a logging call writes.
+        drop: what the source calls the rate of skipped layers; sites: how many its function has.
+    """
+
+    file: str
+    function: str
+    caller: str | None
+    settings: str | None = None
+    message: str | None = None
+    drop: str | None = None
+    sites: int = 1
+
+    @property
+    def module(self) -> str | None:
+        """The name under which the file is imported; None for a file that is not installed."""
+        found = _PACKAGE.search(self.file)
+        return found["path"].replace("\\", "/").replace("/", ".").removesuffix(".__init__") if found else None
+
+    @property
+    def package(self) -> str:
+        """Whose code it is."""
+        module = self.module
+        return module.partition(".")[0] if module else self.file.replace("\\", "/").rpartition("/")[2]
+
+    @property
+    def at(self) -> str:
+        """``at model.py:142``, with a blank in front; empty where no line is known."""
+        return f" at {self.caller}" if self.caller else ""
+
+
+def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
+    """What to do, in one or two sentences; None where what holds for one's own code holds here too."""
+    if special := _BY_FUNCTION.get(theirs.function.rpartition(".")[2]):
+        return special.format(at=theirs.at) + "."
+    if shape == "layerdrop":
+        rate = f"{theirs.drop.removeprefix('self.')}{_of_class(theirs)}" if theirs.drop else "the rate of it"
+        return (
+            f"Set {rate} to 0 before the first call: layers that are skipped at random cannot be in"
+            " one graph."
+            " Where they are wanted, compile the layers one by one (layer.compile()) and leave the loop in"
+            " Python."
+        )
+    if shape == "experts":
+        return _experts(theirs)
+    if code in _SAME:
+        return None
+    if code == "BS104" or shape == "message":
+        return _logging(theirs)
+    if code in _SCALARS or code == "BS105":
+        setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
+        return f"Set {_CONFIG}.{setting} = True before the first call. If it still breaks: {_ways(theirs)}."
+    if code in _REWRITTEN:
+        return f"{_whose(theirs)}: {_ways(theirs)}."
+    return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def _experts(theirs: Theirs) -> str:
+    """Which tokens go to which expert depends on data: what breaks is the whole block."""
+    setting = f"Set {_CONFIG}.capture_dynamic_output_shape_ops = True before the first call"
+    if theirs.module is None or "<" in theirs.function:
+        return f"{setting}; if it still breaks, leave the block of experts eager, and the rest stays whole."
+    target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
+    return (
+        f"{setting}; if it still breaks, leave this block of experts eager, and the rest stays whole:"
+        f" {target} ="
+        f" torch.compiler.disable({target})."
+    )
+
+
+def _of_class(theirs: Theirs) -> str:
+    """Whose attribute it is, where that is not the configuration's."""
+    owner, _, _ = theirs.function.rpartition(".")
+    is_attribute = theirs.drop is not None and theirs.drop.startswith("self.")
+    return f" of {owner}" if owner and is_attribute and "config." not in str(theirs.drop) else ""
+
+
+def _whose(theirs: Theirs) -> str:
+    where = f", reached from {theirs.caller}" if theirs.caller else ""
+    only = f" and only where `{theirs.settings}`" if theirs.settings else ""
+    return f"The line is in {theirs.package}{where}{only}"
+
+
+def _ways(theirs: Theirs) -> str:
+    """A rewrite of code that is not to be edited, or one break instead of several."""
+    overlay = "breakscope fix tries a rewrite as an overlay, and the installed file stays as it is"
+    eagerly = _eagerly(theirs)
+    return f"{overlay}; or {eagerly}" if eagerly else overlay
+
+
+def _eagerly(theirs: Theirs) -> str | None:
+    """One break for a helper with several; a ``forward`` is too much to leave eager."""
+    name = theirs.function.rpartition(".")[2]
+    if theirs.sites < 2 or theirs.module is None or "<" in theirs.function:
+        return None
+    if name in ("forward", "__call__", "__init__"):
+        return None
+    target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
+    return (
+        f"leave all of {name} eager, which is one break in place of {theirs.sites}: {target} ="
+        f" torch.compiler.disable({target})"
+    )
+
+
+def _around(theirs: Theirs) -> str:
+    own = "breakscope fix --with COMMAND asks a command for it, proves it and keeps it as an overlay"
+    if theirs.settings:
+        return f"make the call without what leads there; or write the line another way: {own}"
+    return f"write the line another way: {own}"
+
+
+def _logging(theirs: Theirs) -> str:
+    said = f"“{theirs.message}…”" if theirs.message else "a message"
+    where = f" where `{theirs.settings}`" if theirs.settings else ""
+    return (
+        f"{theirs.package} writes {said}{where}: make the call{theirs.at} so that it has nothing to"
+        " say; or add"
+        f" the logging function to {_CONFIG}.ignore_logging_functions, which leaves it out of compiled code."
+    )

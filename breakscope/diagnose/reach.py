@@ -1,0 +1,109 @@
+"""What the source around a site says: under which settings it is reached, and what its parts are."""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+
+from breakscope.diagnose.shapes import head_of
+from breakscope.project.sources import Position, Sources
+
+_MOST = 2  # conditions shown
+_LONG = 90
+_PLAIN_CALLS = ("hasattr", "isinstance", "len", "getattr")
+
+
+def settings(sources: Sources, file: str, position: Position | None) -> str | None:
+    """The conditions on plain settings under which a line is reached: ``self.training and use_cache``.
+
+    A person who cannot change the line can change what leads to it.
+    """
+    if position is None:
+        return None
+    found = []
+    for parent, child in pairwise(sources.around(file, position)):
+        if isinstance(parent, ast.If) and child in parent.body and _is_setting(parent.test):
+            found.append(_unparse(parent.test))
+        if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+            before = parent.values[: parent.values.index(child)] if child in parent.values else []
+            found += [_unparse(one) for one in before if _is_setting(one)]
+    found = [text for text in found if len(text) <= _LONG]
+    return " and ".join(dict.fromkeys(found[-_MOST:])) or None
+
+
+def _unparse(test: ast.expr) -> str:
+    text = ast.unparse(test)
+    return f"({text})" if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else text
+
+
+def _is_setting(test: ast.expr) -> bool:
+    """Whether a test asks for attributes, arguments and constants, and calls nothing that computes."""
+    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
+    return all(isinstance(call.func, ast.Name) and call.func.id in _PLAIN_CALLS for call in calls)
+
+
+def condition(sources: Sources, file: str, position: Position | None) -> str | None:
+    """The smallest comparison or test that holds a site: ``labels.max() >= n``."""
+    if position is None:
+        return None
+    around = sources.around(file, position)
+    if any(isinstance(node, ast.Assert) for node in around):
+        return None  # what must hold, not what raises
+    test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
+    if test is None:
+        for parent, child in pairwise(around):
+            if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
+                test = child
+        if isinstance(test, ast.BoolOp):
+            test = next((one for one in test.values if one in around), None)
+    text = ast.unparse(test) if isinstance(test, ast.expr) else None
+    return text if text is not None and len(text) <= _LONG else None
+
+
+def raises(sources: Sources, file: str, position: Position | None) -> bool:
+    """Whether a site is a ``raise``."""
+    around = [] if position is None else sources.around(file, position)
+    return any(isinstance(node, ast.Raise) for node in around)
+
+
+def message(sources: Sources, file: str, position: Position | None) -> str | None:
+    """The first words of the text that a logging or warnings call writes."""
+    around = [] if position is None else sources.around(file, position)
+    call = next((node for node in reversed(around) if isinstance(node, ast.Call) and node.args), None)
+    for node in ast.walk(call.args[0]) if call is not None else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip():
+            return " ".join(node.value.split())[:_LONG]
+    return None
+
+
+def names(sources: Sources, file: str, position: Position | None, words: tuple[str, ...]) -> str | None:
+    """What a site's statement asks for, or what that was made of, whose name holds one of some words."""
+    around = [] if position is None else sources.around(file, position)
+    statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
+    if statement is None:
+        return None
+    head = head_of(statement)
+    asked = {node.id for node in ast.walk(head) if isinstance(node, ast.Name)}
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    made = [
+        node.value
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in asked
+    ]
+    for node in (part for whole in (head, *made) for part in ast.walk(whole)):
+        name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        if isinstance(node, ast.Attribute | ast.Name) and any(word in name for word in words):
+            return _configured(around, node) or ast.unparse(node)
+    return None
+
+
+def _configured(around: list[ast.AST], node: ast.Attribute | ast.Name) -> str | None:
+    """``config.encoder_layerdrop`` for an attribute that the class takes from there."""
+    owner = next((one for one in reversed(around) if isinstance(one, ast.ClassDef)), None)
+    for one in ast.walk(owner) if owner is not None else ():
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == ast.unparse(node):
+            value = ast.unparse(one.value)
+            return value if value.startswith(("config.", "self.config.")) else None
+    return None

@@ -1,0 +1,394 @@
+"""What would go when a finding goes is said to follow from it; advice names what the person can change."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from report_samples import BRANCH, ITEM
+from warm_scanning import WarmScans, coded
+
+from breakscope.diagnose.arguments import leaves
+from breakscope.diagnose.records import BreakRecord, RawFrame, with_compiled_frame
+from breakscope.render import markdown, terminal
+from breakscope.report.model import Finding, Report
+from breakscope.view.following import counted, following
+
+torch = pytest.mark.torch
+Scan = Callable[..., Report]
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmScans]:
+    scans = WarmScans()
+    yield scans
+    scans.close()
+
+
+@pytest.fixture
+def scan(warm: WarmScans, tmp_path: Path) -> Scan:
+    return lambda source, *options: warm.scan(tmp_path, source, *options)
+
+
+def causes(report: Report) -> list[Finding]:
+    return [finding for finding in report.findings if finding.caused_by is None]
+
+
+def only(report: Report, code: str) -> Finding:
+    (finding,) = (one for one in causes(report) if one.code == code)
+    return finding
+
+
+LENGTHS = """
+    import torch
+
+    class Layer(torch.nn.Module):
+        def forward(self, h, mask):
+            h = h * 2
+            print(end="")
+            return h * mask[..., None]
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(50, 8)
+            self.layer = Layer()
+
+        def forward(self, input_ids, attention_mask):
+            h = self.layer(self.embedding(input_ids), attention_mask)
+            return self.layer(h * 2, attention_mask).sum(1)
+
+    net = torch.compile(Net())
+    for n in (7, 9, 12):
+        batch = {"input_ids": torch.randint(0, 50, (2, n)), "attention_mask": torch.ones(2, n)}
+        net(**batch)
+"""
+
+
+@torch
+def test_all_that_one_length_has_compiled_again_is_one_cause(scan: Scan) -> None:
+    report = scan(LENGTHS)
+    assert sum(finding.kind == "recompile" for finding in report.findings) >= 3
+    size = only(report, "BS201")
+    assert {one.caused_by for one in report.findings if one.kind == "recompile"} == {None, size.fingerprint}
+    advice = str(size.advice)
+    assert "Dimension 1 of batch['input_ids'] (with batch['attention_mask'])" in advice
+    assert "the call at script.py:23" in advice
+    assert "dynamic=True" in advice
+    assert "pad_to_multiple_of=" in advice
+
+
+@torch
+def test_lists_show_causes_and_count_what_follows(scan: Scan) -> None:
+    report = scan(LENGTHS)
+    follow = len(report.findings) - len(causes(report))
+    brief, full = (
+        terminal.render(report, width=120, color=False, everything=everything) for everything in (False, True)
+    )
+    assert f"+ {follow} that follow: {follow} BS201 (--all shows them)" in brief
+    assert brief.count("BS201 ") == 2  # its head, and the count
+    assert full.count("follows from BS201 at script.py:16") == follow
+    assert markdown.render(report).count("**fingerprint**") == len(causes(report))
+
+
+@torch
+def test_a_size_of_one_is_not_said_to_be_made_dynamic(scan: Scan) -> None:
+    single = LENGTHS.replace("for n in (7, 9, 12):", "for b, n in ((4, 7), (1, 7)):").replace(
+        "(2, n)", "(b, n)"
+    )
+    report = scan(single)
+    advice = str(only(report, "BS201").advice)
+    assert "sizes 0 and 1 apart" in advice
+    assert "drop_last=True" in advice
+    assert "dynamic=True" not in advice
+
+
+DRAWN = """
+    import torch
+    import random
+
+    @torch.compile
+    def f(x):
+        x = x + 1
+        rate = random.Random(x.shape[0]).random() if x.shape[0] > 99 else x.max().item()
+        return x * rate
+
+    for step in range(4):
+        f(torch.full((3,), float(step)))
+"""
+
+
+@torch
+def test_a_number_that_a_break_hands_on_follows_from_the_break(scan: Scan) -> None:
+    report = scan(DRAWN)
+    read = only(report, "BS102")
+    again = [finding for finding in report.findings if finding.kind == "recompile"]
+    assert [finding.caused_by for finding in again] == [read.fingerprint] * len(again)
+    assert again
+    assert all("Goes with BS102 at script.py:8 (f)" in str(finding.advice) for finding in again)
+
+
+ALONE = """
+    import torch
+
+    def scaled(h, bias=None):
+        return h * 2 if bias is None else h * 2 + bias
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            for n in range(3):
+                print(end="")
+                x = scaled(x, None if n % 2 else x)
+            return x
+
+    net = torch.compile(Net())
+    for _ in range(3):
+        net(torch.ones(3))
+"""
+
+
+@torch
+def test_what_is_compiled_by_itself_because_its_caller_broke_follows_from_that_break(scan: Scan) -> None:
+    report = scan(ALONE)
+    skipped = only(report, "BS301")
+    (again,) = (finding for finding in report.findings if finding.kind == "recompile")
+    assert again.caused_by == skipped.fingerprint
+    assert "Without that break scaled is compiled as part of what calls it" in str(again.advice)
+
+
+@torch
+def test_a_limit_follows_from_what_used_it_up(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, name):
+            return x + len(name) if name.startswith("a") else x
+
+        for n in range(12):
+            f(torch.ones(3), "a" + str(n))
+        """
+    )
+    (limit,) = coded(report, "BS303")
+    (value,) = causes(report)
+    assert (value.code, limit.caused_by) == ("BS208", value.fingerprint)
+
+
+ENCODER = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 16), 1)
+            self.mask = nn.Transformer.generate_square_subsequent_mask(5)
+
+        def forward(self, x):
+            h = x * 2
+            return self.encoder(h, mask=self.mask) + 1
+
+    net = torch.compile(Net())
+    for _ in range(2):
+        net(torch.ones(5, 2, 16))
+"""
+
+
+@torch
+def test_the_line_of_the_project_is_shown_where_torch_broke(scan: Scan) -> None:
+    finding = only(scan(ENCODER), "BS102")
+    assert finding.location.owner == "torch"
+    assert finding.called_from is not None
+    assert finding.called_from.source == "return self.encoder(h, mask=self.mask) + 1"
+    assert "is_causal=True, or False, in the call at script.py:13" in str(finding.advice)
+
+
+@torch
+def test_following_that_advice_takes_the_break_away(scan: Scan) -> None:
+    report = scan(ENCODER.replace("mask=self.mask", "mask=self.mask, is_causal=True"))
+    assert coded(report, "BS102") == []
+
+
+LIBRARY = """
+    import logging
+    import torch
+
+    log = logging.getLogger(__name__)
+
+    class Encoder(torch.nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.layerdrop = config.encoder_layerdrop
+
+        def forward(self, x, pad=False):
+            if pad:
+                log.warning("Inputs are padded")
+            for _ in range(2):
+                skip = torch.rand([]) < self.layerdrop
+                if skip:
+                    continue
+                x = x + 1
+            return count(x)
+
+    def count(x):
+        x = x + 1
+        return x * int(x.sum())
+"""
+USE = """
+    import sys
+    import types
+    sys.path.insert(0, "site-packages")
+    import torch
+    from speech import encoder
+
+    net = torch.compile(encoder.Encoder(types.SimpleNamespace(encoder_layerdrop=0.5)))
+    for _ in range(2):
+        net(torch.ones(3), pad=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(warm: WarmScans, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    folder = tmp_path_factory.mktemp("library")
+    package = folder / "site-packages" / "speech"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "encoder.py").write_text(textwrap.dedent(LIBRARY))
+    return warm.scan(folder, USE)
+
+
+@torch
+def test_a_rate_of_a_librarys_layers_is_named_as_its_configuration_names_it(library: Report) -> None:
+    assert str(only(library, "BS301").advice).startswith("Set config.encoder_layerdrop to 0 before the first")
+
+
+@torch
+def test_a_message_of_a_library_is_quoted_with_the_argument_that_leads_to_it(library: Report) -> None:
+    advice = str(only(library, "BS104").advice)
+    assert "speech writes “Inputs are padded…” where `pad`: make the call at script.py:10" in advice
+
+
+@torch
+def test_a_helper_of_a_library_can_be_left_eager_from_outside(library: Report) -> None:
+    advice = str(only(library, "BS102").advice)
+    assert "capture_scalar_outputs = True" in advice
+    assert "fix tries a rewrite as an overlay" in advice
+    assert "encoder.count = torch.compiler.disable(encoder.count)" in advice
+
+
+@torch
+def test_an_exception_that_ends_tracing_is_named_with_its_text(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, n):
+            x = x + 1
+            if n > 1:
+                raise KeyError("no such layer")
+            return x
+
+        for n in (2, 2):
+            try:
+                f(torch.ones(3), n)
+            except KeyError:
+                pass
+        """
+    )
+    (finding,) = coded(report, "BS302")
+    assert finding.reason == "Observed exception: KeyError: no such layer"
+    assert "KeyError: no such layer is raised here" in str(finding.advice)
+
+
+@torch
+def test_a_parameter_and_what_was_made_of_it_are_told_apart(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, w):
+            return x @ w
+
+        linear = torch.nn.Linear(3, 3)
+        for w in (linear.weight, linear.weight * 2):
+            f(torch.ones(2, 3), w)
+        """
+    )
+    (finding,) = report.findings
+    assert finding.title == "type of w: compiled for an nn.Parameter, got a plain tensor"
+    assert "an operation on a Parameter" in str(finding.advice)
+
+
+@torch
+def test_a_branch_that_only_writes_a_message_is_not_told_to_select(scan: Scan) -> None:
+    report = scan(
+        """
+        import logging
+        import torch
+
+        log = logging.getLogger("net")
+
+        @torch.compile
+        def f(x):
+            x = x + 1
+            if x.max() > 99:
+                log.warning("large")
+            return x
+
+        for _ in range(2):
+            f(torch.ones(3))
+        """
+    )
+    assert "Only a message depends on it" in str(only(report, "BS101").advice)
+
+
+# -- without torch ------------------------------------------------------------------------------------------
+
+
+def test_the_frame_that_torch_leaves_out_of_a_path_is_put_back() -> None:
+    frames = (RawFrame("train.py", 7, "<module>", None), RawFrame("torch/enc.py", 5, "forward", None))
+    record = BreakRecord(frames, (), False, False, "")
+    path = (("model.py", 11, "forward"), ("torch/enc.py", 5, "forward"))
+    whole = with_compiled_frame(record, path)
+    assert [(frame.file, frame.line) for frame in whole.frames] == [
+        ("train.py", 7),
+        ("model.py", 11),
+        ("torch/enc.py", 5),
+    ]
+    assert with_compiled_frame(whole, path) is whole
+    assert with_compiled_frame(record, ()) is record
+
+
+def test_consequences_of_consequences_are_counted_with_the_first_cause() -> None:
+    item = replace(ITEM, caused_by=BRANCH.fingerprint)
+    last = replace(ITEM, fingerprint="last", caused_by=item.fingerprint)
+    links = following([last, item, BRANCH])
+    assert links.causes == (BRANCH,)
+    assert links.of[BRANCH.fingerprint] == (last, item)
+    assert links.by["last"] is item
+    assert counted(links.of[BRANCH.fingerprint]) == "+ 2 that follow: 2 BS102"
+
+
+def test_a_consequence_without_its_cause_is_listed() -> None:
+    alone = replace(ITEM, caused_by="another report's")
+    assert following([alone, BRANCH]).causes == (alone, BRANCH)
+
+
+def test_findings_that_name_each_other_are_all_listed() -> None:
+    one, other = replace(BRANCH, caused_by=ITEM.fingerprint), replace(ITEM, caused_by=BRANCH.fingerprint)
+    assert following([one, other]).causes == (one, other)
+
+
+def test_the_arguments_of_a_call_are_walked_to_the_last_leaf() -> None:
+    args = [{"list": [{"int": 1}, {"dict": {"ids": {"tensor": {"shape": [2]}}}}]}]
+    assert list(leaves(args, {"flag": {"bool": True}})) == [
+        ("args[0][0]", "int", 1),
+        ("args[0][1]['ids']", "tensor", {"shape": [2]}),
+        ("kwargs['flag']", "bool", True),
+    ]
