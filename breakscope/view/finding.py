@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 
 from breakscope import catalog
+from breakscope.catalog.entry import Severity
 from breakscope.diagnose import guards
-from breakscope.report.model import Cost, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
+from breakscope.report.model import Cost, Effect, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
+from breakscope.report.ranking import is_open
 from breakscope.view import gain
 from breakscope.view.text import count, first_line, harmless, milliseconds, per_step, short_path
 
@@ -17,6 +19,7 @@ _KIND_NOUNS: dict[FindingKind, str] = {
     "recompile": "cause",
     "compile": "compile",
 }
+_EFFECTS: dict[Effect, str] = {"ended": "ended the run", "incomplete": "report incomplete"}
 _SHOWN_GUARDS = 5
 _SHOWN_CALLERS = 6
 _SETTING = re.compile(r"(?<=config\.)\w+")
@@ -50,6 +53,8 @@ class Group:
     """Findings with the same code in the same function, under one head.
 
     Attributes:
+        number: 0 for what nothing is to be done about.
+        severity: what it did to the run, else how bad it is.
         amount: what the group costs, else how often it happened.
         details: those that hold for all of its places, which do not repeat them.
     """
@@ -57,6 +62,7 @@ class Group:
     number: int
     code: str
     kind: FindingKind
+    severity: str
     title: str
     amount: str
     places: tuple[Place, ...]
@@ -84,6 +90,7 @@ class Maker:
             number=number,
             code=harmless(worst.code),
             kind=worst.kind,
+            severity=severity_words(worst),
             title=first_line(worst.title) if alone else _title(worst),
             amount=self._amount(whole),
             places=tuple(
@@ -92,6 +99,13 @@ class Maker:
             ),
             details=shared,
         )
+
+    def line(self, finding: Finding) -> str:
+        """A finding that nothing is to be done about, in one line."""
+        where = self._path(finding.location.file, finding.location.line)
+        function = f" {harmless(finding.location.function)}" if finding.location.function else ""
+        about = guard_line(finding.guard) if finding.guard else first_line(finding.title)
+        return f"{harmless(finding.code)} {where}{function}: {about}: {harmless(reason_closed(finding))}"
 
     def _amount(self, findings: list[Finding]) -> str:
         costs = [finding.cost for finding in findings if finding.cost]
@@ -145,8 +159,9 @@ class Maker:
             ("takes", (gain.horizon(finding),)),
             ("eager", (gain.stays(finding),)),
             ("inside", (harmless(inside(finding.cost)),)),
+            ("expected", (harmless(finding.expected or ""),)),
             ("meant", (harmless(finding.intended or ""),)),
-            ("do this", (self._advice(finding) if finding.intended is None else "",)),
+            ("do this", (self._advice(finding) if is_open(finding) else "",)),
             ("torch", self._hints(finding)),
         ]
         return [(label, texts) for label, texts in details if any(texts)]
@@ -240,6 +255,26 @@ class Maker:
         if suggestion is None:
             return advice
         return f"{advice.removesuffix('.')} (no rewrite: {first_line(suggestion.why)})"
+
+
+def severity(finding: Finding) -> Severity:
+    """How bad a finding is; ``warning`` for a code that only a newer breakscope knows."""
+    if not is_open(finding):
+        return "info"
+    entry = catalog.find(finding.code)
+    return "error" if finding.effect else entry.severity if entry else "warning"
+
+
+def severity_words(finding: Finding) -> str:
+    """How bad a finding is, in the words of the screen."""
+    if finding.effect is not None:
+        return _EFFECTS[finding.effect]
+    return "note" if severity(finding) == "info" else severity(finding)
+
+
+def reason_closed(finding: Finding) -> str:
+    """Why nothing is to be done about a finding; empty where something is."""
+    return finding.intended or finding.expected or ""
 
 
 def _first_sentence(text: str) -> str:
