@@ -25,7 +25,9 @@ def _effect(found: Collected, finding: Finding, fatal: str | None, *, vacuous: b
     if fatal is not None and fatal in finding.counts.compile_ids:
         return "ended"
     code, raised = _LIMIT
-    if finding.code == code and any(one["type"] == raised for event in found.raised for one in event["errors"]):
+    if finding.code == code and any(
+        one["type"] == raised for event in found.raised for one in event["errors"]
+    ):
         return "ended"
     hides = finding.code == _UNFINISHED or (vacuous and finding.kind == "skip")
     return "incomplete" if hides else finding.effect
@@ -43,5 +45,6 @@ def _is_of(raised: Event, failed: Event) -> bool:
     metrics = failed["metrics"]
     said = str(metrics.get("fail_reason") or "").strip()[:_COMPARED]
     return any(
-        one["type"] == metrics["fail_type"] and one["text"].strip().startswith(said) for one in raised["errors"]
+        one["type"] == metrics["fail_type"] and one["text"].strip().startswith(said)
+        for one in raised["errors"]
     )

@@ -1,8 +1,9 @@
-"""Recompiles that a healthy script has: once for evaluation, once for another size, once for a smaller last batch.
+"""Recompiles that a healthy script has: for evaluation, for a second size, for a smaller last batch.
 
-A version of a function is compiled for each combination of a few properties of its calls: whether gradients are
-on, whether the module trains, whether a size is the first one seen or any other. What has two values makes two
-versions of everything else, and that is all. Only what goes on beyond that repeats or grows, and is a fault.
+A version of a function is compiled for each combination of a few properties of its calls: whether
+gradients are on, whether the module trains, whether a size is the first one seen or any other. What has
+two values makes two versions of everything else, and that is all. Only what goes on beyond that repeats
+or grows, and is a fault.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from breakscope.report.model import Guard
 if TYPE_CHECKING:
     from breakscope.diagnose.recompiles import Cause
 
-# "mode": it has two values; "number": torch makes it dynamic when a second one comes; "once": it may grow, and is
-# waited for.
+# A mode has two values. A number is made dynamic by torch when a second one comes. What may come once is
+# waited for, because it may grow.
 Axis = Literal["mode", "number", "once"]
 Row = tuple[Recompile, Guard]
 
 _SETTLED = 5  # steps without another recompile of it, after which what came once is taken to have come once
 _GLOBAL_MODE = re.compile(r"grad_mode|autocast\b.*|autocast_\w+")
-_GRADIENT_KEYS = re.compile(r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*")
+_GRADIENT_KEYS = re.compile(
+    r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
+)
 _FLAGS = ("True", "False", "None")
 _APART = ("0", "1")  # sizes and numbers that torch always compiles apart
 
@@ -46,11 +49,13 @@ def reasons(found: Collected, causes: Sequence[Cause]) -> list[str | None]:
             for index, rows in together
             if not _is_bounded(found, axes[index], rows, modes, whole - len(rows))
         }
-    return [None if index in real or not cause.recompiles else _why(cause) for index, cause in enumerate(causes)]
+    return [
+        None if index in real or not cause.recompiles else _why(cause) for index, cause in enumerate(causes)
+    ]
 
 
 def _by_code(cause: Cause) -> dict[str, list[Row]]:
-    """The recompiles of a cause by code object: a function, and what resumes it, are compiled each on its own."""
+    """The recompiles of a cause by code object: a function and what resumes it are compiled apart."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for row in zip(cause.recompiles, cause.guards, strict=True):
         frame = cause.frame
@@ -108,7 +113,9 @@ def _is_bounded(found: Collected, axis: Axis | None, rows: Sequence[Row], modes:
         return len(rows) <= (1 + modes) * (1 + apart) and not _is_chain(rows)
     if axis == "once":
         step = rows[-1][0].step
-        return len(rows) == 1 and step is not None and found.steps is not None and step + _SETTLED < found.steps
+        return (
+            len(rows) == 1 and step is not None and found.steps is not None and step + _SETTLED < found.steps
+        )
     return False
 
 
@@ -127,15 +134,15 @@ def _why(cause: Cause) -> str:
     made = "compiled once more" if times == 1 else f"compiled {times} times more"
     match guard.cause:
         case "global_state" if guard.source == "grad_mode":
-            return f"one graph with gradients and one without, as training and evaluation need: {made}"
+            return "one graph with gradients and one without, as training and evaluation need"
         case "global_state":
-            return f"one graph for each state of {guard.source}: {made}"
+            return f"one graph for each state of {guard.source}"
         case "dispatch_keys":
-            return f"one graph for {guard.source} made in inference mode and one for others: {made}"
+            return f"one graph for {guard.source} made in inference mode, and one for others"
         case "requires_grad":
-            return f"one graph where {guard.source} needs gradients and one where it does not: {made}"
+            return f"one graph where {guard.source} needs gradients, and one where it does not"
         case "module_attribute" if (guard.source or "").endswith(".training"):
-            return f"one graph each for train() and eval(): {made}"
+            return "one graph each for train() and eval()"
         case "size":
             return _why_size(guard, made)
         case "symbolic_shape":
@@ -146,13 +153,12 @@ def _why(cause: Cause) -> str:
 
 
 def _why_size(guard: Guard, made: str) -> str:
-    before, after = guard.expected, guard.actual
+    before, after = guard.expected or "", guard.actual or ""
     if after in _APART:
         return f"torch compiles a size of {after} apart: {made}"
-    if guard.dimension == 0 and before and after and before.isdecimal() and after.isdecimal():
-        if int(after) < int(before):
-            return (
-                f"a smaller batch ({after} after {before}): {made}; "
-                "if it is the last one of an epoch, drop_last=True of the DataLoader leaves it out"
-            )
+    if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
+        return (
+            f"a smaller batch ({after} after {before}): {made}; "
+            "if it is the last one of an epoch, drop_last=True of the DataLoader leaves it out"
+        )
     return f"a second size of dimension {guard.dimension}, after which torch takes any: {made}"

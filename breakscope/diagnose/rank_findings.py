@@ -53,7 +53,7 @@ def combine(versions: Sequence[Finding], order: dict[str, int]) -> Finding:
         compiling=_compiling(versions),
         horizon_ms=None,
         expected=first.expected if all(one.expected is not None for one in versions) else None,
-        effect=min((one.effect for one in versions), key=lambda effect: _EFFECTS.index(effect)),
+        effect=min((one.effect for one in versions), key=_EFFECTS.index),
     )
 
 

@@ -69,12 +69,13 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
 
 
 def _nearest(item: Recompile, function: str) -> tuple[GuardFailure, Guard]:
-    """The failed guard of the latest version that was made under the same global state, if any; else the latest.
+    """The failed guard of the latest version that was made under the same global state, else of the latest.
 
     The global state is checked first: another guard fails only in a version of the same state.
     """
     read = [
-        (failure, guards.classify(failure, function=function, actuals=item.values)) for failure in item.failures
+        (failure, guards.classify(failure, function=function, actuals=item.values))
+        for failure in item.failures
     ]
     same = (one for one in read if one[1].cause != "global_state")
     return next(same, read[0])

@@ -50,6 +50,9 @@ FINDINGS: dict[str, str] = {
     "suggestion_rule": _TEXT,
     "suggestion_status": _TEXT,
     "suggestion_summary": _TEXT,
+    "expected": _TEXT,
+    "intended": _TEXT,
+    "effect": _TEXT,
 }
 REGIONS: dict[str, str] = {
     "compile_id": _TEXT,
@@ -170,6 +173,9 @@ def _finding(finding: Finding, folders: tuple[str, ...]) -> tuple[Any, ...]:
         suggestion.rule if suggestion else None,
         suggestion.status if suggestion else None,
         suggestion.summary if suggestion else None,
+        finding.expected,
+        finding.intended,
+        finding.effect,
     )
 
 

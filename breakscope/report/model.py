@@ -265,9 +265,9 @@ class Finding:
         guards: the guards that used up the limit, for a recompile limit.
         intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
             finding is left out of the ranking. None for everything else.
-        expected: why its recompiles are what a healthy script has (a graph each for training and evaluation, a
-            second size, a smaller last batch): nothing is to be done, and ``check`` passes. None for what
-            repeats or grows, for everything that is no recompile, and in reports of older versions.
+        expected: why its recompiles are what a healthy script has (a graph each for training and
+            evaluation, a second size, a smaller last batch): nothing is to be done, and ``check`` passes.
+            None for what repeats or grows, for what is no recompile, and in reports of older versions.
         effect: "ended" where the script died of it, "incomplete" where it hides what would have come after
             it; None for everything else, and in reports of older versions.
         not_measured: why there is no cost, as a sentence; None where there is one.

@@ -17,7 +17,8 @@ def worst_first(*findings: Finding) -> tuple[Any, ...]:
 
     What ended the run, then what made the report incomplete. By what they take over a number of steps, where
     one was asked for (:func:`over`); by measured cost, then crossings, then skips, compile times, breaks,
-    recompiles, then occurrences. What is only for information, and what nothing is to be done about, comes last.
+    recompiles, then occurrences. What is only for information comes last but for what nothing is to be done
+    about.
     """
     place = findings[0].location
     return (

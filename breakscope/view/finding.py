@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from breakscope import catalog
 from breakscope.catalog.entry import Severity
 from breakscope.diagnose import guards
-from breakscope.report.model import Cost, Effect, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
+from breakscope.report.model import (
+    Cost,
+    Effect,
+    Finding,
+    FindingKind,
+    Frame,
+    Guard,
+    Location,
+    Report,
+    SkippedFrame,
+)
 from breakscope.report.ranking import is_open
 from breakscope.view import gain
 from breakscope.view.text import count, first_line, harmless, milliseconds, per_step, short_path
@@ -104,8 +114,8 @@ class Maker:
         """A finding that nothing is to be done about, in one line."""
         where = self._path(finding.location.file, finding.location.line)
         function = f" {harmless(finding.location.function)}" if finding.location.function else ""
-        about = guard_line(finding.guard) if finding.guard else first_line(finding.title)
-        return f"{harmless(finding.code)} {where}{function}: {about}: {harmless(reason_closed(finding))}"
+        why = harmless(finding.intended or finding.expected or "")
+        return f"{harmless(finding.code)} {where}{function} · {first_line(finding.title)} · {why}"
 
     def _amount(self, findings: list[Finding]) -> str:
         costs = [finding.cost for finding in findings if finding.cost]
@@ -270,11 +280,6 @@ def severity_words(finding: Finding) -> str:
     if finding.effect is not None:
         return _EFFECTS[finding.effect]
     return "note" if severity(finding) == "info" else severity(finding)
-
-
-def reason_closed(finding: Finding) -> str:
-    """Why nothing is to be done about a finding; empty where something is."""
-    return finding.intended or finding.expected or ""
 
 
 def _first_sentence(text: str) -> str:

@@ -42,8 +42,8 @@ class View:
         alarm: why the rest must not be taken at face value; stands in the first line.
         verdict: one sentence where there is nothing to be done; the first line, where there is no alarm.
         more: one line about the findings that are not shown.
-        closed: (label, text) lines of the findings that nothing is to be done about, below a line; empty where
-            they are shown in full, as ``closed_groups``.
+        closed: (label, text) lines of the findings that nothing is to be done about, below a line; empty
+            where they are shown in full, as ``closed_groups``.
         ranks: (label, text) lines on how the ranks of a job differ, before the findings; the first one sums
             up. Empty for one process.
         notes: (label, text) lines after the findings.
@@ -299,10 +299,10 @@ def _lost(report: Report) -> str:
     if lost is None:
         why = why_untimed(report)
         return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
+    if step and not any(one.cost and is_open(one) for one in report.findings):
+        return f"nothing of {milliseconds(step)} ms a step lost at breaks"
     if (gains := gain.faster(report)) is not None:
         return gains
-    if not lost and step:
-        return f"nothing of {milliseconds(step)} ms a step lost at breaks"
     of = f" of {milliseconds(step)}" if step else ""
     return f"about {milliseconds(lost)}{of} ms a step lost at breaks"
 
@@ -310,6 +310,11 @@ def _lost(report: Report) -> str:
 def _verdict(report: Report) -> str | None:
     if any(map(is_open, report.findings)) or report.reconciliation.vacuous:
         return None
+    return nothing_open(report)
+
+
+def nothing_open(report: Report) -> str:
+    """What a report with nothing to act on found; that it is healthy, where nothing is left to be asked."""
     meant = sum(one.kind != "recompile" for one in report.findings)
     breaks = f"{count(meant, 'graph break')} that {_are(meant)} meant to be" if meant else "no graph break"
     times = report.totals.recompiles

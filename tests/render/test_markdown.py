@@ -147,7 +147,7 @@ def test_a_vacuous_report_says_so_first() -> None:
 
 
 def test_a_clean_report_has_a_verdict_and_no_table() -> None:
-    assert "No graph break, no recompile, no skipped frame found." in page(CLEAN).text
+    assert "Healthy: no graph break, no recompile, no skipped frame." in page(CLEAN).text
     assert "table" not in page(CLEAN).tags
 
 

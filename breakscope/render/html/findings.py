@@ -16,8 +16,9 @@ from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
 from breakscope.render.html.texts import block, name
 from breakscope.report.model import Finding, Frame, Guard, Report, Suggestion
+from breakscope.report.ranking import is_open
 from breakscope.view import gain
-from breakscope.view.finding import inside
+from breakscope.view.finding import inside, severity_words
 from breakscope.view.text import count, first_line, per_step, short_path
 from breakscope.view.words import is_new
 
@@ -77,6 +78,9 @@ class FindingView:
         heat: 0 to 4, as :func:`heats` says.
         file: index into the page's files.
         news: whether an earlier report has it too; None where none was given.
+        severity: what it did to the run, else how bad it is.
+        closed: "expected" or "meant to be so" where nothing is to be done about it, and then ``why_closed``
+            says why; else empty.
     """
 
     anchor: str
@@ -108,6 +112,9 @@ class FindingView:
     repair: Repair | None
     excerpt: Excerpt
     news: Literal["new", "known"] | None
+    severity: str
+    closed: str
+    why_closed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +153,7 @@ class Maker:
             occurrences=finding.counts.occurrences,
             heat=heat,
             fix=finding.suggestion.status if finding.suggestion else None,
-            advice=advice(finding),
+            advice=advice(finding) if is_open(finding) else "",
             reason=block(finding.reason),
             said=block(finding.explanation),
             hints=tuple(block(hint) for hint in finding.hints[:_MOST_HINTS]),
@@ -160,6 +167,9 @@ class Maker:
             repair=_repair(finding.suggestion) if finding.suggestion else None,
             excerpt=excerpt,
             news=self._news(finding),
+            severity=severity_words(finding),
+            closed="meant to be so" if finding.intended else "expected" if finding.expected else "",
+            why_closed=name(finding.intended or finding.expected or ""),
         )
 
     def _news(self, finding: Finding) -> Literal["new", "known"] | None:
@@ -206,8 +216,6 @@ class Maker:
             why = f": {name(finding.not_measured)}" if finding.not_measured else ""
             facts.append(("cost", f"not measured{why}"))
         facts += _parts_of(finding)
-        if finding.intended:
-            facts.append(("meant to be", name(finding.intended)))
         if when := _when(finding):
             facts.append(("when", when))
         if self.report.run.world_size > 1:

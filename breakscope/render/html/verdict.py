@@ -8,7 +8,7 @@ from typing import Literal
 
 from breakscope.render.html.findings import FindingView
 from breakscope.report.model import Report
-from breakscope.view import gain
+from breakscope.view import gain, report_view
 from breakscope.view.report_view import lost_ms, step_ms
 from breakscope.view.text import NOT_MEASURED, count, harmless, milliseconds, per_step
 
@@ -44,20 +44,24 @@ class Card:
 
 
 def verdict(report: Report, findings: Sequence[FindingView]) -> Verdict:
-    """The verdict on a report whose findings come worst first."""
+    """The verdict on a report whose findings come worst first; last, what nothing is to be done about."""
     alarm = _alarm(report)
     if report.reconciliation.vacuous and not findings:
         sentence = "Nothing was compiled, so this report says nothing about the script."
         why = report.reconciliation.why
         reason = f"{harmless(why[0].upper() + why[1:])}." if why else ""
         return Verdict("void", alarm, sentence, reason, None, "")
-    if not findings:
-        steps = f" in {count(report.totals.steps, 'step')}" if report.totals.steps else ""
-        sentence = f"Nothing to repair: no graph break, no recompile and no skipped frame{steps}."
-        return Verdict("good", alarm, sentence, "", None, "")
-    first = findings[0]
-    sentence, *rest = _sentences(report, findings)
-    return Verdict("bad", alarm, sentence, " ".join(rest), first, _weight(first, findings))
+    open_ = [finding for finding in findings if not finding.closed]
+    if not open_:
+        said = report_view.nothing_open(report)
+        return Verdict("good", alarm, f"{said[:1].upper()}{said[1:]}.", _in_steps(report), None, "")
+    first = open_[0]
+    sentence, *rest = _sentences(report, open_)
+    return Verdict("bad", alarm, sentence, " ".join(rest), first, _weight(first, open_))
+
+
+def _in_steps(report: Report) -> str:
+    return f"Seen in {count(report.totals.steps, 'step')}." if report.totals.steps else ""
 
 
 def cards(report: Report, step: float | None) -> tuple[Card, ...]:
@@ -145,8 +149,9 @@ def _sentences(report: Report, findings: Sequence[FindingView]) -> list[str]:
     if totals.skips:
         verb = "runs" if totals.skips == 1 else "run"
         parts.append(f"{count(totals.skips, 'function')} {verb} eagerly as a whole")
-    if totals.recompiles:
-        parts.append(f"guards failed {count(totals.recompiles, 'time')}, each a new compile")
+    recompiles = sum(finding.occurrences for finding in findings if finding.kind == "recompile")
+    if recompiles:
+        parts.append(f"guards failed {count(recompiles, 'time')}, each a new compile")
     parts = parts or [count(len(findings), "finding")]
     return [f"{text[:1].upper()}{text[1:]}." for text in parts]
 
