@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from breakscope.diagnose.collect import Collected, Recompile
+from breakscope.diagnose.collect import Collected
 from breakscope.report.model import Guard
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 # A mode has two values. A number is made dynamic by torch when a second one comes. What may come once is
 # waited for, because it may grow.
 Axis = Literal["mode", "number", "once"]
-Row = tuple[Recompile, Guard]
+Key = tuple[str, str | None, int | None]
 
 _SETTLED = 5  # steps without another recompile of it, after which what came once is taken to have come once
 _GLOBAL_MODE = re.compile(r"grad_mode|autocast\b.*|autocast_\w+")
@@ -33,34 +34,94 @@ _FLAGS = ("True", "False", "None")
 _APART = ("0", "1")  # sizes and numbers that torch always compiles apart
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What was compiled because no version of a code object fitted.
+
+    Attributes:
+        cause: index of its cause.
+        guards: what failed in each version that there was, that of the cause first.
+    """
+
+    cause: int
+    step: int | None
+    guards: tuple[Guard, ...]
+
+
 def reasons(found: Collected, causes: Sequence[Cause]) -> list[str | None]:
     """For each cause why it is expected; None for one that repeats, grows, or is none of the known kinds."""
-    by_code: dict[str, list[tuple[int, list[Row]]]] = defaultdict(list)
-    for index, cause in enumerate(causes):
-        for code, rows in _by_code(cause).items():
-            by_code[code].append((index, rows))
-    real = {index for index, cause in enumerate(causes) if cause.refused}
-    for together in by_code.values():
-        axes = {index: _axis(rows[0][1]) for index, rows in together}
-        modes = sum(len(rows) for index, rows in together if axes[index] == "mode")
-        whole = sum(len(rows) for index, rows in together if axes[index] is not None)
-        real |= {
-            index
-            for index, rows in together
-            if not _is_bounded(found, axes[index], rows, modes, whole - len(rows))
-        }
-    return [
-        None if index in real or not cause.recompiles else _why(cause) for index, cause in enumerate(causes)
-    ]
+    real = {index for index, cause in enumerate(causes) if cause.refused or not cause.recompiles}
+    for versions in _by_code(found, causes):
+        real |= _real(found, versions)
+    return [None if index in real else _why(cause) for index, cause in enumerate(causes)]
 
 
-def _by_code(cause: Cause) -> dict[str, list[Row]]:
-    """The recompiles of a cause by code object: a function and what resumes it are compiled apart."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in zip(cause.recompiles, cause.guards, strict=True):
-        frame = cause.frame
-        rows[(row[0].compile_id or f"{frame.file}:{frame.line}").partition("/")[0]].append(row)
-    return rows
+def _by_code(found: Collected, causes: Sequence[Cause]) -> Iterable[list[Version]]:
+    """The versions of each code object, in order: a function and what resumes it are compiled apart."""
+    of = {
+        id(recompile): Version(index, recompile.step, guards)
+        for index, cause in enumerate(causes)
+        for recompile, guards in zip(cause.recompiles, cause.guards, strict=True)
+    }
+    versions: dict[str, list[Version]] = defaultdict(list)
+    for recompile in found.recompiles:
+        if id(recompile) in of:
+            frame = recompile.frame
+            name = recompile.compile_id or f"{frame.file}:{frame.line}" if frame else ""
+            versions[name.partition("/")[0]].append(of[id(recompile)])
+    return versions.values()
+
+
+def _real(found: Collected, versions: Sequence[Version]) -> set[int]:
+    """The causes of one code object's versions that made more of them than they have to."""
+    keys = {_key(guard) for version in versions for guard in version.guards if _axis(guard) is not None}
+    growing = any(_is_chain(versions, key) for key in keys)
+    modes = sum(_axis(version.guards[0]) == "mode" for version in versions)
+    by_cause: dict[int, list[Version]] = defaultdict(list)
+    for version in versions:
+        by_cause[version.cause].append(version)
+    return {
+        index
+        for index, own in by_cause.items()
+        if not _is_bounded(found, own, modes=modes, properties=len(keys), growing=growing)
+    }
+
+
+def _is_bounded(
+    found: Collected, own: Sequence[Version], *, modes: int, properties: int, growing: bool
+) -> bool:
+    """Whether one cause made no more versions of a code object than it has to.
+
+    Args:
+        modes: versions of this code object that modes made; properties: how many of these vary.
+        growing: whether a number is among them of which each value is compiled apart.
+    """
+    match _axis(own[0].guards[0]):
+        case "mode":
+            return len(own) < 2**properties and (len(own) == 1 or not growing)
+        case "number":
+            values = [value for version in own for value in version.guards[0].values]
+            apart = sum(value in values for value in _APART)
+            return len(own) <= (1 + modes) * (1 + apart) and not growing
+        case "once":
+            step, steps = own[0].step, found.steps
+            return len(own) == 1 and step is not None and steps is not None and step + _SETTLED < steps
+    return False
+
+
+def _key(guard: Guard) -> Key:
+    return guard.cause, guard.source, guard.dimension
+
+
+def _is_chain(versions: Sequence[Version], key: Key) -> bool:
+    """Whether a version made for a second value did not fit a third one: the value is not made dynamic."""
+    made: set[str | None] = set()
+    for version in versions:
+        guards = [guard for guard in version.guards if _key(guard) == key and _axis(guard) == "number"]
+        if any(guard.expected in made for guard in guards):
+            return True
+        made |= {guard.actual for guard in guards} - {*_APART, None}
+    return False
 
 
 def _axis(guard: Guard) -> Axis | None:
@@ -97,32 +158,6 @@ def _flag(guard: Guard) -> Axis | None:
 
 def _is_float(text: str) -> bool:
     return re.fullmatch(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", text) is not None
-
-
-def _is_bounded(found: Collected, axis: Axis | None, rows: Sequence[Row], modes: int, others: int) -> bool:
-    """Whether one property of one code object made no more versions than it has to.
-
-    Args:
-        modes: recompiles of this code object for modes; others: for all such properties but this one.
-    """
-    if axis == "mode":
-        return len(rows) <= 1 + others
-    if axis == "number":
-        values = [value for _, guard in rows for value in guard.values]
-        apart = sum(value in values for value in _APART)
-        return len(rows) <= (1 + modes) * (1 + apart) and not _is_chain(rows)
-    if axis == "once":
-        step = rows[-1][0].step
-        return (
-            len(rows) == 1 and step is not None and found.steps is not None and step + _SETTLED < found.steps
-        )
-    return False
-
-
-def _is_chain(rows: Sequence[Row]) -> bool:
-    """Whether the version made for a second value did not fit a third one: the value is not made dynamic."""
-    made = {guard.actual for _, guard in rows[:-1]} - {*_APART, None}
-    return any(guard.expected in made for _, guard in rows[1:] if guard.cause != "symbolic_shape")
 
 
 # ---- in words ----

@@ -21,7 +21,8 @@ class Cause:
     """Every recompile of one function for one reason.
 
     Attributes:
-        guard: that of the first one, with the values of all; guards: that of each of ``recompiles``.
+        guard: that of the first one, with the values of all.
+        guards: of each of ``recompiles``, what failed in each version that there was; its own cause first.
         refused: those that the limit refused: nothing was compiled for them.
     """
 
@@ -29,7 +30,7 @@ class Cause:
     guard: Guard
     failure: GuardFailure
     recompiles: list[Recompile] = field(default_factory=list)
-    guards: list[Guard] = field(default_factory=list)
+    guards: list[tuple[Guard, ...]] = field(default_factory=list)
     refused: list[Recompile] = field(default_factory=list)
 
 
@@ -52,7 +53,8 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             if item.frame.resumed
             else item.frame.name
         )
-        failure, guard = _nearest(item, name)
+        failed = _nearest(item, name)
+        failure, guard = failed[0]
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
         if cause is None:
@@ -64,12 +66,12 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             cause.refused.append(item)
         else:
             cause.recompiles.append(item)
-            cause.guards.append(guard)
+            cause.guards.append(tuple(one for _, one in failed))
     return list(grouped.values()), lost
 
 
-def _nearest(item: Recompile, function: str) -> tuple[GuardFailure, Guard]:
-    """The failed guard of the latest version that was made under the same global state, else of the latest.
+def _nearest(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
+    """The failed guards of all versions, the latest first; before them those of the same global state.
 
     The global state is checked first: another guard fails only in a version of the same state.
     """
@@ -77,8 +79,7 @@ def _nearest(item: Recompile, function: str) -> tuple[GuardFailure, Guard]:
         (failure, guards.classify(failure, function=function, actuals=item.values))
         for failure in item.failures
     ]
-    same = (one for one in read if one[1].cause != "global_state")
-    return next(same, read[0])
+    return sorted(read, key=lambda one: one[1].cause == "global_state")
 
 
 def findings(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
