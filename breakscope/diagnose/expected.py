@@ -144,6 +144,8 @@ def _axis(guard: Guard) -> Axis | None:
             return "number" if all(value and _is_float(value) for value in both) else _flag(guard)
         case "constant_value":
             return _flag(guard)
+        case "stride" | "rank":
+            return "once"  # two layouts, as of images that were loaded and that were made; one state and many
         case "type":
             return "once" if {"None", "not a tensor"} & set(both) else None
         case "container":
@@ -153,6 +155,8 @@ def _axis(guard: Guard) -> Axis | None:
 
 def _flag(guard: Guard) -> Axis | None:
     values = (guard.expected or "", guard.actual or "")
+    if "None" in values:
+        return "once"  # made at the first call, or given to some calls only
     return "once" if all(value in _FLAGS or value[:1] in "'\"" for value in values) else None
 
 
