@@ -143,7 +143,7 @@ def _finding(finding: Finding, folders: tuple[str, ...]) -> tuple[Any, ...]:
         finding.fingerprint,
         finding.code,
         finding.kind,
-        _severity(finding.code),
+        catalog.severity(finding),
         finding.title,
         display_path(place.file, folders),
         place.line,
@@ -190,11 +190,6 @@ def _guard(guard: Guard) -> tuple[Any, ...]:
         values,
         guard.expression,
     )
-
-
-def _severity(code: str) -> str | None:
-    entry = catalog.find(code)
-    return entry.severity if entry else None
 
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:

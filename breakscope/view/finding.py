@@ -269,10 +269,7 @@ class Maker:
 
 def severity(finding: Finding) -> Severity:
     """How bad a finding is; ``warning`` for a code that only a newer breakscope knows."""
-    if not is_open(finding):
-        return "info"
-    entry = catalog.find(finding.code)
-    return "error" if finding.effect else entry.severity if entry else "warning"
+    return catalog.severity(finding) or "warning"
 
 
 def severity_words(finding: Finding) -> str:

@@ -120,11 +120,11 @@ def _closed(findings: Sequence[Finding], maker: Maker) -> tuple[tuple[str, str],
 
 
 def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    groups: dict[tuple[str | None, ...], list[Finding]] = {}
     for finding in findings:
         place = finding.location
         # Without a function nothing but the line says what belongs together.
-        key = (finding.code, place.file, place.function or f"line {place.line}")
+        key = (finding.code, finding.effect, place.file, place.function or f"line {place.line}")
         groups.setdefault(key, []).append(finding)
     ordered = [sorted(group, key=worst_first) for group in groups.values()]
     return sorted(ordered, key=lambda group: worst_first(*group))

@@ -8,6 +8,7 @@ from typing import Literal
 
 from breakscope.render.html.findings import FindingView
 from breakscope.report.model import Report
+from breakscope.report.ranking import is_site
 from breakscope.view import gain, report_view
 from breakscope.view.report_view import lost_ms, step_ms
 from breakscope.view.text import NOT_MEASURED, count, harmless, milliseconds, per_step
@@ -139,11 +140,13 @@ def _sentences(report: Report, findings: Sequence[FindingView]) -> list[str]:
         share = f" ({sum(costs) / step:.0%})" if step and sum(costs) <= step else ""
         where = count(sum(cost > 0 for cost in costs), "place")
         parts.append(f"about {milliseconds(sum(costs))} ms of each step{share} are lost at {where}")
-    if totals.sites:
-        one = totals.sites == 1
-        text = f"{count(totals.sites, 'site')} {'breaks' if one else 'break'} the graph"
-        if totals.crossings and totals.steps:
-            rate = _times(totals.crossings, totals.steps)
+    meant = [one.counts.crossings for one in report.findings if one.intended is not None and is_site(one)]
+    if (sites := totals.sites - len(meant)) > 0:
+        one = sites == 1
+        text = f"{count(sites, 'site')} {'breaks' if one else 'break'} the graph"
+        crossings = (totals.crossings or 0) - sum(crossed or 0 for crossed in meant)
+        if crossings > 0 and totals.steps:
+            rate = _times(crossings, totals.steps)
             text += f", and execution crosses {'it' if one else 'them'} {rate}"
         parts.append(text)
     if totals.skips:
