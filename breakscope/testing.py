@@ -137,8 +137,14 @@ def try_out(
     outcome = started.outcome(function, backend)
     report = build(seen, slots, outcome)
     late = [one for one in seen if not (one["t"] == events.RECOMPILE and one["call"] < warmup)]
-    verdict = _judged(build(late, slots, outcome), codes, max_recompiles, suppress=suppress)
+    verdict = _judged(_without_warm_up(build(late, slots, outcome)), codes, max_recompiles, suppress=suppress)
     return Tried(report, tuple(_problems(report, verdict, differences, warmup)))
+
+
+def _without_warm_up(report: Report) -> Report:
+    """A report of what came after the warm-up, where no recompile is expected any more."""
+    findings = (dataclasses.replace(one, expected=None) for one in report.findings)
+    return dataclasses.replace(report, findings=tuple(findings))
 
 
 def _schedule(given: Sequence[Any], warmup: int) -> Iterator[Any]:

@@ -215,6 +215,34 @@ RECOMPILES = replace(
     totals=replace(TOTALS, recompiles=5, regions=6),
     findings=(FLOAT, OTHER_GUARD, SIZE),
 )
+# Two recompiles that a healthy script has, and a break that torch means to be there.
+EVALUATION = replace(
+    SIZE,
+    fingerprint="BS212:model.py:Net.forward:grad_mode",
+    code="BS212",
+    title="global state changed: grad_mode",
+    counts=Counts(1, None, ("0/6",)),
+    guard=Guard("GLOBAL_STATE changed: grad_mode", "grad_mode", None, None, "global_state"),
+    expected="one graph with gradients and one without, as training and evaluation need",
+)
+LAST_BATCH = replace(
+    SIZE,
+    fingerprint="BS201:model.py:Net.forward:y:0",
+    counts=Counts(1, None, ("0/7",)),
+    expected="a smaller batch (3 after 4): compiled once more",
+)
+BACKWARD = replace(
+    BRANCH,
+    fingerprint="BS107:model.py:Net.step:backward",
+    code="BS107",
+    title="call of a function that is not compiled",
+    intended="the backward pass is compiled on its own",
+)
+HEALTHY = replace(
+    CLEAN,
+    totals=replace(TOTALS, sites=1, recompiles=2, regions=3),
+    findings=(EVALUATION, LAST_BATCH, BACKWARD),
+)
 SKIPS = replace(
     CLEAN,
     totals=replace(TOTALS, sites=1, occurrences=1, crossings=4, skips=2, regions=0, ops=0),
@@ -468,6 +496,7 @@ SAMPLES: dict[str, Report] = {
     "costs": COSTS,
     "recompiles": RECOMPILES,
     "skips": SKIPS,
+    "healthy": HEALTHY,
     "vacuous": VACUOUS,
     "killed": KILLED,
     "imported_trace": IMPORTED_TRACE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 
 import breakscope
@@ -11,6 +12,15 @@ from breakscope.report.model import Finding, Report
 
 sys.path.append(str(Path(__file__).parent / "fix" / "observed"))
 from warm import Warm
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a person sees of a script: the report, the screen of ``report``, and how ``check`` ends."""
+
+    report: Report
+    screen: str
+    check: int
 
 
 class WarmScans:
@@ -25,6 +35,15 @@ class WarmScans:
         log = folder / f"{name}.log"
         self._warm.commands([["scan", "-q", *options, name]], folder, log)
         return breakscope.load(folder / ".breakscope" / "latest.json")
+
+    def see(self, folder: Path, source: str, *options: str, name: str = "script.py") -> Seen:
+        """Write a script, scan it, show the report and check it."""
+        report = self.scan(folder, source, *options, name=name)
+        wide = {"COLUMNS": "160"}
+        self._warm.commands([["report"]], folder, folder / "screen", environment=wide)
+        checked = self._warm.commands([["check", ".breakscope/latest.json"]], folder, folder / "checked")
+        screen = (folder / "screen").read_text().partition("\n")[2]  # below the command line
+        return Seen(report, screen, checked)
 
     def scan_both(self, folder: Path, sources: tuple[str, str], *options: str) -> list[tuple[Report, str]]:
         """Scan two scripts; return each one's report and what it left in ``said.json``."""

@@ -10,11 +10,12 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from breakscope.catalog.entry import Entry, Remedy
+from breakscope.catalog.entry import Entry, Remedy, Severity
 from breakscope.errors import UnknownCodeError
+from breakscope.report.ranking import is_open
 
 if TYPE_CHECKING:
-    from breakscope.report.model import GuardCause
+    from breakscope.report.model import Finding, GuardCause
 
 GENERIC = "BS199"
 
@@ -53,6 +54,16 @@ _CAUSES: dict[GuardCause, str] = {
     "dispatch_keys": "BS216",
     "other": "BS299",
 }
+
+
+def severity(finding: Finding) -> Severity | None:
+    """How bad a finding is; None for a code that only a newer breakscope knows."""
+    if not is_open(finding):
+        return "info"
+    if finding.effect is not None:
+        return "error"
+    known = find(finding.code)
+    return known.severity if known else None
 
 
 def entry(code: str) -> Entry:

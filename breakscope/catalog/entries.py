@@ -691,7 +691,8 @@ torch._logging.set_logs(graph_breaks=True)""",
         "BS201",
         "size of a dimension changed",
         "The compiled code was made for one size of this dimension, and another one came. After the "
-        "second size torch usually makes the dimension dynamic by itself.",
+        "second size torch usually makes the dimension dynamic by itself: one recompile, or a smaller last "
+        "batch, is expected.",
         "Mark the dimension as dynamic before the first call, or pad to a few fixed sizes.",
         """\
 # before the first call
@@ -744,7 +745,7 @@ y = compiled_net(x.to(device))""",
         "BS205",
         "requires_grad changed",
         "With and without gradients are two graphs. Parameters frozen between calls, or an input with "
-        "requires_grad once and without it later, cause a second compilation.",
+        "requires_grad once and without it later, cause a second compilation: that one is expected.",
         "Keep requires_grad of inputs and parameters the same on every call.",
         """\
 # before: x sometimes requires gradients
@@ -841,8 +842,9 @@ y = compiled(torch.stack(history[-8:]))""",
         "BS212",
         "grad mode, autocast or other global state changed",
         "Grad mode, autocast, the default dtype, deterministic mode and the like are part of what code "
-        "was compiled for.",
-        "Call the compiled function under the same settings each time; one switch for evaluation is normal.",
+        "was compiled for. One graph each for training and evaluation is expected, however often the mode "
+        "changes.",
+        "Call the compiled function under the same settings each time, but for evaluation.",
         """\
 # training and evaluation are two compilations, and that is all
 with torch.no_grad():

@@ -32,10 +32,11 @@ def wants_color() -> bool:
 
 def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
     """The commands that go on from a report, with what they do."""
+    from breakscope.report.ranking import is_open
     from breakscope.view.next_steps import answers
 
     steps = []
-    if report.findings:
+    if report.findings and is_open(report.findings[0]):
         code = report.findings[0].code
         steps.append((f"breakscope explain {code}", "why it breaks there, with an example of what to do"))
     steps += answers(report, report_argument)

@@ -9,6 +9,7 @@ from breakscope import __version__
 from breakscope.diagnose import (
     compile_time,
     cost,
+    effects,
     failures,
     following,
     intended,
@@ -85,11 +86,13 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         ),
         *unplaced_errors,
     )
+    reconciliation = _reconciliation(found, unattributed, regions, made, places)
+    made = effects.mark(found, made, vacuous=reconciliation.vacuous)
     report = Report(
         tool=Tool("breakscope", __version__),
         run=_run(found, outcome, regions),
         totals=_totals(found, made, regions),
-        reconciliation=_reconciliation(found, unattributed, regions, made, places),
+        reconciliation=reconciliation,
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
         steps=timeline.steps(found, compiles, [sites.counted_by(found, site) for site in folded]),

@@ -27,6 +27,7 @@ _KEPT = {
     "compiling": "compiling",
     "left": "left",
     "eager": "eager",
+    "raised": "raised",
 }
 
 SLOT_STEPS = 0
@@ -173,6 +174,7 @@ class Collected:
     compiling: list[Event] = field(default_factory=list)
     left: list[Event] = field(default_factory=list)
     eager: list[Event] = field(default_factory=list)
+    raised: list[Event] = field(default_factory=list)
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""

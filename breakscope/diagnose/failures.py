@@ -65,6 +65,9 @@ def _said(metrics: Event, reason: records.Reason) -> str:
     raised = _RAISED.search(reason.explanation)
     if raised is not None:
         return f"{raised['type']}: {raised['text']}"
+    backend, _, rest_of = reason.gb_type.partition(" raised:\n")
+    if rest_of:
+        return f"{' '.join(rest_of.split())} ({backend})"
     if reason.gb_type.endswith("raised:"):
         rest = [line.strip() for line in str(metrics.get("fail_reason")).splitlines() if line.strip()]
         return " ".join(rest[:2])
@@ -125,4 +128,5 @@ def _failure(
         called_from=places.caller(location, stack),
         first_step=step,
         last_step=step,
+        effect="incomplete",
     )

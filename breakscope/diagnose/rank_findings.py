@@ -18,6 +18,7 @@ from breakscope.report.model import (
     Suggestion,
 )
 
+_EFFECTS = ("ended", "incomplete", None)
 _STATUS = ("proved", "unproved", "refused")
 
 
@@ -51,6 +52,8 @@ def combine(versions: Sequence[Finding], order: dict[str, int]) -> Finding:
         by_rank=tuple(entries),
         compiling=_compiling(versions),
         horizon_ms=None,
+        expected=first.expected if all(one.expected is not None for one in versions) else None,
+        effect=min((one.effect for one in versions), key=_EFFECTS.index),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from breakscope import catalog
-from breakscope.diagnose import guards
+from breakscope.diagnose import expected, guards
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import placeless
 from breakscope.diagnose.guards import GuardFailure
@@ -21,6 +21,8 @@ class Cause:
     """Every recompile of one function for one reason.
 
     Attributes:
+        guard: that of the first one, with the values of all.
+        guards: of each of ``recompiles``, what failed in each version that there was; its own cause first.
         refused: those that the limit refused: nothing was compiled for them.
     """
 
@@ -28,6 +30,7 @@ class Cause:
     guard: Guard
     failure: GuardFailure
     recompiles: list[Recompile] = field(default_factory=list)
+    guards: list[tuple[Guard, ...]] = field(default_factory=list)
     refused: list[Recompile] = field(default_factory=list)
 
 
@@ -35,7 +38,8 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
     """Group recompiles by function and cause. Returns the causes, and recompiles without a frame.
 
     A recompile names one failed guard for each compiled version that did not fit, the latest version
-    first. The latest is the one that a user would have expected to fit: its guard is the cause.
+    first. The latest is the one that a user would have expected to fit: its guard is the cause. A version
+    made under another global state cannot have been meant where there is one made under the same.
     """
     grouped: dict[tuple[object, ...], Cause] = {}
     lost: list[Recompile] = []
@@ -43,14 +47,14 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         if item.frame is None or not item.failures:
             lost += [item] * (not item.refused)  # nothing was compiled; the limit's own finding tells
             continue
-        failure = item.failures[0]
         # The name with its resume prefix tells a value that entered a resumed function from others.
         name = (
             f"torch_dynamo_resume_in_{item.frame.name}_at_{item.frame.line}"
             if item.frame.resumed
             else item.frame.name
         )
-        guard = guards.classify(failure, function=name, actuals=item.values)
+        failed = _nearest(item, name)
+        failure, guard = failed[0]
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
         if cause is None:
@@ -58,16 +62,37 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         else:
             resumed = cause.guard.resumed and item.frame.resumed
             cause.guard = replace(guards.merge_values(cause.guard, guard), resumed=resumed)
-        (cause.refused if item.refused else cause.recompiles).append(item)
+        if item.refused:
+            cause.refused.append(item)
+        else:
+            cause.recompiles.append(item)
+            cause.guards.append(tuple(one for _, one in failed))
     return list(grouped.values()), lost
+
+
+def _nearest(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
+    """The failed guards of all versions, the latest first; before them those of the same global state.
+
+    The global state is checked first: another guard fails only in a version of the same state.
+    """
+    read = [
+        (failure, guards.classify(failure, function=function, actuals=item.values))
+        for failure in item.failures
+    ]
+    return sorted(read, key=lambda one: one[1].cause == "global_state")
 
 
 def findings(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
     """One finding for each cause."""
-    return [_finding(found, cause, places) for cause in causes_found if cause.recompiles]
+    why = expected.reasons(found, causes_found)
+    return [
+        _finding(found, cause, places, reason)
+        for cause, reason in zip(causes_found, why, strict=True)
+        if cause.recompiles
+    ]
 
 
-def _finding(found: Collected, cause: Cause, places: Places) -> Finding:
+def _finding(found: Collected, cause: Cause, places: Places, why_expected: str | None) -> Finding:
     code = catalog.cause_code(cause.guard.cause)
     frame = cause.frame
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
@@ -96,6 +121,7 @@ def _finding(found: Collected, cause: Cause, places: Places) -> Finding:
         advice=_advice(found, cause, places),
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
+        expected=why_expected,
     )
 
 

@@ -50,6 +50,9 @@ FINDINGS: dict[str, str] = {
     "suggestion_rule": _TEXT,
     "suggestion_status": _TEXT,
     "suggestion_summary": _TEXT,
+    "expected": _TEXT,
+    "intended": _TEXT,
+    "effect": _TEXT,
 }
 REGIONS: dict[str, str] = {
     "compile_id": _TEXT,
@@ -140,7 +143,7 @@ def _finding(finding: Finding, folders: tuple[str, ...]) -> tuple[Any, ...]:
         finding.fingerprint,
         finding.code,
         finding.kind,
-        _severity(finding.code),
+        catalog.severity(finding),
         finding.title,
         display_path(place.file, folders),
         place.line,
@@ -170,6 +173,9 @@ def _finding(finding: Finding, folders: tuple[str, ...]) -> tuple[Any, ...]:
         suggestion.rule if suggestion else None,
         suggestion.status if suggestion else None,
         suggestion.summary if suggestion else None,
+        finding.expected,
+        finding.intended,
+        finding.effect,
     )
 
 
@@ -184,11 +190,6 @@ def _guard(guard: Guard) -> tuple[Any, ...]:
         values,
         guard.expression,
     )
-
-
-def _severity(code: str) -> str | None:
-    entry = catalog.find(code)
-    return entry.severity if entry else None
 
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:

@@ -35,6 +35,7 @@ COMPILING = (
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check
 ERROR = "error"  # Dynamo's dynamo_error record
+RAISED = "raised"  # an exception ended the script: type and text of it, and of those that it came of
 EAGER = "eager"  # a call that failed was made again in eager: outcome, its error, whether we had it compiled
 METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
 REGION = "region"  # a graph was compiled: ops, slot of its run counter

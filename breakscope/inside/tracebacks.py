@@ -12,6 +12,7 @@ from typing import Any
 from breakscope.report.owners import owner_of
 
 _PLUMBING = re.compile(r"/torch/(?:_dynamo/|nn/modules/module\.py$)")
+_MOST_LINKS, _MOST_TEXT = 8, 2_000
 PACKAGE = os.path.join(Path(__file__).resolve().parent.parent, "")
 
 
@@ -35,6 +36,30 @@ def without_our_frames(hook: Callable[..., Any]) -> Callable[..., Any]:
 def is_plumbing(file: str) -> bool:
     """Whether a file is ours, or is how a call reaches a ``forward``: nothing that anybody looks for."""
     return file.startswith((PACKAGE, "<frozen")) or _PLUMBING.search(file.replace("\\", "/")) is not None
+
+
+def telling(hook: Callable[..., Any], tell: Callable[[list[dict[str, str]]], None]) -> Callable[..., Any]:
+    """``sys.excepthook`` that says first which exceptions ended the script: the last one, and its causes."""
+
+    def excepthook(
+        kind: type[BaseException], error: BaseException, trace: types.TracebackType | None
+    ) -> None:
+        links: list[BaseException] = []
+        link: BaseException | None = error
+        while link is not None and link not in links and len(links) < _MOST_LINKS:
+            links.append(link)
+            link = link.__cause__ or link.__context__
+        tell([{"type": type(one).__name__, "text": _text(one)} for one in links])
+        hook(kind, error, trace)
+
+    return excepthook
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:_MOST_TEXT]
+    except Exception:  # noqa: BLE001 -- the script's own class
+        return ""
 
 
 def innermost_of_user(frame: types.FrameType | None) -> types.FrameType | None:

@@ -35,7 +35,7 @@ def judge(
     counting = [finding for finding in report.findings if _counts(finding, report, policy)]
     states = recognise.states(counting, report, baseline, suppressed or {})
     judged = tuple(sorted(states, key=lambda one: worst_first(one.finding)))
-    kept = [one.finding for one in judged if one.state not in ("suppressed", "meant")]
+    kept = [one.finding for one in judged if one.state in ("new", "known")]
     spent = spend(report, kept, policy.budgets)
     outcome, why = _outcome(report, judged, spent, policy, baseline.targets.get(target))
     return Verdict(

@@ -37,6 +37,8 @@ def states(
             judged.append(Judged(finding, "suppressed", suppressed[finding.fingerprint]))
         elif finding.intended is not None:
             judged.append(Judged(finding, "meant", finding.intended))
+        elif finding.expected is not None:
+            judged.append(Judged(finding, "expected", finding.expected))
         elif finding.fingerprint in by_name:
             judged.append(Judged(finding, "known"))
         else:

@@ -14,7 +14,7 @@ from breakscope.project.suppressed import Comment
 from breakscope.report.model import Finding, Owner, Report
 
 Outcome = Literal["clean", "known", "new", "strict", "budget", "not_measured", "vacuous", "died"]
-State = Literal["new", "known", "suppressed", "meant"]
+State = Literal["new", "known", "suppressed", "meant", "expected"]
 
 # Worst first: a report that says nothing makes every other answer worthless.
 _EXIT_CODES: dict[Outcome, int] = {
@@ -55,7 +55,7 @@ class Judged:
 
     Attributes:
         why: the reason of its suppression, as what it is known where that is not plain, or why it is meant to
-            be so; None otherwise.
+            be so, or expected; None otherwise.
     """
 
     finding: Finding

@@ -200,7 +200,7 @@ def _csv(check: Check, options: Options) -> str:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     for number, one in enumerate(check.verdicts):
         states = {judged.finding.fingerprint: judged.state for judged in one.judged}
-        whole = replace(one.report, findings=one.of("new", "known", "suppressed", "meant"))
+        whole = replace(one.report, findings=tuple(judged.finding for judged in one.judged))
         text = table.render(whole, root=options.root)
         head, *records = csv.reader(io.StringIO(text, newline=""))
         names = list(head)

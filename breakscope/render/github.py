@@ -6,7 +6,7 @@ from collections import Counter
 
 from breakscope.catalog.entry import Severity
 from breakscope.report.model import Finding, Report
-from breakscope.report.ranking import worst_first
+from breakscope.report.ranking import is_open, worst_first
 from breakscope.view.text import and_more, count, harmless, package_path
 from breakscope.view.words import about_run, clip, is_new, project_place, relative_path, said, severity
 
@@ -22,14 +22,16 @@ _TITLE, _MESSAGE = 200, 4_000  # characters
 def render(report: Report, *, root: str | None = None, known: frozenset[str] | None = None) -> str:
     """One line for each annotation, at most ``MOST`` of each level, and one about the rest.
 
-    New findings come first, then the costly ones.
+    New findings come first, then the costly ones. What nothing is to be done about, because it is expected
+    or meant to be so, has none: only the last line counts it.
 
     Args:
         report: what to show.
         root: folder of the repository, to which files are relative, besides that in which the script ran.
         known: fingerprints that are not new.
     """
-    ordered = sorted(report.findings, key=lambda one: (not is_new(one, known), worst_first(one)))
+    open_ = [one for one in report.findings if is_open(one)]
+    ordered = sorted(open_, key=lambda one: (not is_new(one, known), worst_first(one)))
     room = Counter(dict.fromkeys(_LEVELS.values(), MOST))
     lines = []
     alarm = about_run(report, root).alarm
@@ -44,12 +46,12 @@ def render(report: Report, *, root: str | None = None, known: frozenset[str] | N
             lines.append(_annotation(report, finding, level, root, known))
         else:
             hidden.append(finding)
-    lines.append(_closing(report, hidden))
+    lines.append(_closing(len(open_), len(report.findings) - len(open_), hidden))
     return "\n".join(lines) + "\n"
 
 
-def _closing(report: Report, hidden: list[Finding]) -> str:
-    total = count(len(report.findings), "finding")
+def _closing(shown: int, closed: int, hidden: list[Finding]) -> str:
+    total = count(shown, "finding") + (f", and {closed:,} expected or meant to be so" if closed else "")
     if not hidden:
         return f"breakscope: {total}"
     codes = Counter(finding.code for finding in hidden).most_common()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from breakscope.report.model import Finding, Report
-from breakscope.report.ranking import worst_first
+from breakscope.report.ranking import is_open, worst_first
 from breakscope.view.text import harmless, short_path
 from breakscope.view.words import about_run, clip, is_new, said
 
@@ -13,7 +13,7 @@ _SOURCE = 2_000  # characters of a source line
 
 
 def render(report: Report, *, root: str | None = None, known: frozenset[str] | None = None) -> str:
-    """One failing case for each finding, worst first; one passing case for a report without any.
+    """One failing case for each finding, worst first; one passing case for a report without any to act on.
 
     A run that ended badly or compiled nothing is a case with an error: it is no pass. Characters that XML
     cannot hold are shown escaped.
@@ -21,7 +21,8 @@ def render(report: Report, *, root: str | None = None, known: frozenset[str] | N
     Args:
         report: what to show.
         root: folder to which paths are shown relative, besides that in which the script ran.
-        known: fingerprints that are not new; their cases are skipped ones, not failures.
+        known: fingerprints that are not new; their cases are skipped ones, not failures. So are those of
+            what is expected or meant to be so.
     """
     run = report.run
     script = short_path(run.script, [folder for folder in (root, run.cwd) if folder])
@@ -30,7 +31,7 @@ def render(report: Report, *, root: str | None = None, known: frozenset[str] | N
     if view.alarm:
         case = ET.SubElement(suite, "testcase", classname="breakscope", name=script)
         ET.SubElement(case, "error", type=run.status, message=view.alarm)
-    elif not report.findings:
+    elif not any(map(is_open, report.findings)):
         ET.SubElement(suite, "testcase", classname="breakscope", name=script)
     for finding in sorted(report.findings, key=worst_first):
         _case(suite, report, finding, root, known)
@@ -65,6 +66,10 @@ def _case(
     message = f"{words.title}: {words.amount}"
     if known is not None and not is_new(finding, known):
         ET.SubElement(case, "skipped", message=f"known: {message}")
+        return
+    if not is_open(finding):
+        why = finding.intended or finding.expected or ""
+        ET.SubElement(case, "skipped", message=f"nothing to do: {words.title}: {harmless(why)}")
         return
     source = finding.location.source
     facts = [

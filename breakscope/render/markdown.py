@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from breakscope.render import bench_markdown
 from breakscope.report import benchmark
 from breakscope.report.model import Finding, Report, Suggestion
-from breakscope.report.ranking import worst_first
+from breakscope.report.ranking import is_open, worst_first
 from breakscope.view.following import following
 from breakscope.view.markup import block, code, plain
 from breakscope.view.text import and_more, count, short_path
@@ -42,9 +42,9 @@ def render(
         known: fingerprints that are not new; with them, a column says which are.
         max_bytes: most that the text takes as UTF-8. Without room for the summary only one line is left.
     """
+    open_ = [finding for finding in report.findings if is_open(finding)]
     # What is new must show, even where it follows from what is known.
-    listed = following(report.findings).causes if known is None else report.findings
-    findings = sorted(listed, key=worst_first)
+    findings = sorted(following(open_).causes if known is None else open_, key=worst_first)
     words = [said(report, finding, root) for finding in findings]
     measured = benchmark.from_dict(report.benchmark)
     head = _head(report, root)
@@ -106,7 +106,8 @@ def _cut(findings: Sequence[Finding], rows: int, folds: int, max_bytes: int) -> 
 def _head(report: Report, root: str | None) -> str:
     view = about_run(report, root)
     script = short_path(report.run.script, [folder for folder in (root, report.run.cwd) if folder])
-    parts = [f"## breakscope: {count(len(report.findings), 'finding')} in {code(clip(script, _LINE))}"]
+    findings = sum(map(is_open, report.findings))
+    parts = [f"## breakscope: {count(findings, 'finding')} in {code(clip(script, _LINE))}"]
     if view.alarm:
         parts.append(f"> [!WARNING]\n> {plain(clip(view.alarm, _LINE))}")
     parts.append(_flow(view.totals))
@@ -125,10 +126,12 @@ def _flow(items: Sequence[str]) -> str:
 
 
 def _tail(report: Report, root: str | None) -> str:
-    notes = about_run(report, root).notes[:20]
+    view = about_run(report, root)
+    notes = view.notes[:20]
     items = [f"- {plain(f'{label}: {text}' if label else text)}" for label, text in _clipped(notes)]
     parts = [f"<details><summary>{count(len(items), 'note')} on this run</summary>\n"] if items else []
     parts += [*items, "\n</details>\n"] if items else []
+    parts = _closed(view.closed) + parts
     version = plain(clip(report.tool.version, 40))
     started = plain(clip(report.run.started_at, 40))
     parts.append(
@@ -136,6 +139,12 @@ def _tail(report: Report, root: str | None) -> str:
         "`breakscope explain CODE` says more about a code."
     )
     return "\n".join(parts)
+
+
+def _closed(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """What nothing is to be done about, as a list."""
+    items = [f"- {plain(f'{label}: {text}' if label else text)}" for label, text in _clipped(lines)]
+    return ["**Nothing to do** about what is expected, or meant to be so:\n", *items, ""] if items else []
 
 
 def _clipped(notes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,7 +24,7 @@ _PROBLEMS: dict[Severity, str] = {"error": "error", "warning": "warning", "info"
 
 
 def render(report: Report, *, root: str | None = None, known: frozenset[str] | None = None) -> str:
-    """The report as SARIF text, in ASCII; worst finding first.
+    """The report as SARIF text, in ASCII; worst finding first. What nothing is to be done about is a note.
 
     Args:
         report: what to show.
@@ -61,7 +62,7 @@ def _driver(report: Report, findings: list[Finding], codes: list[str]) -> dict[s
 
 
 def _rule(finding: Finding) -> dict[str, Any]:
-    return rule_of(finding.code, finding.title, severity(finding))
+    return rule_of(finding.code, finding.title, severity(replace(finding, intended=None, expected=None)))
 
 
 def rule_of(code: str, title: str, level: Severity) -> dict[str, Any]:
@@ -135,6 +136,8 @@ def _properties(finding: Finding) -> dict[str, Any]:
         "costMethod": cost.method if cost else None,
         "guard": guard.expression if guard else None,
         "suggestion": suggestion.status if suggestion else None,
+        "expected": finding.expected,
+        "effect": finding.effect,
     }
     return {
         name: clip(harmless(value), MAX_TEXT) if isinstance(value, str) else value

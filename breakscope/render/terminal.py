@@ -27,6 +27,7 @@ _KIND_STYLES: dict[FindingKind, str] = {
     "recompile": "bold cyan",
     "compile": "bold cyan",
 }
+_SEVERITY_STYLES = {"warning": "yellow", "note": "dim"}
 _T = TypeVar("_T")
 _LABEL = len("do this") + len(_GAP)
 
@@ -75,20 +76,26 @@ class _Layout(Layout):
     """Lays a view out in a width."""
 
     def screen(self, view: View, next_steps: Sequence[tuple[str, str]]) -> list[Text]:
-        alarm = self.wrap(Text(view.alarm, "bold red")) if view.alarm else []
-        blocks = [alarm + self.flow(view.header), self.flow(view.totals)]
+        verdict = self.wrap(Text(view.verdict, "green")) if view.verdict else []
+        first = self.wrap(Text(view.alarm, "bold red")) if view.alarm else verdict
+        blocks = [first + self.flow(view.header), self.flow(view.totals)]
         blocks.append(self.ranks(view.ranks))
-        if view.verdict:
-            blocks.append(self.wrap(Text(view.verdict, "green")))
+        blocks.append(verdict if view.alarm else [])
         number_width = len(str(len(view.groups))) + 1
         blocks += [self.group(group, number_width) for group in view.groups]
         if view.more:
             blocks.append(self.wrap(Text(view.more)))
-        label_width = max((cell_len(label) for label, _ in view.notes), default=0) + len(_GAP)
-        notes = [self.labelled(label, text, "", label_width) for label, text in view.notes]
-        blocks.append([line for note in notes for line in note])
+        if view.closed or view.closed_groups:
+            blocks.append([Text("─" * self.width, "dim"), *self.rows(view.closed)])
+            blocks += [self.group(group, number_width) for group in view.closed_groups]
+        blocks.append(self.rows(view.notes))
         blocks.append(self.next_steps(next_steps))
         return apart(blocks)
+
+    def rows(self, rows: Sequence[tuple[str, str]]) -> list[Text]:
+        """Labels, and texts beside them."""
+        width = max((cell_len(label) for label, _ in rows), default=0) + len(_GAP)
+        return [line for label, text in rows for line in self.labelled(label, text, "", width)]
 
     def ranks(self, lines: Sequence[tuple[str, str]]) -> list[Text]:
         """In what ranks differ; the first line sums up."""
@@ -101,9 +108,12 @@ class _Layout(Layout):
         return made
 
     def group(self, group: Group, number_width: int) -> list[Text]:
-        number = Text(f"{group.number:>{number_width}}{_GAP}", "dim")
+        number = Text(f"{group.number or '':>{number_width}}{_GAP}", "dim")
         indent = " " * (2 if self.width < _NARROW else number.cell_len)
-        title = Text.assemble((group.code, _KIND_STYLES[group.kind]), _GAP, (group.title, "bold"))
+        style = _SEVERITY_STYLES.get(group.severity, "bold red")
+        title = Text.assemble(
+            (group.code, _KIND_STYLES[group.kind]), _GAP, (group.severity, style), _GAP, (group.title, "bold")
+        )
         lines = self.sides(number, title, Text(group.amount, "bold"), indent)
         for place in group.places:
             lines += self.place(place, indent)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FindingKind = Literal["graph_break", "recompile", "skip", "compile"]
+# What a finding did to the run besides its cost.
+Effect = Literal["ended", "incomplete"]
 # "unknown": an imported trace does not tell how its job ended.
 Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
@@ -263,6 +265,11 @@ class Finding:
         guards: the guards that used up the limit, for a recompile limit.
         intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
             finding is left out of the ranking. None for everything else.
+        expected: why its recompiles are what a healthy script has (a graph each for training and
+            evaluation, a second size, a smaller last batch): nothing is to be done, and ``check`` passes.
+            None for what repeats or grows, for what is no recompile, and in reports of older versions.
+        effect: "ended" where the script died of it, "incomplete" where it hides what would have come after
+            it; None for everything else, and in reports of older versions.
         not_measured: why there is no cost, as a sentence; None where there is one.
         ranks: the ranks that have it; by_rank: what each contributed, empty in a report of one process.
             Counts and skipped calls of a merged finding are sums over them, its cost is that of the rank
@@ -303,6 +310,8 @@ class Finding:
     advice: str | None = None
     calls_of: str | None = None
     caused_by: str | None = None
+    expected: str | None = None
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True, slots=True)

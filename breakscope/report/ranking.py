@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from breakscope.report.model import Finding, FindingKind, Report
+from breakscope.report.model import Effect, Finding, FindingKind, Report
 
 _KINDS: dict[FindingKind, int] = {"skip": 0, "compile": 1, "graph_break": 2, "recompile": 3}
+_EFFECTS: dict[Effect | None, int] = {"ended": 0, "incomplete": 1, None: 2}
 _INFORMATION = "BS308"
 
 
 def worst_first(*findings: Finding) -> tuple[Any, ...]:
     """Sort key of a finding, or of several that are shown as one with the worst of them first.
 
-    By what they take over a number of steps, where one was asked for (:func:`over`); by measured cost, then
-    crossings, then skips, compile times, breaks, recompiles, then occurrences. What is meant to be so,
-    and what is only for information, comes last.
+    What ended the run, then what made the report incomplete. By what they take over a number of steps, where
+    one was asked for (:func:`over`); by measured cost, then crossings, then skips, compile times, breaks,
+    recompiles, then occurrences. What is only for information comes last but for what nothing is to be done
+    about.
     """
     place = findings[0].location
     return (
-        all(finding.intended is not None or finding.code == _INFORMATION for finding in findings),
+        min(map(_group, findings)),
         -sum(finding.horizon_ms or 0.0 for finding in findings),
         -sum(finding.cost.ms_per_step for finding in findings if finding.cost),
         -sum(finding.counts.crossings or 0 for finding in findings),
@@ -30,6 +32,17 @@ def worst_first(*findings: Finding) -> tuple[Any, ...]:
         place.line,
         place.column or 0,
     )
+
+
+def _group(finding: Finding) -> int:
+    if not is_open(finding):
+        return 4
+    return 3 if finding.code == _INFORMATION else _EFFECTS[finding.effect]
+
+
+def is_open(finding: Finding) -> bool:
+    """Whether something is to be done about a finding: it is neither meant to be so nor expected."""
+    return finding.intended is None and finding.expected is None
 
 
 def over(report: Report, steps: int) -> Report:

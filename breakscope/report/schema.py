@@ -26,7 +26,8 @@ from breakscope.report.secrets import masked
 # merged reports ranks, divergences, finding.by_rank, region.rank, region.split, region.collectives, and
 # process in region, step, compile and signature; "unknown" as run.status, and null for totals.regions and
 # totals.ops, in what was imported; run.asked, run.sources, run.machine; least_ms, most_ms and steps in cost,
-# and in timing what repairs would gain, the steady steps, and the calibration; finding.caused_by.
+# and in timing what repairs would gain, the steady steps, and the calibration; finding.caused_by, expected
+# and effect.
 SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024

@@ -6,8 +6,20 @@ import re
 from dataclasses import dataclass
 
 from breakscope import catalog
+from breakscope.catalog.entry import Severity
 from breakscope.diagnose import guards
-from breakscope.report.model import Cost, Finding, FindingKind, Frame, Guard, Location, Report, SkippedFrame
+from breakscope.report.model import (
+    Cost,
+    Effect,
+    Finding,
+    FindingKind,
+    Frame,
+    Guard,
+    Location,
+    Report,
+    SkippedFrame,
+)
+from breakscope.report.ranking import is_open
 from breakscope.view import gain
 from breakscope.view.following import Following, counted
 from breakscope.view.text import count, first_line, harmless, milliseconds, per_step, short_path
@@ -18,6 +30,7 @@ _KIND_NOUNS: dict[FindingKind, str] = {
     "recompile": "cause",
     "compile": "compile",
 }
+_EFFECTS: dict[Effect, str] = {"ended": "ended the run", "incomplete": "report incomplete"}
 _SHOWN_GUARDS = 5
 _SHOWN_CALLERS = 6
 _SETTING = re.compile(r"(?<=config\.)\w+")
@@ -51,6 +64,8 @@ class Group:
     """Findings with the same code in the same function, under one head.
 
     Attributes:
+        number: 0 for what nothing is to be done about.
+        severity: what it did to the run, else how bad it is.
         amount: what the group costs, else how often it happened.
         details: those that hold for all of its places, which do not repeat them.
     """
@@ -58,6 +73,7 @@ class Group:
     number: int
     code: str
     kind: FindingKind
+    severity: str
     title: str
     amount: str
     places: tuple[Place, ...]
@@ -86,6 +102,7 @@ class Maker:
             number=number,
             code=harmless(worst.code),
             kind=worst.kind,
+            severity=severity_words(worst),
             title=first_line(worst.title) if alone else _title(worst),
             amount=self._amount(whole),
             places=tuple(
@@ -94,6 +111,13 @@ class Maker:
             ),
             details=shared,
         )
+
+    def line(self, finding: Finding) -> str:
+        """A finding that nothing is to be done about, in one line."""
+        where = self._path(finding.location.file, finding.location.line)
+        function = f" {harmless(finding.location.function)}" if finding.location.function else ""
+        why = harmless(finding.intended or finding.expected or "")
+        return f"{harmless(finding.code)} {where}{function} · {first_line(finding.title)} · {why}"
 
     def _amount(self, findings: list[Finding]) -> str:
         costs = [finding.cost for finding in findings if finding.cost]
@@ -148,8 +172,9 @@ class Maker:
             ("takes", (gain.horizon(finding),)),
             ("eager", (gain.stays(finding),)),
             ("inside", (harmless(inside(finding.cost)),)),
+            ("expected", (harmless(finding.expected or ""),)),
             ("meant", (harmless(finding.intended or ""),)),
-            ("do this", (self._advice(finding) if finding.intended is None else "",)),
+            ("do this", (self._advice(finding) if is_open(finding) else "",)),
             ("torch", self._hints(finding)),
         ]
         return [(label, texts) for label, texts in details if any(texts)]
@@ -254,6 +279,18 @@ class Maker:
         if suggestion is None:
             return advice
         return f"{advice.removesuffix('.')} (no rewrite: {first_line(suggestion.why)})"
+
+
+def severity(finding: Finding) -> Severity:
+    """How bad a finding is; ``warning`` for a code that only a newer breakscope knows."""
+    return catalog.severity(finding) or "warning"
+
+
+def severity_words(finding: Finding) -> str:
+    """How bad a finding is, in the words of the screen."""
+    if finding.effect is not None:
+        return _EFFECTS[finding.effect]
+    return "note" if severity(finding) == "info" else severity(finding)
 
 
 def _first_sentence(text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from breakscope.diagnose.outcome import killer
 from breakscope.report.model import Finding, Report, Run
-from breakscope.report.ranking import worst_first
+from breakscope.report.ranking import is_open, worst_first
 from breakscope.view import gain, ranks
 from breakscope.view.compiling import compiled, compiled_late
 from breakscope.view.finding import Group, Maker
@@ -32,6 +32,7 @@ _SHOWN_NAMES = 3
 _MUCH = 0.1  # of a step: what guards take is shown from here on
 _SHOWN_ITEMS = 5
 _SHOWN_DIVERGENCES = 8
+_SHOWN_CLOSED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,10 @@ class View:
 
     Attributes:
         alarm: why the rest must not be taken at face value; stands in the first line.
-        verdict: one sentence where there are no findings.
+        verdict: one sentence where there is nothing to be done; the first line, where there is no alarm.
         more: one line about the findings that are not shown.
+        closed: (label, text) lines of the findings that nothing is to be done about, below a line; empty
+            where they are shown in full, as ``closed_groups``.
         ranks: (label, text) lines on how the ranks of a job differ, before the findings; the first one sums
             up. Empty for one process.
         notes: (label, text) lines after the findings.
@@ -55,13 +58,16 @@ class View:
     more: str | None
     notes: tuple[tuple[str, str], ...]
     ranks: tuple[tuple[str, str], ...] = ()
+    closed: tuple[tuple[str, str], ...] = ()
+    closed_groups: tuple[Group, ...] = ()
 
 
 def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  # noqa: A002 - the flag's name
     """The view of a report, at most ``limit`` findings of it unless ``all``."""
     folders = tuple(folder for folder in (root, report.run.cwd) if folder)
-    links = following(report.findings)
-    listed = report.findings if all else links.causes
+    open_, closed = _parted(report.findings)
+    links = following(open_)
+    listed = open_ if all else links.causes
     shown, hidden = _limited(_grouped(listed, {} if all else links.of), None if all else max(limit, 0))
     maker = Maker(report, folders, all, links)
     return View(
@@ -76,6 +82,8 @@ def build(report: Report, *, limit: int, all: bool, root: str | None) -> View:  
         more=_more(hidden),
         notes=_notes(report, all),
         ranks=_ranks(report, folders, all),
+        closed=() if all else _closed(closed, maker),
+        closed_groups=tuple(maker.group(0, group, group) for group in _grouped(closed, {})) if all else (),
     )
 
 
@@ -96,14 +104,31 @@ def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[s
 # ---- what is shown, and in which order ----
 
 
+def _parted(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """What something is to be done about, and the rest."""
+    return [one for one in findings if is_open(one)], [one for one in findings if not is_open(one)]
+
+
+def _closed(findings: Sequence[Finding], maker: Maker) -> tuple[tuple[str, str], ...]:
+    lines: list[tuple[str, str]] = []
+    for label, part in (
+        ("expected", [one for one in findings if one.intended is None]),
+        ("meant", [one for one in findings if one.intended is not None]),
+    ):
+        shown = [maker.line(one) for one in sorted(part, key=worst_first)[:_SHOWN_CLOSED]]
+        if len(shown) < len(part):
+            shown.append(f"and {len(part) - len(shown):,} more … --all shows them")
+        lines += [(label if index == 0 else "", text) for index, text in enumerate(shown)]
+    return tuple(lines)
+
+
 def _grouped(findings: Sequence[Finding], with_it: Mapping[str, Sequence[Finding]]) -> list[list[Finding]]:
     """Groups, worst first; what follows from a finding counts with it."""
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    groups: dict[tuple[str | None, ...], list[Finding]] = {}
     for finding in findings:
         place = finding.location
         # Without a function nothing but the line says what belongs together.
-        meant = " (meant)" if finding.intended else ""
-        key = (finding.code + meant, place.file, place.function or f"line {place.line}")
+        key = (finding.code, finding.effect, place.file, place.function or f"line {place.line}")
         groups.setdefault(key, []).append(finding)
     ordered = [sorted(group, key=worst_first) for group in groups.values()]
 
@@ -147,13 +172,17 @@ def _alarm(report: Report) -> str | None:
     ended = _ended_badly(report.run)
     if report.reconciliation.vacuous:
         if ended:
-            return f"VACUOUS, {ended}: nothing was compiled up to then"
+            return f"{ended}{_because(report)}: VACUOUS, nothing was compiled up to then"
         if report.reconciliation.why is not None:
             return f"VACUOUS: nothing was compiled: {harmless(report.reconciliation.why)}"
         if report.findings:
             return "VACUOUS: nothing was compiled: every function that Dynamo tried runs eagerly"
         return "VACUOUS: nothing was compiled, so this report says nothing about the script"
-    return f"{ended}: the report holds what was seen up to then" if ended else None
+    return f"{ended}{_because(report)}: the report holds what was seen up to then" if ended else None
+
+
+def _because(report: Report) -> str:
+    return " because of finding 1" if any(one.effect == "ended" for one in report.findings) else ""
 
 
 def _ended_badly(run: Run) -> str | None:
@@ -278,19 +307,40 @@ def _lost(report: Report) -> str:
     if lost is None:
         why = why_untimed(report)
         return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
+    if step and not any(one.cost and is_open(one) for one in report.findings):
+        return f"nothing of {milliseconds(step)} ms a step lost at breaks"
     if (gains := gain.faster(report)) is not None:
         return gains
-    if not lost and step:
-        return f"nothing of {milliseconds(step)} ms a step lost at breaks"
     of = f" of {milliseconds(step)}" if step else ""
     return f"about {milliseconds(lost)}{of} ms a step lost at breaks"
 
 
 def _verdict(report: Report) -> str | None:
-    if report.findings or report.reconciliation.vacuous:
+    if any(map(is_open, report.findings)) or report.reconciliation.vacuous:
         return None
-    found = "no graph break, no recompile, no skipped frame"
-    return f"{found} found" if report.run.status in ("ok", "unknown") else f"{found} up to then"
+    return nothing_open(report)
+
+
+def nothing_open(report: Report) -> str:
+    """What a report with nothing to act on found; that it is healthy, where nothing is left to be asked."""
+    meant = sum(one.kind != "recompile" for one in report.findings)
+    breaks = f"{count(meant, 'graph break')} that {_are(meant)} meant to be" if meant else "no graph break"
+    times = report.totals.recompiles
+    recompiles = f"{count(times, 'recompile')} that {_are(times)} expected" if times else "no recompile"
+    found = f"{breaks}, {recompiles}, no skipped frame"
+    return f"healthy: {found}" if is_healthy(report) else f"{found} up to then"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def is_healthy(report: Report) -> bool:
+    """Whether a run came to its end, compiled something, and left nothing to be done or to be asked."""
+    run, seen = report.run, report.reconciliation
+    ended = run.status in ("ok", "unknown") and not run.exit_code
+    doubts = seen.vacuous or seen.unattributed or report.divergences
+    return ended and not doubts and not any(map(is_open, report.findings))
 
 
 def _notes(report: Report, all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A002 - the flag's name

@@ -54,8 +54,9 @@ def rows(verdict: Verdict, baseline: str, root: str | None, *, everything: bool)
         found.append(("known", f"{count(len(known_ones), 'finding')} in {harmless(baseline)}: {kinds}"))
         renamed = [one for one in known_ones if one.why]
         found += _listed("", [f"{_place(one, folders)}: {one.why}" for one in renamed], everything)
-    meant = [f"{_place(one, folders)}: {one.why}" for one in verdict.judged if one.state == "meant"]
-    found += _listed("meant", meant, everything)
+    for state in ("expected", "meant"):
+        lines = [f"{_place(one, folders)}: {one.why}" for one in verdict.judged if one.state == state]
+        found += _listed(state, lines, everything)
     lines = [f"{_place(one, folders)}: {one.why or 'no reason given'}" for one in suppressed]
     found += _listed("suppressed", lines, everything)
     gone = [

@@ -6,14 +6,25 @@ import posixpath
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from breakscope import catalog
-from breakscope.catalog.entry import Severity
 from breakscope.report.model import Finding, Frame, Location, Report
 from breakscope.view import report_view
-from breakscope.view.finding import Detail, Maker
+from breakscope.view.finding import Detail, Maker, severity
 from breakscope.view.following import following
 from breakscope.view.report_view import View
 from breakscope.view.text import harmless, package_path
+
+__all__ = [
+    "Said",
+    "about_run",
+    "absolute_path",
+    "clip",
+    "is_new",
+    "lines",
+    "project_place",
+    "relative_path",
+    "said",
+    "severity",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +34,7 @@ class Said:
     Attributes:
         amount: what it costs, else how often it happened.
         counts: how often and when, beyond ``amount``.
-        details: (label, lines) pairs: reason, guard, also, via or used at, meant, do this.
+        details: (label, lines) pairs: reason, guard, also, via or used at, expected, meant, do this.
     """
 
     title: str
@@ -52,12 +63,6 @@ def said(report: Report, finding: Finding, root: str | None) -> Said:
 def about_run(report: Report, root: str | None) -> View:
     """The words for the run as a whole; holds no finding."""
     return report_view.build(report, limit=0, all=False, root=root)
-
-
-def severity(finding: Finding) -> Severity:
-    """How bad a finding is; ``warning`` for a code that only a newer breakscope knows."""
-    entry = catalog.find(finding.code)
-    return entry.severity if entry else "warning"
 
 
 def is_new(finding: Finding, known: Collection[str] | None) -> bool:

@@ -221,6 +221,8 @@ def test_every_field_of_a_report_and_of_a_finding_is_known_to_the_merge():
         "by_rank",
         "compiling",
         "horizon_ms",
+        "expected",
+        "effect",
     }
     assert {field.name for field in dataclasses.fields(Finding)} == texts | combined
 

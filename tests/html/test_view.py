@@ -73,7 +73,7 @@ def test_every_report_has_a_view(name: str) -> None:
 @pytest.mark.parametrize(
     ("report", "sentence"),
     [
-        (CLEAN, "Nothing to repair: no graph break, no recompile and no skipped frame in 4 steps."),
+        (CLEAN, "Healthy: no graph break, no recompile, no skipped frame."),
         (VACUOUS, "Nothing was compiled, so this report says nothing about the script."),
         (COSTS, "About 1.90 ms of each step (46%) are lost at 2 places."),
         (RECOMPILES, "Guards failed 5 times, each a new compile."),

@@ -164,13 +164,12 @@ def test_steps_that_were_timed_and_lost_nothing_say_so() -> None:
 
 def test_a_clean_run_says_so_in_a_small_screen() -> None:
     assert terminal.render(CLEAN, width=80, color=False, next_steps=NEXT[:1]) == (
+        "healthy: no graph break, no recompile, no skipped frame\n"
         "breakscope scan train.py · torch 2.13.0 · cuda NVIDIA H200 · backend eager\n"
         "compiled: Net (by breakscope) · ok · 4 steps, 8.1 s\n"
         "\n"
         "0 sites, 0 crossings · 0 occurrences · 0 recompiles · 0 frames skipped\n"
         "1 region, 12 ops\n"
-        "\n"
-        "no graph break, no recompile, no skipped frame found\n"
         "\n"
         "next  breakscope report  this again\n"
     )
@@ -201,7 +200,7 @@ def test_a_run_that_did_not_end_well_says_so_first(status: Status, code: int | N
     lines = lines_of(replace(CLEAN, run=run))
     assert lines[0] == f"{first}: the report holds what was seen up to then"
     assert "no graph break, no recompile, no skipped frame up to then" in lines
-    assert lines_of(replace(VACUOUS, run=run))[0] == f"VACUOUS, {first}: nothing was compiled up to then"
+    assert lines_of(replace(VACUOUS, run=run))[0] == f"{first}: VACUOUS, nothing was compiled up to then"
 
 
 def test_what_was_not_measured_is_never_a_zero() -> None:
@@ -257,7 +256,7 @@ def test_one_finding_in_full() -> None:
     lines = lines_of(only(BRANCH), 80)
     start = lines.index(next(line for line in lines if "BS101" in line))
     assert lines[start : start + 6] == [
-        " 1  BS101  branch on a tensor's value                       1.42 ms a step (35%)",
+        " 1  BS101  warning  branch on a tensor's value              1.42 ms a step (35%)",
         "    model.py:41:12  Block.forward  24 crossings (6 a step), since step 0  GB0170",
         "       if y.abs().max() > 1e4:",
         "          ^^^^^^^^^^^^^^^^^^^",
@@ -338,7 +337,7 @@ def test_ranks_are_named_where_not_all_of_them_saw_it() -> None:
 
 def test_a_code_of_a_newer_breakscope_is_shown_with_dynamos_hint() -> None:
     text = "\n".join(lines_of(only(replace(BRANCH, code="BS987", hints=("Try this.", "Or that.")))))
-    assert "BS987  branch on a tensor's value" in text
+    assert "BS987  warning  branch on a tensor's value" in text
     assert "do this  Try this." in text
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from first_screen import first_finding, first_line
 from scanning import clean_environment, command
 
 import breakscope
@@ -31,7 +32,6 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 PROGRAMS = Path(__file__).parent / "programs"
 _KEY = re.compile(r"^# ([a-z ]+): (.*)$", re.MULTILINE)
-_FIRST = re.compile(r"^ 1  (BS\d{3}) .*?(?=^ 2  BS|^note|^next|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,12 @@ class Walked:
 
     @property
     def first_line(self) -> str:
-        return self.screen.split("\n", 1)[0]
+        return first_line(self.screen)
 
     @property
     def first_finding(self) -> tuple[str, str]:
         """Its code, and all that is said of it, in one line; empty where there is none."""
-        found = _FIRST.search(self.screen)
-        return (found[1], " ".join(found[0].split())) if found else ("none", "")
+        return first_finding(self.screen)
 
 
 @cache

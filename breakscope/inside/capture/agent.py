@@ -140,7 +140,8 @@ class Agent:
             from breakscope.inside.capture.step_unit import StepUnit
 
             self._unit = StepUnit("auto")
-        sys.excepthook = tracebacks.without_our_frames(sys.excepthook)
+        hook = tracebacks.without_our_frames(sys.excepthook)
+        sys.excepthook = tracebacks.telling(hook, lambda errors: self.emit(events.RAISED, errors=errors))
         self.dynamo = dynamo.TorchHooks(self)
         self.dynamo.install()
         imports.after_import("torch._dynamo", self.dynamo.install_dynamo)

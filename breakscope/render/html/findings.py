@@ -16,8 +16,9 @@ from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
 from breakscope.render.html.texts import block, name
 from breakscope.report.model import Finding, Frame, Guard, Report, Suggestion
+from breakscope.report.ranking import is_open
 from breakscope.view import gain
-from breakscope.view.finding import inside
+from breakscope.view.finding import inside, severity_words
 from breakscope.view.following import Following, counted
 from breakscope.view.text import count, first_line, per_step, short_path
 from breakscope.view.words import is_new
@@ -79,6 +80,9 @@ class FindingView:
         file: index into the page's files.
         news: whether an earlier report has it too; None where none was given.
         follows: whether it follows from another finding, and goes with it.
+        severity: what it did to the run, else how bad it is.
+        closed: "expected" or "meant to be so" where nothing is to be done about it, and then ``why_closed``
+            says why; else empty.
     """
 
     anchor: str
@@ -110,6 +114,9 @@ class FindingView:
     repair: Repair | None
     excerpt: Excerpt
     news: Literal["new", "known"] | None
+    severity: str
+    closed: str
+    why_closed: str
     follows: bool = False
 
 
@@ -150,7 +157,7 @@ class Maker:
             occurrences=finding.counts.occurrences,
             heat=heat,
             fix=finding.suggestion.status if finding.suggestion else None,
-            advice=advice(finding),
+            advice=advice(finding) if is_open(finding) else "",
             reason=block(finding.reason),
             said=block(finding.explanation),
             hints=tuple(block(hint) for hint in finding.hints[:_MOST_HINTS]),
@@ -165,6 +172,9 @@ class Maker:
             excerpt=excerpt,
             news=self._news(finding),
             follows=finding.fingerprint in self.links.by,
+            severity=severity_words(finding),
+            closed="meant to be so" if finding.intended else "expected" if finding.expected else "",
+            why_closed=name(finding.intended or finding.expected or ""),
         )
 
     def _news(self, finding: Finding) -> Literal["new", "known"] | None:
@@ -212,8 +222,6 @@ class Maker:
             facts.append(("cost", f"not measured{why}"))
         facts += self._linked(finding)
         facts += _parts_of(finding)
-        if finding.intended:
-            facts.append(("meant to be", name(finding.intended)))
         if when := _when(finding):
             facts.append(("when", when))
         if self.report.run.world_size > 1:

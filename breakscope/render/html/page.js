@@ -91,11 +91,12 @@ function excerptBox(finding) {
 
 function summaryOf(finding) {
   const fixed = finding.fix === "proved" ? el("span", { class: "chip good" }, "proved fix") : finding.fix === "unproved" ? el("span", { class: "chip" }, "unproved fix") : null;
+  const closed = finding.closed ? el("span", { class: "chip" }, finding.closed) : finding.severity === "warning" ? null : el("span", { class: finding.severity === "note" ? "chip" : "chip bad" }, finding.severity);
   const fresh = finding.news === "new" ? el("span", { class: "chip new" }, "new") : null;
   return el("summary", {},
     el("span", { class: "heat heat" + finding.heat, "aria-hidden": "true" }),
     el("span", { class: "code t-" + finding.tone }, finding.code),
-    el("span", { class: "what" }, el("b", {}, finding.title), fresh, fixed,
+    el("span", { class: "what" }, el("b", {}, finding.title), closed, fresh, fixed,
       el("span", { class: "where" }, el("span", { class: "mono" }, finding.place), finding.function ? " · " + finding.function : "", finding.owner === "project" ? "" : el("span", { class: "chip" }, finding.owner))),
     el("span", { class: "amount" }, el("b", {}, finding.amount), el("small", {}, finding.rate)));
 }
@@ -158,6 +159,7 @@ function bodyOf(finding) {
   const guards = finding.guards.map((one) => [el("b", {}, one.subject), one.cause, one.expected, one.actual, one.values || "–", el("code", {}, one.expression)]);
   const skipped = finding.skipped.map(([name, where, calls, why]) => [el("b", {}, name), where, calls, why]);
   return el("div", { class: "body" },
+    finding.closed ? el("p", { class: "do" }, el("b", {}, "Nothing to do: "), finding.why_closed) : null,
     finding.advice ? el("p", { class: "do" }, el("b", {}, "Do this: "), finding.advice) : null,
     ...excerptBox(finding),
     ...repairPart(finding),
@@ -274,7 +276,12 @@ function applyFilters() {
 
 function drawMore(upTo) {
   const end = Math.min(matching.length, upTo ?? drawn + BATCH);
-  byId("list").append(...matching.slice(drawn, end).map(findingRow));
+  const worst = byId("f-sort").value === "worst";
+  for (const index of matching.slice(drawn, end)) {
+    const below = worst && data.findings[index].closed && !byId("list").querySelector(".below");
+    if (below) byId("list").append(el("p", { class: "below" }, "Nothing is to be done about these: they are expected, or meant to be so."));
+    byId("list").append(findingRow(index));
+  }
   drawn = Math.max(drawn, end);
   byId("more").hidden = drawn >= matching.length;
   byId("more").textContent = `Show more (${(matching.length - drawn).toLocaleString("en")} left)`;

@@ -8,7 +8,8 @@ from typing import Literal
 
 from breakscope.render.html.findings import FindingView
 from breakscope.report.model import Report
-from breakscope.view import gain
+from breakscope.report.ranking import is_site
+from breakscope.view import gain, report_view
 from breakscope.view.report_view import lost_ms, step_ms
 from breakscope.view.text import NOT_MEASURED, count, harmless, milliseconds, per_step
 
@@ -44,20 +45,24 @@ class Card:
 
 
 def verdict(report: Report, findings: Sequence[FindingView]) -> Verdict:
-    """The verdict on a report whose findings come worst first."""
+    """The verdict on a report whose findings come worst first; last, what nothing is to be done about."""
     alarm = _alarm(report)
     if report.reconciliation.vacuous and not findings:
         sentence = "Nothing was compiled, so this report says nothing about the script."
         why = report.reconciliation.why
         reason = f"{harmless(why[0].upper() + why[1:])}." if why else ""
         return Verdict("void", alarm, sentence, reason, None, "")
-    if not findings:
-        steps = f" in {count(report.totals.steps, 'step')}" if report.totals.steps else ""
-        sentence = f"Nothing to repair: no graph break, no recompile and no skipped frame{steps}."
-        return Verdict("good", alarm, sentence, "", None, "")
-    first = findings[0]
-    sentence, *rest = _sentences(report, findings)
-    return Verdict("bad", alarm, sentence, " ".join(rest), first, _weight(first, findings))
+    open_ = [finding for finding in findings if not finding.closed]
+    if not open_:
+        said = report_view.nothing_open(report)
+        return Verdict("good", alarm, f"{said[:1].upper()}{said[1:]}.", _in_steps(report), None, "")
+    first = open_[0]
+    sentence, *rest = _sentences(report, open_)
+    return Verdict("bad", alarm, sentence, " ".join(rest), first, _weight(first, open_))
+
+
+def _in_steps(report: Report) -> str:
+    return f"Seen in {count(report.totals.steps, 'step')}." if report.totals.steps else ""
 
 
 def cards(report: Report, step: float | None) -> tuple[Card, ...]:
@@ -135,18 +140,21 @@ def _sentences(report: Report, findings: Sequence[FindingView]) -> list[str]:
         share = f" ({sum(costs) / step:.0%})" if step and sum(costs) <= step else ""
         where = count(sum(cost > 0 for cost in costs), "place")
         parts.append(f"about {milliseconds(sum(costs))} ms of each step{share} are lost at {where}")
-    if totals.sites:
-        one = totals.sites == 1
-        text = f"{count(totals.sites, 'site')} {'breaks' if one else 'break'} the graph"
-        if totals.crossings and totals.steps:
-            rate = _times(totals.crossings, totals.steps)
+    meant = [one.counts.crossings for one in report.findings if one.intended is not None and is_site(one)]
+    if (sites := totals.sites - len(meant)) > 0:
+        one = sites == 1
+        text = f"{count(sites, 'site')} {'breaks' if one else 'break'} the graph"
+        crossings = (totals.crossings or 0) - sum(crossed or 0 for crossed in meant)
+        if crossings > 0 and totals.steps:
+            rate = _times(crossings, totals.steps)
             text += f", and execution crosses {'it' if one else 'them'} {rate}"
         parts.append(text)
     if totals.skips:
         verb = "runs" if totals.skips == 1 else "run"
         parts.append(f"{count(totals.skips, 'function')} {verb} eagerly as a whole")
-    if totals.recompiles:
-        parts.append(f"guards failed {count(totals.recompiles, 'time')}, each a new compile")
+    recompiles = sum(finding.occurrences for finding in findings if finding.kind == "recompile")
+    if recompiles:
+        parts.append(f"guards failed {count(recompiles, 'time')}, each a new compile")
     parts = parts or [count(len(findings), "finding")]
     return [f"{text[:1].upper()}{text[1:]}." for text in parts]
 

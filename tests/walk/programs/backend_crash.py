@@ -4,7 +4,6 @@
 # told: this accelerator has no kernel for aten.tanh
 # exit: scan 1, check 3, bench 1
 # options: --backend as-script
-# waits: first line: 4, told: 4
 import torch
 from torch import nn
 

@@ -2,7 +2,6 @@
 # first line: healthy
 # first finding: none
 # exit: scan 0, check 0, bench 0
-# waits: first line: 1
 import torch
 from torch import nn
 

@@ -3,7 +3,6 @@
 # first finding: none
 # expected: BS212
 # exit: scan 0, check 0, bench 0
-# waits: first line: 1, first finding: 1, check: 1
 import torch
 from torch import nn
 

@@ -1,0 +1,50 @@
+"""What findings did to the run itself: which ended it, and which hide what would have come after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from breakscope.diagnose.collect import Collected, Event
+from breakscope.report.model import Effect, Finding
+
+_UNFINISHED = "BS404"
+_LIMIT = ("BS303", "FailOnRecompileLimitHit")
+_COMPARED = 200  # characters of two texts of one exception: one of them may be cut
+
+
+def mark(found: Collected, findings: Sequence[Finding], *, vacuous: bool) -> list[Finding]:
+    """The findings with their effects."""
+    fatal = _fatal(found)
+    return [replace(one, effect=_effect(found, one, fatal, vacuous=vacuous)) for one in findings]
+
+
+def _effect(found: Collected, finding: Finding, fatal: str | None, *, vacuous: bool) -> Effect | None:
+    if finding.kind == "recompile":
+        return None
+    if fatal is not None and fatal in finding.counts.compile_ids:
+        return "ended"
+    code, raised = _LIMIT
+    if finding.code == code and any(
+        one["type"] == raised for event in found.raised for one in event["errors"]
+    ):
+        return "ended"
+    hides = finding.code == _UNFINISHED or (vacuous and finding.kind == "skip")
+    return "incomplete" if hides else finding.effect
+
+
+def _fatal(found: Collected) -> str | None:
+    """The compile that failed with the exception that ended the script; None where another one did."""
+    failed = [event for event in found.metrics if event["metrics"].get("fail_type")]
+    ended = (event for event in reversed(failed) if any(_is_of(one, event) for one in found.raised))
+    last = next(ended, None)
+    return None if last is None else last["cid"]
+
+
+def _is_of(raised: Event, failed: Event) -> bool:
+    metrics = failed["metrics"]
+    said = str(metrics.get("fail_reason") or "").strip()[:_COMPARED]
+    return any(
+        one["type"] == metrics["fail_type"] and one["text"].strip().startswith(said)
+        for one in raised["errors"]
+    )

@@ -1,0 +1,203 @@
+"""Recompiles that a healthy script has: for evaluation, for a second size, for a smaller last batch.
+
+A version of a function is compiled for each combination of a few properties of its calls: whether
+gradients are on, whether the module trains, whether a size is the first one seen or any other. What has
+two values makes two versions of everything else, and that is all. Only what goes on beyond that repeats
+or grows, and is a fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from breakscope.diagnose.collect import Collected
+from breakscope.report.model import Guard
+
+if TYPE_CHECKING:
+    from breakscope.diagnose.recompiles import Cause
+
+# A mode has two values. A number is made dynamic by torch when a second one comes. What may come once is
+# waited for, because it may grow.
+Axis = Literal["mode", "number", "once"]
+Key = tuple[str, str | None, int | None]
+
+_SETTLED = 5  # steps without another recompile of it, after which what came once is taken to have come once
+_GLOBAL_MODE = re.compile(r"grad_mode|autocast\b.*|autocast_\w+")
+_GRADIENT_KEYS = re.compile(
+    r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
+)
+_FLAGS = ("True", "False", "None")
+_APART = ("0", "1")  # sizes and numbers that torch always compiles apart
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What was compiled because no version of a code object fitted.
+
+    Attributes:
+        cause: index of its cause.
+        guards: what failed in each version that there was, that of the cause first.
+    """
+
+    cause: int
+    step: int | None
+    guards: tuple[Guard, ...]
+
+
+def reasons(found: Collected, causes: Sequence[Cause]) -> list[str | None]:
+    """For each cause why it is expected; None for one that repeats, grows, or is none of the known kinds."""
+    real = {index for index, cause in enumerate(causes) if cause.refused or not cause.recompiles}
+    for versions in _by_code(found, causes):
+        real |= _real(found, versions)
+    return [None if index in real else _why(cause) for index, cause in enumerate(causes)]
+
+
+def _by_code(found: Collected, causes: Sequence[Cause]) -> Iterable[list[Version]]:
+    """The versions of each code object, in order: a function and what resumes it are compiled apart."""
+    of = {
+        id(recompile): Version(index, recompile.step, guards)
+        for index, cause in enumerate(causes)
+        for recompile, guards in zip(cause.recompiles, cause.guards, strict=True)
+    }
+    versions: dict[str, list[Version]] = defaultdict(list)
+    for recompile in found.recompiles:
+        if id(recompile) in of:
+            frame = recompile.frame
+            name = recompile.compile_id or f"{frame.file}:{frame.line}" if frame else ""
+            versions[name.partition("/")[0]].append(of[id(recompile)])
+    return versions.values()
+
+
+def _real(found: Collected, versions: Sequence[Version]) -> set[int]:
+    """The causes of one code object's versions that made more of them than they have to."""
+    keys = {_key(guard) for version in versions for guard in version.guards if _axis(guard) is not None}
+    growing = any(_is_chain(versions, key) for key in keys)
+    modes = sum(_axis(version.guards[0]) == "mode" for version in versions)
+    by_cause: dict[int, list[Version]] = defaultdict(list)
+    for version in versions:
+        by_cause[version.cause].append(version)
+    return {
+        index
+        for index, own in by_cause.items()
+        if not _is_bounded(found, own, modes=modes, properties=len(keys), growing=growing)
+    }
+
+
+def _is_bounded(
+    found: Collected, own: Sequence[Version], *, modes: int, properties: int, growing: bool
+) -> bool:
+    """Whether one cause made no more versions of a code object than it has to.
+
+    Args:
+        modes: versions of this code object that modes made; properties: how many of these vary.
+        growing: whether a number is among them of which each value is compiled apart.
+    """
+    match _axis(own[0].guards[0]):
+        case "mode":
+            return len(own) < 2**properties and (len(own) == 1 or not growing)
+        case "number":
+            values = [value for version in own for value in version.guards[0].values]
+            apart = sum(value in values for value in _APART)
+            return len(own) <= (1 + modes) * (1 + apart) and not growing
+        case "once":
+            step, steps = own[0].step, found.steps
+            return len(own) == 1 and step is not None and steps is not None and step + _SETTLED < steps
+    return False
+
+
+def _key(guard: Guard) -> Key:
+    return guard.cause, guard.source, guard.dimension
+
+
+def _is_chain(versions: Sequence[Version], key: Key) -> bool:
+    """Whether a version made for a second value did not fit a third one: the value is not made dynamic."""
+    made: set[str | None] = set()
+    for version in versions:
+        guards = [guard for guard in version.guards if _key(guard) == key and _axis(guard) == "number"]
+        if any(guard.expected in made for guard in guards):
+            return True
+        made |= {guard.actual for guard in guards} - {*_APART, None}
+    return False
+
+
+def _axis(guard: Guard) -> Axis | None:
+    """What kind of property differed; None for one that a healthy script does not vary."""
+    both = (guard.expected, guard.actual)
+    match guard.cause:
+        case "global_state":
+            names = (guard.source or "").split(", ")
+            return "mode" if all(map(_GLOBAL_MODE.fullmatch, names)) else None
+        case "requires_grad":
+            return "mode"
+        case "dispatch_keys":
+            return "mode" if all(value and _GRADIENT_KEYS.fullmatch(value) for value in both) else None
+        case "size" | "symbolic_shape" | "int_value" | "float_value":
+            return "number"
+        case "module_attribute":
+            if (guard.source or "").endswith(".training"):
+                return "mode"
+            # A whole number of a module is compiled in for good: it may be a counter.
+            return "number" if all(value and _is_float(value) for value in both) else _flag(guard)
+        case "constant_value":
+            return _flag(guard)
+        case "stride" | "rank":
+            return "once"  # two layouts, as of images that were loaded and that were made; one state and many
+        case "type":
+            return "once" if {"None", "not a tensor"} & set(both) else None
+        case "container":
+            return "once" if both[0] in ("0 items", "empty", "present", "missing") else None
+    return None
+
+
+def _flag(guard: Guard) -> Axis | None:
+    values = (guard.expected or "", guard.actual or "")
+    if "None" in values:
+        return "once"  # made at the first call, or given to some calls only
+    return "once" if all(value in _FLAGS or value[:1] in "'\"" for value in values) else None
+
+
+def _is_float(text: str) -> bool:
+    return re.fullmatch(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", text) is not None
+
+
+# ---- in words ----
+
+
+def _why(cause: Cause) -> str:
+    guard = cause.guard
+    times = len(cause.recompiles)
+    made = "compiled once more" if times == 1 else f"compiled {times} times more"
+    match guard.cause:
+        case "global_state" if guard.source == "grad_mode":
+            return "one graph with gradients and one without, as training and evaluation need"
+        case "global_state":
+            return f"one graph for each state of {guard.source}"
+        case "dispatch_keys":
+            return f"one graph for {guard.source} made in inference mode, and one for others"
+        case "requires_grad":
+            return f"one graph where {guard.source} needs gradients, and one where it does not"
+        case "module_attribute" if (guard.source or "").endswith(".training"):
+            return "one graph each for train() and eval()"
+        case "size":
+            return _why_size(guard, made)
+        case "symbolic_shape":
+            return f"sizes on either side of what the code was compiled for: {made}"
+        case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":
+            return f"a second value of {guard.source}, after which torch takes any: {made}"
+    return f"one graph for each of the two: {made}, and not again"
+
+
+def _why_size(guard: Guard, made: str) -> str:
+    before, after = guard.expected or "", guard.actual or ""
+    if after in _APART:
+        return f"torch compiles a size of {after} apart: {made}"
+    if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
+        return (
+            f"a smaller batch ({after} after {before}): {made}; "
+            "if it is the last one of an epoch, drop_last=True of the DataLoader leaves it out"
+        )
+    return f"a second size of dimension {guard.dimension}, after which torch takes any: {made}"

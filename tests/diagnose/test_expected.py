@@ -1,0 +1,199 @@
+"""Which recompiles a healthy script has, and which repeat or grow; what ended a run, and what hid the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from report_samples import CLEAN, SIZE
+from warm_scanning import WarmScans, coded
+
+from breakscope.diagnose.merge import merge
+from breakscope.report import schema
+from breakscope.report.model import Report
+from breakscope.report.ranking import is_open
+
+pytestmark = pytest.mark.torch
+
+Scan = Callable[..., Report]
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmScans]:
+    scans = WarmScans()
+    yield scans
+    scans.close()
+
+
+@pytest.fixture
+def scan(warm: WarmScans, tmp_path: Path) -> Scan:
+    return lambda source, *options: warm.scan(tmp_path, source, *options)
+
+
+def judged(report: Report) -> dict[str, list[bool]]:
+    """By code, whether each of its causes is expected."""
+    codes = sorted({one.code for one in report.findings})
+    return {code: [one.expected is not None for one in coded(report, code)] for code in codes}
+
+
+# ---- recompiles: fifteen calls each ----
+
+CALLS = """
+    import torch
+    @torch.compile({options})
+    def f(x, given=None):
+        return x * 2 if given is None or isinstance(given, (bool, str)) else x * given
+    for n in range(15):
+        {call}
+"""
+HALF = "torch.ones(4 if n % 2 else 3)"
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "expected"),
+    [
+        ("f(torch.ones(3 + n))", "", {"BS201": [True]}),
+        ("f(torch.ones(1 + n))", "", {"BS201": [True]}),
+        (f"f({HALF})", "dynamic=False", {"BS201": [True]}),
+        ("f(torch.ones(3 + n % 3))", "dynamic=False", {"BS201": [False]}),
+        ("f(torch.ones(3), n)", "", {"BS207": [True]}),
+        ("f(torch.ones(3), 0.5 / (n + 2))", "", {"BS207": [True]}),
+        ("f(torch.ones(3, requires_grad=n % 2 == 0))", "", {"BS205": [True]}),
+        ("f(torch.ones(3 + n, requires_grad=n % 2 == 0))", "", {"BS205": [True]}),
+        ("f(torch.ones(3), None if n % 2 else torch.ones(3))", "", {"BS210": [True]}),
+        ("f(torch.ones(3), None if n < 13 else torch.ones(3))", "", {"BS210": [False]}),
+        ("f(torch.ones(3), n % 2 == 0)", "", {"BS208": [True]}),
+        ("f(torch.ones(3), 'ab'[n % 2])", "", {"BS208": [True]}),
+        ("f(torch.ones(3), 'abc'[n % 3])", "", {"BS208": [False]}),
+        ("f(torch.ones(3, dtype=torch.float64 if n % 2 else None))", "", {"BS203": [False]}),
+        ("torch.set_num_threads(1 + n % 2); f(torch.ones(3))", "", {"BS212": [False]}),
+    ],
+)
+def test_what_comes_once_is_expected_and_what_repeats_is_not(
+    scan: Scan, call: str, options: str, expected: dict[str, list[bool]]
+) -> None:
+    assert judged(scan(CALLS.format(call=call, options=options))) == expected
+
+
+def test_each_mode_has_its_own_sizes(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        net = torch.compile(torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5)))
+        for size in (8, 8, 5, 8, 4):
+            net.train()
+            net(torch.ones(size, 3)).sum().backward()
+            net.eval()
+            with torch.no_grad():
+                net(torch.ones(2 * size, 3))
+    """)
+    assert report.totals.recompiles > 1
+    assert not any(map(is_open, report.findings))
+
+
+def test_growth_is_not_hidden_by_a_mode_that_changes_at_each_call(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        @torch.compile(dynamic=False)
+        def f(x): return x * 2
+        for n in range(6):
+            f(torch.ones(3 + n // 2, requires_grad=n % 2 == 0))
+    """)
+    assert report.totals.recompiles == 5
+    assert [one.code for one in report.findings if is_open(one)]
+
+
+def test_the_version_of_the_same_mode_is_the_one_that_was_meant_to_fit(scan: Scan) -> None:
+    # The last call is compared with the version for evaluation first, and differs from the other in its size.
+    report = scan("""
+        import torch
+        @torch.compile
+        def f(x): return x * 2
+        f(torch.ones(8))
+        with torch.no_grad(): f(torch.ones(8))
+        f(torch.ones(5))
+    """)
+    assert [one.counts.occurrences for one in coded(report, "BS212")] == [1]
+    assert [one.guard.actual for one in coded(report, "BS201") if one.guard] == ["5"]
+
+
+def test_what_used_up_the_limit_is_not_expected(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        torch._dynamo.config.recompile_limit = 2
+        @torch.compile(dynamic=False)
+        def f(x): return x * 2
+        for n in range(8): f(torch.ones(3 + n))
+    """)
+    assert judged(report) == {"BS201": [False], "BS303": [False]}
+
+
+# ---- in reports ----
+
+
+def test_a_report_of_before_has_findings_only() -> None:
+    data = schema.to_dict(replace(CLEAN, findings=(SIZE,)))
+    for name in ("expected", "effect"):
+        del data["findings"][0][name]
+    [finding] = schema.from_dict(data).findings
+    assert is_open(finding)
+    assert (finding.expected, finding.effect) == (None, None)
+
+
+def test_it_is_expected_of_a_job_if_it_is_on_each_rank() -> None:
+    fine = replace(CLEAN, findings=(replace(SIZE, expected="a second size"),))
+    grows = replace(CLEAN, findings=(SIZE,), run=replace(CLEAN.run, duration_s=9.0))
+    assert [one.expected for one in merge([fine, fine]).findings] == ["a second size"]
+    for order in ([fine, grows], [grows, fine]):
+        assert [one.expected for one in merge(order).findings] == [None]
+
+
+# ---- what ended the run ----
+
+CRASH = """
+    import torch
+    def backend(graph, inputs):
+        raise NotImplementedError("no kernel for aten.tanh")
+    @torch.compile(backend=backend)
+    def f(x): return x.tanh()
+    @torch.compile(backend="eager")
+    def g(x):
+        if x.sum() > 0: x = x + 1
+        return x
+    for _ in range(9): g(torch.ones(3))
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "effect"),
+    [
+        ("f(torch.ones(3))", "ended"),
+        (
+            "try: f(torch.ones(3))\n    except Exception as error: raise RuntimeError('no') from error",
+            "ended",
+        ),
+        ("try: f(torch.ones(3))\n    except Exception: pass", "incomplete"),
+        ("try: f(torch.ones(3))\n    except Exception: pass\n    [][1]", "incomplete"),
+    ],
+)
+def test_what_the_script_died_of_is_known_from_what_it_raised(scan: Scan, call: str, effect: str) -> None:
+    report = scan(CRASH.format(call=call), "--backend", "as-script")
+    first, *rest = report.findings
+    assert (first.code, first.effect) == ("BS306", effect)
+    assert first.reason == "NotImplementedError: no kernel for aten.tanh (backend='backend')"
+    assert [(one.code, one.effect) for one in rest] == [("BS101", None)]
+
+
+def test_a_limit_that_ended_the_run_stands_first(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        torch._dynamo.config.recompile_limit = 2
+        torch._dynamo.config.fail_on_recompile_limit_hit = True
+        @torch.compile(dynamic=False)
+        def f(x, n): return x * n
+        for n in range(5): f(torch.ones(3), n)
+    """)
+    assert report.run.status == "script_error"
+    assert (report.findings[0].code, report.findings[0].effect) == ("BS303", "ended")
