@@ -2,7 +2,8 @@
 
 Each load is a script that is scanned here, run by Python as well, and looked at once a tenth of a second:
 resident memory of the script's process and of ours, wall time, size of the report and of the page, time of
-``report``.
+``report``, and how soon the page can be used in a browser (CHROMIUM, default /usr/bin/chromium; null without
+it). Processor time stands beside wall time, which depends on what else the machine does.
 """
 
 from __future__ import annotations
@@ -48,20 +49,22 @@ SITES = """
     torch._dynamo.config.recompile_limit = 10**6
     torch._dynamo.config.accumulated_recompile_limit = 10**6
     one = "def f{{i}}(x):\\n    y = x + {{i}}\\n    print(end='')\\n    return y\\n"
-    source = "".join(one.replace("{{i}}", str(i)) for i in range({count}))
-    open("many.py", "w").write(source)
-    import many
     x = torch.ones(2)
-    for i in range({count}): torch.compile(getattr(many, "f%d" % i), backend="eager")(x)
+    for first in range(0, {count}, 100):  # a module for each hundred
+        numbers = range(first, min(first + 100, {count}))
+        open("many%d.py" % first, "w").write("".join(one.replace("{{i}}", str(i)) for i in numbers))
+        many = __import__("many%d" % first)
+        for i in numbers: torch.compile(getattr(many, "f%d" % i), backend="eager")(x)
 """
 SKIPS = """
     import torch
     one = "def f{{i}}(x):\\n    for _ in range(2):\\n        x += 1\\n        print(end='')\\n    return x\\n"
-    source = "".join(one.replace("{{i}}", str(i)) for i in range({count}))
-    open("many.py", "w").write(source)
-    import many
     x = torch.ones(2)
-    for i in range({count}): torch.compile(getattr(many, "f%d" % i), backend="eager")(x)
+    for first in range(0, {count}, 100):  # a module for each hundred
+        numbers = range(first, min(first + 100, {count}))
+        open("many%d.py" % first, "w").write("".join(one.replace("{{i}}", str(i)) for i in numbers))
+        many = __import__("many%d" % first)
+        for i in numbers: torch.compile(getattr(many, "f%d" % i), backend="eager")(x)
 """
 STEPS = """
     import torch
@@ -131,10 +134,34 @@ def watch(command: list[str], folder: Path) -> Run:
     return Run(time.perf_counter() - began, theirs, ours, said.strip())
 
 
-def timed(command: list[str], folder: Path) -> float:
-    began = time.perf_counter()
+def timed(command: list[str], folder: Path) -> tuple[float, float]:
+    """Seconds by the clock, and of processor time."""
+    began, before = time.perf_counter(), os.times()
     subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - began
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - began, used
+
+
+def usable_after(page: Path) -> float | None:
+    """Seconds from opening a page in a browser until a click on it has been answered and drawn."""
+    browser = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+    if not browser.exists():
+        return None
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            opened = running.new_page()
+            began = time.perf_counter()
+            opened.goto(page.as_uri(), wait_until="domcontentloaded")
+            opened.wait_for_selector("html[data-ready]", state="attached")
+            opened.locator("summary").last.click()
+            opened.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+            return time.perf_counter() - began
+        finally:
+            running.close()
 
 
 def measure(name: str, source: str, count: int) -> dict[str, object]:
@@ -147,8 +174,9 @@ def measure(name: str, source: str, count: int) -> dict[str, object]:
         scan = [sys.executable, "-m", "breakscope"]
         scanned = watch([*scan, "scan", "-q", "script.py"], folder)
         report = folder / ".breakscope" / "latest.json"
-        shown = timed([*scan, "report"], folder)
-        page = timed([*scan, "report", "--html"], folder)
+        shown, shown_cpu = timed([*scan, "report"], folder)
+        page, page_cpu = timed([*scan, "report", "--html"], folder)
+        usable = usable_after(report.parent / "breakscope.html")
         return {
             "load": f"{count:,} {name}",
             "python_s": round(plain.seconds, 1),
@@ -159,8 +187,11 @@ def measure(name: str, source: str, count: int) -> dict[str, object]:
             "parent_mb": round(scanned.parent_mb, 1),
             "report_kb": round(report.stat().st_size / 1024),
             "report_s": round(shown, 2),
+            "report_cpu_s": round(shown_cpu, 2),
             "page_kb": round((report.parent / "breakscope.html").stat().st_size / 1024),
             "page_s": round(page, 2),
+            "page_cpu_s": round(page_cpu, 2),
+            "page_usable_s": None if usable is None else round(usable, 2),
         }
 
 

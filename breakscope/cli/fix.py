@@ -101,6 +101,7 @@ def add(app: typer.Typer) -> None:
         from breakscope.fix.work import Options
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
+        from breakscope.report.secrets import masked
         from breakscope.run import launch
 
         # Before going where the script ran: paths are the user's.
@@ -151,7 +152,7 @@ def add(app: typer.Typer) -> None:
         written, left = apply.write(accepted, fixed.sources, root) if write else ([], {})
         code = 0 if all(one.accepted for one in fixed.outcomes) else 1
         if format_ is Format.JSON:
-            print(json.dumps(outcomes.answer(fixed, folder, written, left, code), indent=1))
+            print(json.dumps(masked(outcomes.answer(fixed, folder, written, left, code)), indent=1))
             return code
         for file in written:
             print(f"written: {os.path.relpath(file)}")
@@ -200,9 +201,11 @@ def _progress(text: str) -> None:
 def _show(fixed: Fixed, *, everything: bool) -> None:
     from breakscope.cli import output
     from breakscope.render import fixes
+    from breakscope.report.secrets import mask
 
     answers = [(one.finding, one.suggestion) for one in fixed.outcomes]
-    output.write(fixes.render(answers, everything=everything, color=output.wants_color(), root=os.getcwd()))
+    text = fixes.render(answers, everything=everything, color=output.wants_color(), root=os.getcwd())
+    output.write(mask(text))
 
 
 def _groups(fixed: Fixed, accepted: Sequence[Patch]) -> dict[str, list[Patch]]:
@@ -218,10 +221,11 @@ def _groups(fixed: Fixed, accepted: Sequence[Patch]) -> dict[str, list[Patch]]:
 
 def _ask(patch: Patch, verdict: Verdict, diff: str) -> bool:
     from breakscope.cli import output
+    from breakscope.report.secrets import mask
 
     _progress("")
     where = patch.findings[0].location
-    output.write(f"{diff}\n{patch.rewrite.summary} at {where.file}:{where.line}: {verdict.why}")
+    output.write(f"{mask(diff)}\n{patch.rewrite.summary} at {where.file}:{where.line}: {verdict.why}")
     return typer.confirm("accept?", default=True)
 
 

@@ -78,6 +78,7 @@ def add(app: typer.Typer) -> None:
         from breakscope.lint import cache, engine
         from breakscope.lint import select as choice
         from breakscope.render import lint as formats
+        from breakscope.report.secrets import masked
 
         render = formats.FORMATS.get(format_)
         if render is None:
@@ -91,7 +92,7 @@ def add(app: typer.Typer) -> None:
             suppress=not no_suppress,
         )
         shown, hidden = wanted.apply(found)
-        shown = _without_known(shown, baseline, update_baseline, paths or ["."], exclude or [])
+        shown = masked(_without_known(shown, baseline, update_baseline, paths or ["."], exclude or []))
         for remark in (*shown.unreadable, *shown.unused):
             line = f":{remark.line}" if remark.line else ""
             print(f"breakscope: {out.relative(Path(remark.file))}{line}: {remark.text}", file=sys.stderr)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from breakscope.run.launch import Program
 
 
+_NOT_WRITTEN = "no counterexample is written: an argument or a changed line of it looks like a secret"
+
+
 class Exact(StrEnum):
     """Choices of ``--exact``."""
 
@@ -107,7 +110,10 @@ def add(app: typer.Typer) -> None:
         wrote = None
         if place is not None and proved.counterexample is not None:
             example = examples.script_of(proved.counterexample, changes, script, options, proved.through)
-            wrote = _write(place, example)
+            if example is not None:
+                wrote = _write(place, example)
+            else:
+                print(f"breakscope: {_NOT_WRITTEN}", file=sys.stderr)
         _show(proved, changes, format_, wrote, bench=bench)
         return 0 if proved.verdict.status == "proved" else 1
 
@@ -182,8 +188,9 @@ def _show(
 ) -> None:
     from breakscope.cli import output
     from breakscope.fix import answer as answers
+    from breakscope.report.secrets import masked
 
-    answer = answers.answer(proved, changes, str(wrote) if wrote else None)
+    answer = masked(answers.answer(proved, changes, str(wrote) if wrote else None))
     if format_ is Format.JSON:
         output.write(json.dumps(answer, indent=1))
     else:

@@ -21,6 +21,7 @@ _STACK = re.compile(r"\nUser stack trace:\n")
 # The function that runs what is left of another after a graph break.
 RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_(?P<line>\d+)$")
 _FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
+_LONG, _MOST = 16_000, 16  # characters of a payload, and reasons that are kept of a longer one
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,21 @@ def parse_reasons(payload: str | list[Any]) -> tuple[GuardFailure, ...]:
             decoded = payload
         payload = decoded if isinstance(decoded, list) else [decoded if isinstance(decoded, str) else payload]
     return tuple(_parse_reason(reason if isinstance(reason, str) else repr(reason)) for reason in payload)
+
+
+def without_old(payload: str | list[Any]) -> str | list[Any]:
+    """A ``recompile_reasons`` payload without all but the latest reasons, if it is a long one.
+
+    Dynamo names every cache entry at every recompile, the latest first: thousands of recompiles are millions
+    of reasons, and only the first tells why it was compiled again (:mod:`breakscope.diagnose.recompiles`).
+    """
+    if isinstance(payload, str) and len(payload) > _LONG:
+        try:
+            decoded = json.loads(payload)
+        except (ValueError, RecursionError):
+            return payload
+        payload = decoded if isinstance(decoded, list) else payload
+    return payload if isinstance(payload, str) else payload[:_MOST]
 
 
 def _parse_reason(raw: str) -> GuardFailure:

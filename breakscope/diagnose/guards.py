@@ -20,7 +20,7 @@ from breakscope.diagnose.guard_messages import (
     read_message,
     read_tensor_check,
 )
-from breakscope.diagnose.guard_text import GuardFailure, parse_reasons
+from breakscope.diagnose.guard_text import GuardFailure, parse_reasons, without_old
 from breakscope.report.model import Guard, GuardCause
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "merge_values",
     "parse_reasons",
     "remedy",
+    "without_old",
 ]
 
 MAX_VALUES = 32

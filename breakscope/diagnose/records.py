@@ -152,6 +152,14 @@ def _parse_failure(payload: str) -> BreakRecord:
     return BreakRecord(frames, (reason,), True, True, payload)
 
 
+def without_traceback(payload: str) -> str:
+    """A record without what :func:`parse_break` leaves out of it: Dynamo's own frames, most of the text."""
+    if not payload.startswith("Graph break in user code"):
+        return payload
+    head, found, tail = payload.partition("\nUser code traceback:\n")
+    return head + found + _until_python_traceback(tail)
+
+
 def _until_python_traceback(text: str) -> str:
     # The user's frames and Dynamo's own traceback follow one another in the same format.
     for end in ("\nTraceback (most recent call last):\n", "\nNoneType: None"):
@@ -251,6 +259,7 @@ def parse_reasons(text: str) -> tuple[Reason, ...]:
     return tuple(_parse_block(block) for block in text.split(_CHAIN) if block.strip())
 
 
+@lru_cache(maxsize=512)  # a kind of break comes many times
 def _parse_block(block: str) -> Reason:
     block = block.strip("\n")
     for prefix in _PREFIXES:

@@ -71,12 +71,12 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
     for site in sites.values():
         same = [
             other
-            for other in sites.values()
+            for other in (sites.values() if site.position is None else ())
             if other.position is not None
             and other.frame.file == site.frame.file
             and other.position[0] <= site.frame.line <= other.position[2]
         ]
-        if site.position is None and len(same) == 1:
+        if len(same) == 1:
             # Its slot is not taken along: the positioned one has counted the same crossings.
             same[0].breaks.extend(b for b in site.breaks)
             same[0].breaks.sort(key=lambda b: b.step or 0)
@@ -255,7 +255,7 @@ def counted_by(found: Collected, site: Site) -> int | None:
     callers = sorted(
         (skip.depth, skip.counting)
         for skip in found.skips
-        if skip.site in site.slots and skip.depth and skip.counting is not None and found.count(skip.counting)
+        if skip.depth and skip.site in own and skip.counting is not None and found.count(skip.counting)
     )
     return callers[0][1] if callers else most
 
@@ -263,10 +263,12 @@ def counted_by(found: Collected, site: Site) -> int | None:
 def _calls_of(found: Collected, site: Site, places: Places) -> str | None:
     """The given-up function whose calls stand for the crossings; None where passes were counted."""
     slot = counted_by(found, site)
-    skips = [skip for skip in found.skips if slot is not None and skip.counting == slot and not skip.passes]
-    if not skips or not found.count(slot):
+    if slot is None or not found.count(slot):
         return None
-    frame = skips[0].frame
+    skip = next((skip for skip in found.skips if skip.counting == slot and not skip.passes), None)
+    if skip is None:
+        return None
+    frame = skip.frame
     return places.definition(frame.file, frame.line, frame.name, frame.qualname).function
 
 
@@ -276,8 +278,9 @@ def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame
         if item.frame and item.skips:
             whys[item.frame.file, item.frame.name] = item.record.reasons[-1].gb_type
     merged: dict[tuple[str, str], SkippedFrame] = {}
+    slots = site.slots
     for skip in found.skips:
-        if skip.limit or skip.site not in site.slots:
+        if skip.limit or skip.site not in slots:
             continue
         entry = skipped_frame(found, skip, places, whys.get((skip.frame.file, skip.frame.name), ""))
         before = merged.get((entry.file, entry.function))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ def steps(
         site_slots: for each site the slot that counts its crossings.
     """
     region_slots = {region.slot for region in found.regions}
+    sites_of = Counter(slot for slot in site_slots if slot is not None)
     compile_ms: dict[int, float] = {}
     count: dict[int, int] = {}
     for compile_ in compiles:
@@ -32,7 +34,7 @@ def steps(
     for index, start, length, gains in found.step_rows:
         if gains is not None:
             slots = {int(slot): gain for slot, gain in gains.items()}
-            crossed = sum(slots.get(slot, 0) for slot in site_slots if slot is not None)
+            crossed = sum(gain * sites_of[slot] for slot, gain in slots.items())
             launched = sum(gain for slot, gain in slots.items() if slot in region_slots)
         made.append(
             Step(

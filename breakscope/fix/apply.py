@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
+import fcntl
 import os
-import secrets
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from breakscope.fix.patch import Patch, edits_by_file
 from breakscope.fix.source_file import NotTextError, Source
+from breakscope.report import files
 
 
 def write(
@@ -77,28 +76,22 @@ def replace(file: str, old: bytes, new: bytes) -> None:
     Mode bits, and a link that leads to the file, stay as they are.
 
     Raises:
-        ChangedError: it does not hold ``old``.
+        ChangedError: it does not hold ``old``, or another process is changing it.
         OSError: it cannot be read or written.
     """
     target = os.path.realpath(file)
-    temporary = os.path.join(os.path.dirname(target), f".breakscope-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as stream:
-            os.fchmod(stream.fileno(), stat.S_IMODE(os.stat(target).st_mode))
-            stream.write(new)
-            stream.flush()
-            os.fsync(stream.fileno())
+
+    def look(path: str) -> None:
         # As late as can be, so that an editor that has just saved is not overruled.
-        with open(target, "rb") as stream:
-            if hashlib.sha256(stream.read()).digest() != hashlib.sha256(old).digest():
-                raise ChangedError(target)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    folder = os.open(os.path.dirname(target), os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        if Path(path).read_bytes() != old:
+            raise ChangedError(path)
+
+    with open(target, "rb") as held:
+        # Of two that write one file at once, only the first finds what its rewrite was made for.
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ChangedError(target) from None
+        except OSError:
+            pass  # a file system without locks
+        files.replace(target, new, mode=stat.S_IMODE(os.fstat(held.fileno()).st_mode), last_look=look)

@@ -16,6 +16,7 @@ from breakscope.fix.runs import Script
 from breakscope.fix.source_file import read
 from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
+from breakscope.report.secrets import mask, mask_words, masked
 from breakscope.run import launch
 from breakscope.run.launch import Program
 
@@ -29,8 +30,11 @@ def script_of(
     script: Script,
     options: prove.Options,
     through: Sequence[tuple[str, str]],
-) -> str:
-    """The script: it runs the user's script up to the call, and calls both forms on the input."""
+) -> str | None:
+    """The script: it runs the user's script up to the call, and calls both forms on the input.
+
+    None where it would hold what looks like a secret, which it could not run without.
+    """
     what = script.what
     data = {
         "version": _VERSION,
@@ -45,13 +49,15 @@ def script_of(
         "only": [example.key, example.call, example.input] if example.function else None,
         "proof": prove.settings_of(changes, prove.claims_of(changes, options.exact), through),
     }
+    if masked(data) is not data or mask_words(what.args) != what.args:
+        return None
     command = " ".join(what.command)
     where = f"call {example.call} of `{example.function}`, on the input: {example.input}"
     title = where if example.function else "what the whole script does"
     text = json.dumps(data, indent=1, ensure_ascii=True)
     return (
         f"# The old and the new form of {title}.\n"
-        f"# {' '.join(example.difference.split())[:200]}\n"
+        f"# {mask(' '.join(example.difference.split())[:200])}\n"
         f"# It runs `python {command}`, changes no file, and exits with 1 if the forms differ.\n"
         "import json\n\n"
         "from breakscope.fix.counterexample import show\n\n"

@@ -18,6 +18,7 @@ from breakscope.fix.runs import Script
 from breakscope.fix.source_file import NotTextError, Source, read
 from breakscope.inside.record.evidence import Evidence
 from breakscope.report.model import Finding
+from breakscope.report.secrets import mask
 from breakscope.source.dominance import certainly_before, enclosing_statement
 
 
@@ -147,7 +148,7 @@ def site_of(finding: Finding, sources: Mapping[str, Source], evidence: Evidence)
         return "its source cannot be read, or has changed since the scan"
     lines = source.text.split("\n")
     if where.source is not None and (
-        where.line > len(lines) or lines[where.line - 1].strip() != where.source.strip()
+        where.line > len(lines) or mask(lines[where.line - 1].strip()) != mask(where.source.strip())
     ):
         return "its source has changed since the scan"
     try:

@@ -293,6 +293,9 @@ class Counters:
         return slot
 
 
+_SHARED = 200  # longer texts are each their own
+
+
 def read_events(path: Path) -> Iterator[Event]:
     """The events of a file. A last line that the script could not finish is left out."""
     with path.open("rb") as stream:
@@ -301,11 +304,22 @@ def read_events(path: Path) -> Iterator[Event]:
 
 def parse_events(stream: BinaryIO) -> Iterator[Event]:
     """The events of an open file, as :func:`read_events` gives them."""
+    # A run of hours has tens of thousands, with the same names and files in them.
+    known: dict[str, str] = {}
+
+    def shared(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {
+            known.setdefault(key, key): known.setdefault(value, value)
+            if type(value) is str and len(value) < _SHARED
+            else value
+            for key, value in pairs
+        }
+
     for line in stream:
         if not line.endswith(b"\n"):
             return
         try:
-            event = json.loads(line)
+            event = json.loads(line, object_pairs_hook=shared)
         except ValueError:
             continue  # a write cut short by a full disk, followed by a later one
         if isinstance(event, dict) and isinstance(event.get("t"), str):

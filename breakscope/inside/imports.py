@@ -32,22 +32,34 @@ class _Watcher:
     ) -> "ModuleSpec | None":
         if fullname != self._name:
             return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
+        # It stays: who asks for the spec (``importlib.util.find_spec``) may import the module only later.
+        at = sys.meta_path.index(self) if self in sys.meta_path else -1
+        for finder in sys.meta_path[at + 1 :]:
             spec = finder.find_spec(fullname, path, target) if hasattr(finder, "find_spec") else None
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader, self._callback)  # type: ignore[assignment]
+                    spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
                 return spec
         return None
+
+    def loaded(self) -> None:
+        """The module is there: what waited for it is called, once."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        callback, self._callback = self._callback, _nothing
+        callback()
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Loader:
     """The real loader, which leaves the module as if it had been alone."""
 
-    def __init__(self, real: "Any", callback: "Callable[[], None]") -> None:
+    def __init__(self, real: "Any", watcher: _Watcher) -> None:
         self._real = real
-        self._callback = callback
+        self._watcher = watcher
 
     def create_module(self, spec: "ModuleSpec") -> "types.ModuleType | None":
         return self._real.create_module(spec)  # type: ignore[no-any-return]
@@ -58,7 +70,7 @@ class _Loader:
             spec.loader = self._real
         module.__loader__ = self._real
         self._real.exec_module(module)
-        self._callback()
+        self._watcher.loaded()
 
     def __getattr__(self, name: str) -> "Any":
         return getattr(self._real, name)

@@ -16,6 +16,8 @@ ENV_SETTINGS = "BREAKSCOPE_AGENT_SETTINGS"
 ENV_PYTHONPATH = "BREAKSCOPE_AGENT_PYTHONPATH"
 ENV_AHEAD = "BREAKSCOPE_AGENT_AHEAD"
 ENV_EVENTS = "BREAKSCOPE_AGENT_EVENTS"
+# Set where the environment's own sitecustomize fails, and has been reported already.
+ENV_TOLD = "BREAKSCOPE_AGENT_TOLD"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -38,7 +40,12 @@ class Sources:
     def __init__(self) -> None:
         self.lines = cache(self._lines)
         self._spans = cache(self._read_spans)
-        self._tree = cache(self._parse)
+        self._spans_of = cache(self._read_spans_of)
+        self._tree = lru_cache(maxsize=8)(
+            self._parse
+        )  # trees are large, and sites are looked at file by file
+        self._begins = cache(self._read_begins)
+        self._evaluated_first = cache(self._read_evaluated_first)
 
     def _lines(self, file: str) -> tuple[str, ...]:
         try:
@@ -98,7 +105,7 @@ class Sources:
 
     def function(self, file: str, number: int, name: str) -> Span | None:
         """The innermost function called ``name`` that contains a line."""
-        around = [s for s in self._spans(file) if s.name == name and s.first <= number <= s.last]
+        around = [s for s in self._spans_of(file).get(name, ()) if s.first <= number <= s.last]
         return min(around, key=lambda s: s.last - s.first, default=None)
 
     def function_around(self, file: str, number: int) -> Span | None:
@@ -127,27 +134,22 @@ class Sources:
 
         Some Pythons give a jump the extent of its ``if``, body included; what broke is its condition.
         """
-        tree = self._tree(file)
-        if tree is None:
-            return position
-        for node in ast.walk(tree):
-            if (
-                not isinstance(node, ast.If | ast.While | ast.For | ast.With)
-                or (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) != position
-            ):
-                continue
-            part: ast.expr
+        return self._evaluated_first(file).get(position, position)
+
+    def _read_evaluated_first(self, file: str) -> dict[Position, Position]:
+        """The extent of each statement with a body -> that of what is evaluated where it begins."""
+        found: dict[Position, Position] = {}
+        for node in ast.walk(self._tree(file) or ast.Module([], [])):
             if isinstance(node, ast.If | ast.While):
                 part = node.test
+            elif isinstance(node, ast.For):
+                part = node.iter
+            elif isinstance(node, ast.With):
+                part = node.items[0].context_expr
             else:
-                part = node.iter if isinstance(node, ast.For) else node.items[0].context_expr
-            return (
-                part.lineno,
-                part.col_offset,
-                part.end_lineno or part.lineno,
-                part.end_col_offset or part.col_offset,
-            )
-        return position
+                continue
+            found.setdefault(_extent(node), _extent(part))
+        return found
 
     def around(self, file: str, position: Position) -> list[ast.AST]:
         """The nodes that contain a place, outermost first; of an expression this holds the whole of it."""
@@ -161,13 +163,24 @@ class Sources:
             node = next(
                 (
                     child
-                    for child in ast.iter_child_nodes(node)
+                    for child in self._children(file, node, (line, column))
                     if _begins(child) <= (line, column) and (end_line, end_column) <= _ends(child)
                 ),
                 None,
             )
             found += [] if node is None else [node]
         return found
+
+    def _children(self, file: str, node: ast.AST, place: tuple[int, int]) -> Iterable[ast.AST]:
+        """The parts of a node; of a module, which may have thousands, the last that begins before a place."""
+        if not isinstance(node, ast.Module):
+            return ast.iter_child_nodes(node)
+        after = bisect_right(self._begins(file), place)
+        return node.body[max(after - 1, 0) : after]
+
+    def _read_begins(self, file: str) -> list[tuple[int, int]]:
+        tree = self._tree(file)
+        return [] if tree is None else [(one.lineno, one.col_offset) for one in tree.body]
 
     def in_block(self, file: str, number: int) -> bool:
         """Whether a line is in the body of a loop, a ``try`` or a ``with`` of its own function.
@@ -185,7 +198,7 @@ class Sources:
         node: ast.AST | None = tree
         while node is not None:
             child = None
-            for candidate in ast.iter_child_nodes(node):
+            for candidate in self._children(file, node, (number, _FAR)):
                 first, last = getattr(candidate, "lineno", None), getattr(candidate, "end_lineno", None)
                 if first is not None and first <= number <= (last or first):
                     child = candidate
@@ -201,6 +214,12 @@ class Sources:
 
     def _read_spans(self, file: str) -> tuple[Span, ...]:
         return _spans_in("\n".join(self.lines(file)))
+
+    def _read_spans_of(self, file: str) -> dict[str, list[Span]]:
+        found: dict[str, list[Span]] = {}
+        for span in self._spans(file):
+            found.setdefault(span.name, []).append(span)
+        return found
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -239,7 +258,13 @@ def _spans_in(text: str) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-_NOWHERE = (1 << 30, 0)
+def _extent(node: ast.stmt | ast.expr) -> Position:
+    line, column = node.lineno, node.col_offset
+    return line, column, node.end_lineno or line, node.end_col_offset or column
+
+
+_FAR = 1 << 30
+_NOWHERE = (_FAR, 0)
 
 
 def _begins(node: ast.AST) -> tuple[int, int]:

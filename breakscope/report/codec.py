@@ -14,6 +14,7 @@ import re
 import types
 import typing
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 _SCALARS: dict[Any, tuple[str, str]] = {
@@ -106,6 +107,14 @@ def encode_fields(record: Any, kind: type) -> Iterator[tuple[str, Any]]:
     """The fields of a record, each made plain when it is its turn: a large record is never held twice."""
     for name, inner, _ in _fields(kind):
         yield name, encode(getattr(record, name), inner)
+
+
+def encode_in_parts(record: Any, kind: type) -> Iterator[tuple[str, Any]]:
+    """As :func:`encode_fields`, but of a tuple only one item at a time: an iterator over them."""
+    for name, inner, _ in _fields(kind):
+        shape, arguments = _shape(inner)
+        value = getattr(record, name)
+        yield name, map(encode, value, repeat(arguments[0])) if shape == "tuple" else encode(value, inner)
 
 
 def _encode_free(value: Any) -> Any:

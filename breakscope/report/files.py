@@ -35,18 +35,6 @@ def _write(name: str, data: bytes) -> None:
             device.write(data)
         return
     replace(name, data)
-    _sweep(os.path.dirname(os.path.realpath(name)))
-
-
-def _sweep(folder: str) -> None:
-    """Take away what a process left there that was killed while it wrote."""
-    old = time.time() - _LEFT_AFTER_S
-    for name in os.listdir(folder):
-        if name.startswith(_TEMPORARY) and name.endswith(".tmp"):
-            path = os.path.join(folder, name)
-            with contextlib.suppress(OSError):
-                if os.lstat(path).st_mtime < old:
-                    os.unlink(path)
 
 
 def replace(
@@ -67,7 +55,8 @@ def replace(
         OSError: the folder is missing, full or not to be written to.
     """
     target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f"{_TEMPORARY}{os.urandom(8).hex()}.tmp")
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f"{_TEMPORARY}{os.urandom(8).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             if mode is not None:
@@ -81,3 +70,22 @@ def replace(
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    with contextlib.suppress(OSError):  # a folder that may be written to need not be one that can be listed
+        _settle(folder)
+
+
+def _settle(folder: str) -> None:
+    """Have the new name on the disk; take away what a process left there that was killed while it wrote."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+        names = os.listdir(descriptor)
+    finally:
+        os.close(descriptor)
+    old = time.time() - _LEFT_AFTER_S
+    for name in names:
+        if name.startswith(_TEMPORARY) and name.endswith(".tmp"):
+            path = os.path.join(folder, name)
+            with contextlib.suppress(OSError):
+                if os.lstat(path).st_mtime < old:
+                    os.unlink(path)

@@ -11,12 +11,13 @@ import json
 import os
 import stat
 import typing
+from collections.abc import Iterator
 from typing import Any
 
 from breakscope.errors import ReportError
 from breakscope.report import json_text
 from breakscope.report.call_shape import check_arguments
-from breakscope.report.codec import MismatchError, decode, describe, encode, encode_fields, inside
+from breakscope.report.codec import MismatchError, decode, describe, encode, encode_in_parts, inside
 from breakscope.report.files import write
 from breakscope.report.model import Report
 from breakscope.report.secrets import masked
@@ -76,11 +77,19 @@ def dumps(report: Report) -> str:
 
 def _encoded(report: Report) -> bytes:
     parts = [f'{{\n "schema_version": {SCHEMA_VERSION}'.encode()]
-    for name, value in encode_fields(masked(report), Report):
-        text = json_text.text(value, newline="\n ")
-        # A path that is not UTF-8 holds lone surrogates. No file can hold them but as escapes.
-        parts.append(f',\n "{name}": {text}'.encode("utf-8", errors="backslashreplace"))
+    for name, value in encode_in_parts(masked(report), Report):
+        parts.append(f',\n "{name}": '.encode())
+        if isinstance(value, Iterator):
+            items = [_bytes(item, newline="\n  ") for item in value]
+            parts += [b"[\n  ", b",\n  ".join(items), b"\n ]"] if items else [b"[]"]
+        else:
+            parts.append(_bytes(value, newline="\n "))
     return b"".join([*parts, b"\n}\n"])
+
+
+def _bytes(value: Any, newline: str) -> bytes:
+    # A path that is not UTF-8 holds lone surrogates. No file can hold them but as escapes.
+    return json_text.text(value, newline).encode("utf-8", errors="backslashreplace")
 
 
 # ---- files ----

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 MASK = "*"
@@ -136,9 +137,14 @@ def masked(record: _Record) -> _Record:
     return _masked(record)  # type: ignore[no-any-return]
 
 
+# The findings of a report say the same in many places.
+_mask_again = lru_cache(maxsize=4096)(mask)
+
+
 def _masked(value: Any) -> Any:
     if isinstance(value, str):
-        return mask(value)
+        hidden = _mask_again(value) if len(value) < 1000 else mask(value)
+        return value if hidden == value else hidden
     if isinstance(value, tuple | list):
         items = [_masked(item) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=True))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
 
-from breakscope.inside.start import Agent, with_agent
+from breakscope.inside.start import ENV_TOLD, Agent, with_agent
 from breakscope.report.model import Status
 from breakscope.run import surroundings
 from breakscope.run.relay import Relay, relayed
@@ -149,7 +149,8 @@ def spawn(program: Program, agent: Agent, log: int, keep: Sequence[int]) -> subp
 
 
 def _environment(agent: Agent) -> dict[str, str]:
-    return with_agent({**surroundings.environment(), **agent.environment}, agent)
+    told = {ENV_TOLD: "1"} if surroundings.sitecustomize_failed() else {}
+    return {**with_agent({**surroundings.environment(), **agent.environment}, agent), **told}
 
 
 def _wait(child: subprocess.Popen[bytes] | Forked, timeout_s: float | None, relay: Relay | None) -> bool:

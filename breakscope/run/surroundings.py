@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 
@@ -40,6 +41,12 @@ def environment() -> dict[str, str]:
         else:
             ours[name] = old
     return {os.fsdecode(name): os.fsdecode(value) for name, value in ours.items()}
+
+
+def sitecustomize_failed() -> bool:
+    """Whether the environment's sitecustomize failed when our own Python started, which has said so then."""
+    loaded = "sitecustomize" in sys.modules or sys.flags.no_site
+    return not loaded and importlib.util.find_spec("sitecustomize") is not None
 
 
 def options() -> list[str]:

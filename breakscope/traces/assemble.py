@@ -233,7 +233,9 @@ class Assembler:
                 self._damage.add("contradictions")
             self._emit(envelope, events.RECOMPILE, payload=_LEFT_OUT + text, frame=None)
             return
-        event = self._emit(envelope, events.RECOMPILE, payload=sys.intern(text))
+        latest = guards.without_old(text)
+        latest = sys.intern(latest) if isinstance(latest, str) else latest
+        event = self._emit(envelope, events.RECOMPILE, payload=latest)
         compile_.waiting.append(event)
         self._place(event, compile_.frame)
 

@@ -11,6 +11,7 @@ _SENTENCES = {
     "cut": "the last record is incomplete: the file was cut off there, or is still being written",
     "compressed": "the compressed data is damaged or ends too early: what came before was used",
     "bomb": "the compressed data unpacks to far more than any trace: what came before was used",
+    "line": "a line is longer than any of a trace or a log: what came before was used",
     "envelopes": "{n} damaged record{s} left out: not readable",
     "checksums": "{n} damaged record{s} left out: the text does not have the checksum that its record names",
     "contradictions": "{n} damaged compile{s}: records contradict each other, and what they name is left out",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from breakscope.errors import TraceError
-from breakscope.traces.damage import Damage
+from breakscope.traces.damage import MAX_RECORD, Damage
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _TRACE_NAME = re.compile(r"torch_trace_")
@@ -21,6 +22,7 @@ _RAW = 1 << 14
 # Traces shrink to a thirtieth. What unpacks to more bytes than these, and to so many times its size, is none.
 _UNPACKED = 1 << 30
 _RATIO = 150
+_LINE = 8 * MAX_RECORD  # bytes without a line end that no trace and no log has
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
@@ -78,8 +80,10 @@ class TraceFile:
     def __init__(self, path: Path, damage: Damage) -> None:
         """Raises TraceError: the file cannot be read, or needs a package that is not installed."""
         self._damage = damage
-        self.taken = self._unpacked = 0
+        self.taken = self._unpacked = self._line = 0
         try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise TraceError(f"cannot read {path}: it is no file, but a pipe, a device or a folder")
             self._file: BinaryIO = path.open("rb", buffering=0)
             self.size = os.fstat(self._file.fileno()).st_size
             start = self._file.read(4)
@@ -99,7 +103,17 @@ class TraceFile:
         self._file.close()
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes as they were before compression; none at the end."""
+        """At most ``size`` bytes as they were before compression; none at the end, or where it is no text."""
+        if self._line > _LINE:
+            return b""
+        data = self._next(size)
+        newline = data.rfind(b"\n")
+        self._line = self._line + len(data) if newline < 0 else len(data) - newline - 1
+        if self._line > _LINE:
+            self._damage.add("line")
+        return data
+
+    def _next(self, size: int) -> bytes:
         if self._unpack is None:
             return self._raw(size)
         data = b""

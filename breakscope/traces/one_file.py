@@ -143,7 +143,7 @@ def import_file(
         parts = (processes.of_log(path, int(key[1]), one, damage, here) for key, one in log.processes.items())
         return Imported(path, tuple(parts), size)
     what = "it is empty" if size == 0 else "it holds no record of TORCH_TRACE or TORCH_LOGS"
-    return Imported(path, (), size, f"{path} is not a trace: {what}")
+    return Imported(path, (), size, "; ".join([f"{path} is not a trace: {what}", *damage.sentences()]))
 
 
 def _watched(file: TraceFile, progress: Progress | None) -> Source:

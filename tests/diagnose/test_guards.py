@@ -28,6 +28,7 @@ from breakscope.diagnose.guards import (
     merge_values,
     parse_reasons,
     remedy,
+    without_old,
 )
 from breakscope.report.model import Frame, Guard, GuardCause
 
@@ -518,3 +519,13 @@ def test_a_local_that_a_resumed_half_guards_on_cannot_be_marked_by_its_name() ->
         "call torch._dynamo.maybe_mark_dynamic before the call on the argument that dimension 0 of h comes from, "
         "or pass dynamic=True"
     )
+
+
+def test_of_thousands_of_reasons_the_latest_are_kept() -> None:
+    reasons = [f"0/{number}: name == 'n{number}'" for number in reversed(range(2_000))]
+    for payload in (json.dumps(reasons), reasons):
+        kept = without_old(payload)
+        assert len(json.dumps(kept)) < 1_000
+        assert parse_reasons(kept)[0] == parse_reasons(payload)[0]
+    assert without_old(reasons[0]) == reasons[0]
+    assert without_old(json.dumps(reasons[:8])) == json.dumps(reasons[:8])

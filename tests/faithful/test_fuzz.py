@@ -41,10 +41,22 @@ COMMANDS = [
     *(["check", "BAD", "-f", name] for name in FORMATS if FORMATS[name].in_check),
     ["check", "BAD", "--update-baseline"],
     ["show", "0/0", "BAD"],
+    ["show", "forward", "BAD", "--guards"],
     ["fix", "BAD"],
+    ["fix", "BAD", "--format", "json"],
     ["remedy", "BAD"],
+    ["prove", "patch", "--report", "BAD"],
+    ["merge", "BAD", "GOOD", "-o", "merged.json", "--parquet", "tables", "--jobs", "1"],
+    ["check", "GOOD", "--baseline", "BAD"],
+    ["check", "GOOD", "--baseline", "BAD", "--update-baseline"],
+    ["lint", "module.py", "--baseline", "BAD", "--no-cache"],
 ]
-TRACE = [["import", "BAD", "-o", "out.json"], ["import", "BAD", "-q", "-o", "out.json"]]
+TRACE = [
+    ["import", "BAD", "-o", "out.json"],
+    ["import", "BAD", "-q", "-o", "out.json"],
+    ["import", "BAD", "--artifacts", "-q", "-o", "out.json", "--jobs", "1"],
+]
+PATCH = "--- a/module.py\n+++ b/module.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 
 
 def trace() -> bytes:
@@ -58,6 +70,8 @@ def trace() -> bytes:
 def tries(folder: Path, seeds: range) -> list[str]:
     """What ended in an internal error, or in more than a sentence."""
     wrong = []
+    (folder / "module.py").write_text("x = 1\n")
+    (folder / "patch").write_text(PATCH)
     for seed in seeds:
         chance = random.Random(seed)
         if seed % 5 == 4:

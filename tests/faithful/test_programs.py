@@ -18,6 +18,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from faithful.kinds import DIFFERENT, IN_EVERY_RUN, KINDS
 from faithful.twice import World, reports, run, twice
 from scanning import clean_environment, command
 
@@ -208,6 +209,23 @@ def test_a_script_ends_and_says_what_it_would(tmp_path: Path, name: str) -> None
     source, more = source if isinstance(source, tuple) else (source, {})
     files = {"script.py": source, "commands": "where\np 1 + 1\nc\n", **more}
     same(tmp_path, ["script.py"], World(stdin=b"first\nsecond\n", files=files))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name not in IN_EVERY_RUN)) for name in KINDS]
+)
+def test_a_program_of_each_kind_does_what_it_would(tmp_path: Path, name: str) -> None:
+    source = KINDS[name]
+    source, more = source if isinstance(source, tuple) else (source, {})
+    same(tmp_path, ["script.py"], World(stdin=b"first\nsecond\n", files={"script.py": source, **more}))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_is_documented_to_differ_does(tmp_path: Path, name: str) -> None:
+    plain, scanned = twice(tmp_path, ["script.py"], World(files={"script.py": DIFFERENT[name]}))
+    assert scanned.code == plain.code
+    assert scanned != plain
 
 
 def test_modules_beside_the_script_are_the_ones_that_it_gets(tmp_path: Path) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import json
+import subprocess
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from faithful import planted
-from scanning import Scanned
+from scanning import Scanned, clean_environment, command
 
 from breakscope.cli import main
 from breakscope.render import FORMATS, Options
+from breakscope.render.lint import FORMATS as FORMATS_OF_LINT
 from breakscope.report import secrets
 
 SHAPED, NAMED, OPTIONS = planted.shaped(), planted.named(), planted.options()
@@ -158,3 +161,88 @@ def test_a_script_whose_argument_was_masked_is_not_run_without_it(
     assert json.loads(place.read_text())["run"]["argv"] == ["--token", "*" * len(secret)]
     assert main(["fix", str(place), "--trust-report"]) == 2
     assert "was a secret" in capsys.readouterr().err
+
+
+def _leaks(outputs: dict[str, str]) -> list[tuple[str, str]]:
+    everything = [secret for _, secret in (*SHAPED.values(), *NAMED.values(), *OPTIONS.values())]
+    return [(name, secret) for name, text in outputs.items() for secret in everything if secret in text]
+
+
+@pytest.mark.parametrize("format_", FORMATS_OF_LINT)
+def test_lint_shows_no_secret_of_the_lines_that_it_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"print(x.item()); note = {text!r}" for text, _ in SHAPED.values()]
+    lines += [f"print(x.item()); {line}" for line, _ in NAMED.values()]
+    body = "\n        ".join(lines)
+    Path("net.py").write_text(
+        f"import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        {body}\n        return x\n"
+    )
+    assert main(["lint", "net.py", "-f", format_, "--level", "possible"]) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("net.py") >= 10
+    assert ("****" in shown) == (format_ in ("full", "json"))  # the others show no source
+    assert _leaks({format_: shown, "cache": "".join(map(_text, Path(".breakscope").rglob("*.txt")))}) == []
+
+
+TO_FIX = """
+    import torch
+
+    def step(x):
+        api_key = {named!r}
+        if x.sum() > 0: y = x + len({shaped!r})
+        else: y = x - len(api_key)
+        return y
+
+    for _ in range(3):
+        torch.compile(step, backend="eager")(torch.ones(2))
+        torch.compile(step, backend="eager")(-torch.ones(2))
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.torch
+def test_neither_fix_nor_prove_nor_a_counterexample_shows_a_secret(
+    scan: Callable[..., Scanned], tmp_path: Path
+) -> None:
+    named, shaped = NAMED["api_key"][1], SHAPED["Hugging Face token"][1]
+    source = textwrap.dedent(TO_FIX).format(named=named, shaped=shaped)
+    scanned = scan(source)
+    assert scanned.report.findings
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*words),
+            cwd=scanned.folder,
+            capture_output=True,
+            text=True,
+            env=clean_environment(),
+            check=False,
+        )
+
+    [script] = scanned.folder.glob("*.py")
+    wrong = source.replace("y = x + len", "y = x * len")
+    diff = "".join(
+        difflib.unified_diff(
+            source.splitlines(keepends=True),
+            wrong.splitlines(keepends=True),
+            f"a/{script.name}",
+            f"b/{script.name}",
+        )
+    )
+    (scanned.folder / "wrong.patch").write_text(diff)
+    prove = ["prove", "wrong.patch", "--no-inductor"]
+    ran = {
+        "fix": run("fix", "--all", "--no-inductor"),
+        "fix json": run("fix", "--format", "json", "--no-inductor"),
+        "prove": run(*prove, "--counterexample", "example.py", "--", script.name),
+        "prove json": run(*prove, "--format", "json", "--", script.name),
+    }
+    outputs = {name: done.stdout + done.stderr for name, done in ran.items()}
+    assert "****" in outputs["fix json"], outputs
+    assert "refused" in outputs["prove"], outputs
+    assert "no counterexample is written" in ran["prove"].stderr
+    assert not (scanned.folder / "example.py").exists()
+    left = {path.name: _text(path) for path in (tmp_path / ".breakscope").glob("*.json")}
+    assert _leaks({**outputs, **left}) == []

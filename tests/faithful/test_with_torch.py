@@ -70,6 +70,7 @@ def test_after_torch_the_world_is_the_same(tmp_path: Path) -> None:
 
 def test_modules_beside_a_script_that_trains_stay_its_own(tmp_path: Path) -> None:
     source = (
+        "import importlib.util; importlib.util.find_spec('torch')\n"  # as transformers does, before it imports torch
         "import torch, sysconfig, settings, events\n"  # the agent needs these, and torch none of them to be loaded
         "print(sysconfig.__file__, settings.__file__, events.__file__)\n"
     )

@@ -36,7 +36,7 @@ def _restore():
     return wanted
 
 
-_VARIABLES = ("MODULE", "SETTINGS", "PYTHONPATH", "AHEAD", "EVENTS")
+_VARIABLES = ("MODULE", "SETTINGS", "PYTHONPATH", "AHEAD", "EVENTS", "TOLD")
 
 
 def _load(name):
@@ -181,16 +181,24 @@ def begin_in_fork(wanted):
     _begin(wanted)
 
 
-def _import_the_hidden_one():
+def _import_the_hidden_one(told):
     # An environment may have a sitecustomize of its own, which ours stands in front of. Where there is none,
     # the ImportError that says so is what Python itself would have met.
     del sys.modules["sitecustomize"]
-    import sitecustomize  # noqa: F401
+    try:
+        import sitecustomize  # noqa: F401
+    except Exception:
+        if not told:
+            raise
+        # It failed in breakscope's own Python, too, which has said so: this is what Python passes over.
+        raise ImportError(name="sitecustomize") from None
 
 
+_wanted = {}
 try:
-    _begin(_restore())
+    _wanted = _restore()
+    _begin(_wanted)
 finally:
     if not _LOADED:
         del sys.modules["atexit"]
-    _import_the_hidden_one()
+    _import_the_hidden_one(_wanted.get("TOLD"))

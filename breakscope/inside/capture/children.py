@@ -47,7 +47,12 @@ class Children:
         imports.after_import("subprocess", self._hook_subprocess)
         imports.after_import("multiprocessing.util", self._hook_multiprocessing)
         for name in ("execv", "execve", "system"):
-            setattr(os, name, self._around(getattr(os, name)))
+            real = getattr(os, name)
+            followed = self._around(real)
+            # Where Python has it from, too: a function is pickled by that name.
+            for module in (os, sys.modules.get(real.__module__)):
+                if getattr(module, name, None) is real:
+                    setattr(module, name, followed)
 
     def _hook_subprocess(self) -> None:
         # The innermost function: where a program is not found, no frame of ours is in the traceback.

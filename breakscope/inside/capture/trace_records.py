@@ -46,6 +46,7 @@ class TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._agent = agent
         self._frames = frames
+        self._broken: str | None = None  # the last compile that broke: an error of the same says nothing more
         folder = agent.settings.artifacts
         self._store = None if folder is None else artifacts.Store(Path(folder))
 
@@ -73,7 +74,7 @@ class TraceHandler(logging.Handler):
             self._on_break(metadata, str(record.payload))  # type: ignore[attr-defined]
         elif name == "recompile_reasons":
             self._on_recompile(metadata, record.payload)  # type: ignore[attr-defined]
-        elif name == "dynamo_error":
+        elif name == "dynamo_error" and _cid(metadata) != self._broken:
             self._agent.emit(events.ERROR, cid=_cid(metadata), payload=str(record.payload))  # type: ignore[attr-defined]
 
     def _on_break(self, metadata: dict[str, Any], payload: str) -> None:
@@ -93,7 +94,9 @@ class TraceHandler(logging.Handler):
         Args:
             inlined: how many inlined calls deep it is, where the caller knows better than Dynamo says.
         """
+        payload = records.without_traceback(payload)
         record = records.parse_break(payload)
+        self._broken = cid
         location = record.location
         fields: dict[str, Any] = {}
         if location is not None:
@@ -116,6 +119,7 @@ class TraceHandler(logging.Handler):
         compile_ = self._frames.current
         values: dict[str, str] = {}
         frame = None
+        payload = guards.without_old(payload)
         if compile_ is not None:
             frame = frame_fields(compile_.frame.f_code)
             for failure in guards.parse_reasons(payload):
@@ -138,6 +142,8 @@ class TraceHandler(logging.Handler):
         fields = {key: metrics[key] for key in METRIC_FIELDS if metrics.get(key) is not None}
         if isinstance(fields.get("restart_reasons"), set | frozenset):
             fields["restart_reasons"] = sorted(fields["restart_reasons"])
+        if _cid(metadata) == self._broken:
+            fields.pop("fail_reason", None)  # the break's own text
         frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
         self._agent.emit(
             events.METRICS, cid=_cid(metadata), metrics=fields, frame=frame, counters=torch_api.counted()
