@@ -21,7 +21,8 @@ begins them
 in the middle of the step: a *partial* sample.
 
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
-one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
+one second to the next. After the first burst the next ones wait until all that they took is a small share of
+the steady steps: where steps are short, reading a glance takes as long as some of them. Nothing here waits for the device inside a sampled step. One synchronisation stands
 before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
 """
 
@@ -44,6 +45,8 @@ MOST_SAMPLES = 60
 WITH_EVENTS = 2  # of a burst
 # What follows the first bursts, and so on: these steps take several times as long as others.
 AFTER_BURST = ("glance", "held", "glance", None, None)
+MOST_SHARE = 0.04  # of the steady steps' time that sampling may take
+FREE_BURSTS = 2  # taken whatever they take, so that short scripts have some samples too
 ENOUGH = 6  # sampled steps that come to a site; one that has less is watched for in the others
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
 MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
@@ -100,6 +103,7 @@ class Clock:
         self._bursts = 0
         self._hold: list[int] = []  # how long to hold the device at each mark of a held step
         self._lengths: list[int] = []  # from each mark of the latest sampled step to the next
+        self._steady = self._spent = 0  # time of steady steps, and what sampling took of it
         self.marks: list[Mark] | None = None
         self.device: Any = None
         self.window: Any = None
@@ -184,6 +188,8 @@ class Clock:
         now = perf_counter_ns()
         end = self.device.event() if self.marks is not None and self._has_events() else None
         self._note(now)
+        sampling = self.marks is not None or bool(self._pending)
+        self._steady += 0 if self._compiled else now - self._step_began
         if self._under_profiler:
             self._profile(now)
         elif self.marks is not None:
@@ -199,6 +205,8 @@ class Clock:
             self._prepare()
         if self._pending and self.marks is None:
             self._resolve(wait=False)
+        if sampling:
+            self._spent += perf_counter_ns() - now
         self._step_began = perf_counter_ns() if self._lead_in else now
 
     def restart(self) -> None:
@@ -247,6 +255,7 @@ class Clock:
         """Keep a sampled step, unless it compiled or is the one after our synchronisation."""
         marks, self.marks = self.marks or [], None
         usable = not self._compiled and not self._lead_in and 0 < len(marks) <= MOST_MARKS
+        self._spent += sum(mark[3] for mark in marks)
         seen = self.glance.stop() if self._as == events.GLANCE else None
         if self._as == events.GLANCE:
             if usable and seen is not None:
@@ -294,7 +303,8 @@ class Clock:
                 return
         if self._plan and self._quiet >= QUIET and not self._lead_in and self._look_into(self._plan.pop(0)):
             return
-        if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
+        resting = self._resting or (not self._burst and self._takes_too_much())
+        if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or resting:
             self._resting = max(0, self._resting - 1)
             self._anchor = None
             return
@@ -302,6 +312,10 @@ class Clock:
             self._anchor = self.device.anchor()
             self._lead_in = True
         self.marks = []
+
+    def _takes_too_much(self) -> bool:
+        """Whether the next burst has to wait until more steps were made without marks."""
+        return self._bursts >= FREE_BURSTS and self._spent > MOST_SHARE * self._steady
 
     def _look_into(self, purpose: str) -> bool:
         """Let the coming step be a glance or a held one; False where that cannot be."""
@@ -311,6 +325,7 @@ class Clock:
             if self._anchor is None or self.device is None:
                 return False
             self._hold = [round(1.25 * length) + _HOLD_MORE_NS for length in self._lengths]
+            self._spent += sum(self._hold)
         self._as, self.marks = purpose, []
         return True
 
