@@ -104,6 +104,8 @@ class Clock:
         self._hold: list[int] = []  # how long to hold the device at each mark of a held step
         self._lengths: list[int] = []  # from each mark of the latest sampled step to the next
         self._steady = self._spent = 0  # time of steady steps, and what sampling took of it
+        self._usual = 0  # of the latest step without any of it
+        self._touched = False  # whether the step before the one under way had marks, which are written now
         self.marks: list[Mark] | None = None
         self.device: Any = None
         self.window: Any = None
@@ -188,8 +190,7 @@ class Clock:
         now = perf_counter_ns()
         end = self.device.event() if self.marks is not None and self._has_events() else None
         self._note(now)
-        sampling = self.marks is not None or bool(self._pending)
-        self._steady += 0 if self._compiled else now - self._step_began
+        self._account(now - self._step_began)
         if self._under_profiler:
             self._profile(now)
         elif self.marks is not None:
@@ -205,9 +206,19 @@ class Clock:
             self._prepare()
         if self._pending and self.marks is None:
             self._resolve(wait=False)
-        if sampling:
-            self._spent += perf_counter_ns() - now
         self._step_began = perf_counter_ns() if self._lead_in else now
+
+    def _account(self, took: int) -> None:
+        """Add up what sampling takes: marks, caches that they leave colder, and writing them in the next step."""
+        touched = self.marks is not None or self._touched
+        self._touched = self.marks is not None
+        if self._compiled:
+            return
+        if not touched:
+            self._usual = took
+        elif self._usual:
+            self._spent += max(0, took - self._usual)
+        self._steady += self._usual  # not what the script waits for in between
 
     def restart(self) -> None:
         """Steps are counted in another way from now on; what was timed so far is all one step."""
@@ -255,7 +266,6 @@ class Clock:
         """Keep a sampled step, unless it compiled or is the one after our synchronisation."""
         marks, self.marks = self.marks or [], None
         usable = not self._compiled and not self._lead_in and 0 < len(marks) <= MOST_MARKS
-        self._spent += sum(mark[3] for mark in marks)
         seen = self.glance.stop() if self._as == events.GLANCE else None
         if self._as == events.GLANCE:
             if usable and seen is not None:
@@ -325,7 +335,6 @@ class Clock:
             if self._anchor is None or self.device is None:
                 return False
             self._hold = [round(1.25 * length) + _HOLD_MORE_NS for length in self._lengths]
-            self._spent += sum(self._hold)
         self._as, self.marks = purpose, []
         return True
 
