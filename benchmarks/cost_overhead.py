@@ -1,11 +1,11 @@
-"""What ``--cost`` adds to a steady step: scans with it and without take turns over the same programs, in one run.
+"""What ``--cost`` adds to a steady step: scans with it and without take turns over the same programs.
 
     python benchmarks/cost_overhead.py [--device cuda] [--pairs 3] [--programs host_bound ...] [--json FILE]
 
 Two processes with the same program differ by up to a half on a shared host, so there are two kinds of ratios.
-*Inside of a process*: steps that were sampled, and all steady steps, over those without marks beside them. *Pairs*:
-the mean step of a scan with ``--cost`` over that of one without; "bare" is the same ratio of steps without
-marks, which is what the two processes differ by anyway.
+*Inside of a process*: steps that were sampled, and all steady steps, over those without marks beside them.
+*Pairs*: the mean step of a scan with ``--cost`` over that of one without; "bare" is the same ratio of steps
+without marks, which is what the two processes differ by anyway.
 """
 
 from __future__ import annotations

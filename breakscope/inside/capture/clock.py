@@ -17,13 +17,13 @@ Marks with device events take the host longer, and leave the processor's caches 
 steps of a burst have events; the others say how long the host takes, and on a CPU all do.
 
 A site that few steps come to may be missed by all samples. So a run into one, in a step without marks,
-begins them
-in the middle of the step: a *partial* sample.
+begins them in the middle of the step: a *partial* sample.
 
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
-one second to the next. After the first burst the next ones wait until all that they took is a small share of
-the steady steps: where steps are short, reading a glance takes as long as some of them. Nothing here waits for the device inside a sampled step. One synchronisation stands
-before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
+one second to the next. After the first bursts the next one waits until all that sampling took is a small
+share of the steady steps: where these are short, reading a glance takes as long as some of them. Nothing here
+waits for the device inside a sampled step. One synchronisation stands before a burst, to tie the device's
+clock to the host's, and the step after it is thrown away.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Clock:
         self._step_began = perf_counter_ns() if self._lead_in else now
 
     def _account(self, took: int) -> None:
-        """Add up what sampling takes: marks, caches that they leave colder, and writing them in the next step."""
+        """Add up what sampling takes: marks, colder caches, and writing them in the next step."""
         touched = self.marks is not None or self._touched
         self._touched = self.marks is not None
         if self._compiled:
