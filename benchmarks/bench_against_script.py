@@ -1,11 +1,19 @@
 """What bench says of a script against what the script itself measures, unmodified, with events of its own.
 
-    python benchmarks/bench_against_script.py OUT [--programs A,B] [--rounds N] [--seconds S]
+    python benchmarks/bench_against_script.py OUT [--programs A,B] [--rounds N] [--seconds S] [--variants A,B]
 
 Each program compiles its model as it says (default mode or reduce-overhead) and makes steps in a plain loop.
 Run by itself it times them as anybody would: an event before and after each step, the host running ahead, and
-one wait at the end. bench measures the same file. Both take turns, ROUNDS times, on one compile cache.
-OUT/against_script.json holds, for each program and arm, the medians of both and their ratio.
+one wait at the end. bench measures the same file. Both take turns, ROUNDS times.
+OUT/against_script.json holds, for each program and arm, the medians of both and their ratio. What tells apart
+why they differ:
+
+- inside: the script's own events around each step, in the very processes and steps that bench times (not in
+  the first round, for bench finds those events between its own).
+- mhz: the clock of the card right after the steps, from a kernel that counts cycles.
+- variants (of the compiled script, in turn in one process, in blocks as short as those of bench): a pause of
+  the host between two steps, the mark of a step, inputs made anew, outputs let go or copied between steps,
+  without the garbage collector, a wait for the device after each step, blocks right after the card rested.
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parents[1]
 
 HEAD = """
-import functools, json, os, time
+import functools, gc, json, os, random, statistics, time
 import torch
 from torch import nn
 
@@ -30,35 +38,138 @@ GPU = torch.cuda.is_available()
 DEVICE, HALF = ("cuda", torch.float16) if GPU else ("cpu", torch.float32)
 torch.manual_seed(0)
 TIMES = os.environ.get("OWN_TIMES")
+INSIDE = os.environ.get("OWN_INSIDE")
 EAGER = os.environ.get("OWN_EAGER") == "1"
+VARIANTS = os.environ.get("OWN_VARIANTS") == "1"
+CYCLES, REST = 1_000_000, 0.3
+
+
+def synchronize():
+    if GPU:
+        torch.cuda.synchronize()
+
+
+class Meter:
+    # Marks before and after steps, read later.
+
+    def __init__(self):
+        self.marks = []
+
+    def mark(self):
+        if not GPU:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def time(self, step):
+        first = self.mark()
+        step()
+        self.marks.append((first, self.mark()))
+
+    def spans(self):
+        synchronize()
+        if GPU:
+            return [first.elapsed_time(last) for first, last in self.marks]
+        return [(last - first) * 1e3 for first, last in self.marks]
+
+
+def mhz():
+    # How fast the clock of the card is just now.
+    if not GPU:
+        return None
+    first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    first.record()
+    torch.cuda._sleep(CYCLES)
+    last.record()
+    torch.cuda.synchronize()
+    return CYCLES / first.elapsed_time(last) / 1e3
+
+
+def wait_on_the_host(us):
+    until = time.perf_counter() + us / 1e6
+    while time.perf_counter() < until:
+        pass
+
+
+def variants(step):
+    def fresh():
+        if step.x is not None:
+            step.x = step.x.clone()
+
+    def let_go():
+        step.out = None
+
+    def copy():
+        step.copy = None if step.out is None else step.out.clone()
+
+    between = {
+        "plain": int,
+        "pause_10us": functools.partial(wait_on_the_host, 10),
+        "pause_30us": functools.partial(wait_on_the_host, 30),
+        "pause_100us": functools.partial(wait_on_the_host, 100),
+        "marked": torch.compiler.cudagraph_mark_step_begin,
+        "fresh_inputs": fresh,
+        "outputs_let_go": let_go,
+        "outputs_copied": copy,
+        "no_gc": int,
+        "synchronized": synchronize,
+        "after_a_rest": int,
+    }
+    found = {name: {"ms": [], "mhz": []} for name in between}
+    for _ in range(8):
+        for name in random.sample(sorted(between), len(between)):
+            synchronize()
+            if name == "after_a_rest":
+                time.sleep(REST)
+            else:
+                until = time.perf_counter() + 0.06
+                while time.perf_counter() < until:
+                    step()
+            synchronize()
+            if name == "no_gc":
+                gc.disable()
+            meter = Meter()
+            for _ in range(23):
+                between[name]()
+                meter.time(step)
+            gc.enable()
+            found[name]["ms"] += meter.spans()[3:]
+            found[name]["mhz"].append(mhz())
+    return {
+        name: {"ms": statistics.median(one["ms"]), "mhz": GPU and statistics.median(one["mhz"])}
+        for name, one in found.items()
+    }
 
 
 def run(step, warm_up=30, steps=600):
     if TIMES is None:
-        for _ in range(70):
-            step()
+        meter = Meter()
+        try:
+            for _ in range(70 if INSIDE is None else 1500):
+                step() if INSIDE is None else meter.time(step)
+        finally:
+            if INSIDE is not None:
+                from torch._dynamo.utils import counters
+
+                kind = "compiled" if counters["stats"]["unique_graphs"] else "eager"
+                spans = meter.spans()
+                told = {"spans": spans[len(spans) // 2 :], "mhz": mhz()}
+                with open(os.path.join(INSIDE, f"{kind}-{os.getpid()}.json"), "w") as file:
+                    json.dump(told, file)
         return
     began = time.perf_counter()
     while warm_up > 0 or time.perf_counter() - began < 3:  # a card that idled is slow at first
         step()
         warm_up -= 1
-    if not GPU:
-        spans = []
-        for _ in range(steps):
-            began = time.perf_counter()
-            step()
-            spans.append((time.perf_counter() - began) * 1e3)
-    else:
-        torch.cuda.synchronize()
-        event = functools.partial(torch.cuda.Event, enable_timing=True)
-        marks = [(event(), event()) for _ in range(steps)]
-        for first, last in marks:
-            first.record()
-            step()
-            last.record()
-        torch.cuda.synchronize()
-        spans = [first.elapsed_time(last) for first, last in marks]
-    json.dump(spans, open(TIMES, "w"))
+    synchronize()
+    meter = Meter()
+    meter.marks = []
+    for _ in range(steps):
+        meter.time(step)
+    told = {"spans": meter.spans(), "mhz": mhz(), "variants": variants(step) if VARIANTS else {}}
+    with open(TIMES, "w") as file:
+        json.dump(told, file)
 
 
 class Block(nn.Module):
@@ -84,8 +195,9 @@ def inference(model, x, mode):
 
     def step():
         with torch.no_grad():
-            step.out = call(x)
+            step.out = call(step.x)
 
+    step.x = x
     run(step)
 """
 
@@ -109,42 +221,78 @@ def step():
     optimizer.step()
 
 
+step.x = step.out = None
 run(step)
 """,
 }
 
 
-def own(script: Path, cache: Path, eager: bool) -> list[float]:
+def own(script: Path, cache: Path, *, eager: bool, variants: bool = False) -> dict[str, Any]:
     """The script's own times, in ms."""
     times = script.with_suffix(".times.json")
     environment = {**os.environ, "OWN_TIMES": str(times), "OWN_EAGER": str(int(eager))}
-    environment["TORCHINDUCTOR_CACHE_DIR"] = str(cache)
+    environment |= {"OWN_VARIANTS": str(int(variants)), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
-    spans: list[float] = json.loads(times.read_text())
-    return spans
+    told: dict[str, Any] = json.loads(times.read_text())
+    return {**told, "ms": statistics.median(told.pop("spans"))}
 
 
-def bench(script: Path, cache: Path, seconds: float) -> dict[str, Any]:
-    """What bench measures of the same file."""
-    words = [
-        "bench",
-        "--processes",
-        "1",
-        "--seconds",
-        str(seconds),
-        "--json",
-        "-q",
-        "-o",
-        str(script) + ".report",
-        str(script),
-    ]
+def bench(script: Path, cache: Path, seconds: float, inside: Path | None = None) -> dict[str, Any]:
+    """What bench measures of the same file; and with `inside`, the script in bench's processes."""
+    report = script.with_suffix(".report.json")
+    words = ["bench", "--processes", "1", "--seconds", str(seconds), "-q", "-o", str(report), str(script)]
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE), environment.get("PYTHONPATH")]))
+    if inside is not None:
+        inside.mkdir(exist_ok=True)
+        environment["OWN_INSIDE"] = str(inside)
     subprocess.run(
         [sys.executable, "-m", "breakscope", *words], env=environment, check=True, stdout=subprocess.DEVNULL
     )
-    found: dict[str, Any] = json.loads(Path(str(script) + ".report").read_text())["benchmark"]
+    found: dict[str, Any] = json.loads(report.read_text())["benchmark"]
     return found
+
+
+def inside_of(folder: Path) -> dict[str, Any]:
+    """What the script saw in the processes of bench."""
+    found = {}
+    for path in folder.glob("*.json"):
+        told = json.loads(path.read_text())
+        found[path.name.partition("-")[0]] = {"ms": statistics.median(told["spans"]), "mhz": told["mhz"]}
+    return found
+
+
+def compare(script: Path, options: argparse.Namespace, row: dict[str, Any]) -> None:
+    """Measure one program both ways."""
+    cache = script.parent / "cache"
+    for number in range(options.rounds):
+        for arm in ("eager", "compiled"):
+            wanted = arm == "compiled" and number == 0 and script.stem in options.variants.split(",")
+            row["own"][arm].append(own(script, cache, eager=arm == "eager", variants=wanted))
+        inside = script.parent / f"{script.stem}-inside-{number}" if number else None
+        measured = bench(script, cache, options.seconds, inside)
+        for told in measured["arms"]:
+            row["bench"][told["name"]].append(told["step"]["median"] if told["step"] else None)
+            row.setdefault("notes", {})[told["name"]] = told["notes"]
+        row["inside"] += [inside_of(inside)] if inside is not None else []
+        row["bench_notes"], row["gpu"] = measured["notes"], measured["gpu"]
+    row["ratio"] = {
+        arm: statistics.median(row["bench"][arm]) / statistics.median(one["ms"] for one in row["own"][arm])
+        for arm in ("eager", "compiled")
+    }
+
+
+def show(name: str, row: dict[str, Any]) -> None:
+    """One program's figures."""
+    print(name, row.get("ratio"), row.get("failed", ""))
+    for arm in ("eager", "compiled"):
+        alone = ", ".join(f"{one['ms']:.4f} ms at {one['mhz'] or 0:.0f} MHz" for one in row["own"][arm])
+        within = ", ".join(f"{one[arm]['ms']:.4f}" for one in row["inside"] if arm in one)
+        print(f"  {arm}: alone {alone}; bench {row['bench'][arm]}; its script inside of bench {within}")
+    for one in row["own"]["compiled"]:
+        for variant, told in one["variants"].items():
+            print(f"    {variant:<16}{told['ms']:.4f} ms at {told['mhz'] or 0:.0f} MHz")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -153,6 +301,7 @@ def main() -> None:
     )
     parser.add_argument("out", type=Path)
     parser.add_argument("--programs", default=",".join(PROGRAMS))
+    parser.add_argument("--variants", default="narrow_graphs,narrow_default")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
@@ -161,26 +310,17 @@ def main() -> None:
     for name in options.programs.split(","):
         script = options.out.resolve() / f"{name}.py"
         script.write_text(HEAD + "\n\n" + PROGRAMS[name].strip() + "\n")
-        cache = options.out.resolve() / "cache"
-        row: dict[str, Any] = {"own": {"eager": [], "compiled": []}, "bench": {"eager": [], "compiled": []}}
+        row: dict[str, Any] = {
+            **{kind: {"eager": [], "compiled": []} for kind in ("own", "bench")},
+            "inside": [],
+        }
+        results[name] = row
         try:
-            for _ in range(options.rounds):
-                for arm in ("eager", "compiled"):
-                    row["own"][arm].append(statistics.median(own(script, cache, arm == "eager")))
-                measured = bench(script, cache, options.seconds)
-                for arm in measured["arms"]:
-                    row["bench"][arm["name"]].append(arm["step"]["median"] if arm["step"] else None)
-                    row.setdefault("notes", {})[arm["name"]] = arm["notes"]
-                row["bench_notes"] = measured["notes"]
-            row["ratio"] = {
-                arm: statistics.median(row["bench"][arm]) / statistics.median(row["own"][arm])
-                for arm in ("eager", "compiled")
-            }
+            compare(script, options, row)
         except Exception as error:
             row["failed"] = f"{type(error).__name__}: {error}"
-        results[name] = row
         (options.out / "against_script.json").write_text(json.dumps(results, indent=1))
-        print(name, row.get("ratio"), row.get("failed", ""), flush=True)
+        show(name, row)
 
 
 if __name__ == "__main__":

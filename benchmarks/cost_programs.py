@@ -1,4 +1,4 @@
-"""Six programs with breaks that can be taken out one by one: what cost_truth.py scans and measures.
+"""Nine programs with breaks that can be taken out one by one: what cost_truth.py scans and measures.
 
     python benchmarks/cost_programs.py NAME [--device cuda] [--without BREAK ...] [--steps 60]
 
@@ -149,6 +149,67 @@ class Copies(nn.Module):
         return x.float().square().mean() + peak
 
 
+class Convolutions(nn.Module):
+    """Blocks of a small convolutional net, each of which looks at a number of its own."""
+
+    def __init__(self, width: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 3, padding=1)
+        self.c0, self.c1 = self._block(width), self._block(width)
+        self.c2, self.c3 = self._block(width), self._block(width)
+        self.breaks = breaks
+
+    @staticmethod
+    def _block(width: int) -> nn.Sequential:
+        return nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.c0(self.stem(x))
+        first = x.mean()
+        if "first" in self.breaks and first.item() > 1e4:
+            x = x * 0.5
+        x = x + self.c1(x)
+        second = x.abs().amax()
+        if "second" in self.breaks and second.item() > 1e4:
+            x = x * 0.5
+        x = x + self.c2(x)
+        third = x.mean()
+        if "third" in self.breaks and third.item() > 1e4:
+            x = x * 0.5
+        x = x + self.c3(x)
+        return x.mean((2, 3)).float().square().mean() + first + second + third
+
+
+class Decoder(nn.Module):
+    """One token of a loop that generates: attention over a cache, and what such loops ask in between."""
+
+    def __init__(self, width: int, length: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.b0, self.b1, self.head = Block(width, 4 * width), Block(width, width), nn.Linear(width, 512)
+        self.register_buffer("keys", torch.zeros(8, length, width))
+        self.register_buffer("values", torch.zeros(8, length, width))
+        self.breaks = breaks
+
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        query, key, value = self.qkv(x).chunk(3, -1)
+        self.keys.index_copy_(1, position, key)
+        self.values.index_copy_(1, position, value)
+        if "progress" in self.breaks:
+            logger.info("one more token")
+        x = x + self.out(torch.nn.functional.scaled_dot_product_attention(query, self.keys, self.values))
+        x = self.b0(x)
+        broken = x.isnan().any()
+        if "check" in self.breaks and broken:
+            x = torch.zeros_like(x)
+        x = self.b1(x)
+        token = self.head(x).argmax(-1)
+        ended = (token == 600).all()
+        if "end" in self.breaks and ended.item():
+            token = token * 0
+        return torch.nn.functional.one_hot(token, 512).float().mean() + broken + ended
+
+
 class WithLstm(nn.Module):
     """Layers around an LSTM, at which Dynamo breaks. Without the break the LSTM runs after the step,
     eagerly."""
@@ -212,10 +273,27 @@ def with_lstm(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[t
     return net, (torch.randn(rows, length, width, device=device, dtype=dtype),)
 
 
+def convolutions(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A convolutional net with a number out of each block."""
+    (images, side, width), dtype = _sizes(device, (32, 32, 64), (2, 8, 16))
+    net = Convolutions(width, frozenset(CONVOLUTIONS) - set(without)).to(device, dtype).eval()
+    return net, (torch.randn(images, 3, side, side, device=device, dtype=dtype),)
+
+
+def decoder(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A step of a loop that generates."""
+    (length, width), dtype = _sizes(device, (1024, 512), (32, 64))
+    net = Decoder(width, length, frozenset(DECODER) - set(without)).to(device, dtype).eval()
+    x = torch.randn(8, 1, width, device=device, dtype=dtype)
+    return net, (x, torch.tensor([length // 2], device=device))
+
+
 FIVE = ("branch", "item", "logger", "numpy", "tolist")
 LARGE = ("early_logger", "branch", "late_logger", "item")
 COPIES = ("all_host", "branch", "numpy")
 LSTM = ("lstm",)
+CONVOLUTIONS = ("first", "second", "third")
+DECODER = ("progress", "check", "end")
 
 PROGRAMS = {
     "host_bound": Program(FIVE, five),
@@ -225,6 +303,8 @@ PROGRAMS = {
     "training": Program(FIVE, learning, train=True),
     "lstm": Program(LSTM, with_lstm),
     "cpu": Program(FIVE, five, device="cpu"),
+    "convolutions": Program(CONVOLUTIONS, convolutions),
+    "decoder": Program(DECODER, decoder),
 }
 
 

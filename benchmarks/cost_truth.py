@@ -139,11 +139,9 @@ def _named(lines: list[str], breaks: tuple[str, ...]) -> str | None:
     return None
 
 
-def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
-    """The mean of all steady steps, and the median of sampled ones, over those without marks beside them."""
-    sys.path.insert(0, str(HERE))
-    plain = importlib.import_module("cost_programs")
-    marked = {e["of"]: e["t"] for e in recorded if e["t"] in ("sample", "held", "glance")}
+def steady(recorded: list[dict[str, Any]]) -> dict[int, float]:
+    """Milliseconds of every step after the warm-up, by its index."""
+    plain = program_module()
     steps: dict[int, float] = {}
     for event in recorded:
         if event["t"] == "steps":
@@ -151,7 +149,19 @@ def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
             steps.update({row[0]: row[2] / 1e6 for row in event["rows"]})
     # A block begins with the wait for its turn, and the first ones compile.
     first = plain.WARM
-    kept = {i: ms for i, ms in steps.items() if i >= first + 2 and (i - first) % plain.BLOCK > 1}
+    return {i: ms for i, ms in steps.items() if i >= first + 2 and (i - first) % plain.BLOCK > 1}
+
+
+def program_module() -> Any:
+    """cost_programs, as any other module."""
+    sys.path.insert(0, str(HERE))
+    return importlib.import_module("cost_programs")
+
+
+def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
+    """The mean of all steady steps, and the median of sampled ones, over those without marks beside them."""
+    marked = {e["of"]: e["t"] for e in recorded if e["t"] in ("sample", "held", "glance")}
+    kept = steady(recorded)
     touched = {i + after for i in marked for after in (0, 1)}  # what was seen is written in the step after
 
     def beside(index: int) -> float:
@@ -160,13 +170,13 @@ def sampling(recorded: list[dict[str, Any]]) -> dict[str, float]:
         near = [kept[i] for i in around if i in kept and i not in touched]
         return statistics.median(near) if near else kept[index]
 
-    ratios = {i: kept[i] / beside(i) for i in touched if i in kept}
+    ratios = {i: min(ms / beside(i), 20.0) for i, ms in kept.items()}
     bare = [ms for i, ms in kept.items() if i not in touched]
-    if not bare or not ratios:
+    if not bare or len(bare) == len(kept):
         return {}
-    extra = sum(
-        min(ratio, 20.0) - 1 for ratio in ratios.values()
-    )  # a pause of the machine is no doing of ours
+    # The machine pauses in any step, and that is no doing of ours.
+    usual = statistics.fmean(ratio for i, ratio in ratios.items() if i not in touched)
+    extra = sum(ratio - usual for i, ratio in ratios.items() if i in touched)
     found = {"mean": 1 + extra / len(kept), "steps": len(kept), "bare_ms": statistics.median(bare)}
     for kind in ("sample", "held", "glance"):
         times = [ratio for i, ratio in ratios.items() if marked.get(i) == kind]

@@ -79,7 +79,9 @@ def blocks(words: Sequence[str], block: Callable[[], None]) -> None:
 
 
 @contextmanager
-def scanned(script: Path, args: Sequence[str], backend: str, *, profile: bool = False) -> Iterator[Scan]:
+def scanned(
+    script: Path, args: Sequence[str], backend: str, *, profile: bool = False, cost: bool = True
+) -> Iterator[Scan]:
     """Scan a script that takes turns; it gets ``--turns GO DONE`` behind its other arguments."""
     import breakscope
 
@@ -89,7 +91,7 @@ def scanned(script: Path, args: Sequence[str], backend: str, *, profile: bool = 
         words = [
             str(folder),
             backend,
-            "--profile" if profile else "--no-profile",
+            json.dumps({"profile": profile, "cost": cost}),
             str(script),
             *args,
             "--turns",
@@ -132,12 +134,12 @@ def main() -> int:
     from breakscope.run.launch import Program
     from breakscope.run.observe import observe
 
-    place, backend, profile, script, *args = sys.argv[1:]
+    place, backend, options, script, *args = sys.argv[1:]
     folder = Path(place)
     run = folder / "run"
     run.mkdir()
     what = Program(script, module=False, args=tuple(args), path=script)
-    seen = observe(what, Settings(backend=backend, profile=profile == "--profile"), run, None)
+    seen = observe(what, Settings(backend=backend, **json.loads(options)), run, None)
     schema.save(seen.report, folder / "report.json")
     slots = events.Counters.read(run / "counters").tolist()
     while slots and not slots[-1]:

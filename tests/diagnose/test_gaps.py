@@ -8,7 +8,8 @@ import pytest
 
 from breakscope.diagnose.collect import RegionEvent
 from breakscope.diagnose.gaps import CALL, ENTER, LEAVE, RETURN, TICK, Sampled, take_apart
-from breakscope.inside.capture.clock import BURST, MOST_SAMPLES, Clock
+from breakscope.inside.capture import clock as clock_module
+from breakscope.inside.capture.clock import BURST, FREE_BURSTS, MOST_SAMPLES, MOST_SHARE, Clock
 
 A, B, C = 10, 11, 12  # slots of regions; A ends at site 0, B at site 1, C with its function
 SITE_0, SITE_1, SKIP_1 = 20, 21, 22
@@ -167,16 +168,21 @@ class Slots:
         return []
 
 
-def sampled_steps(number: int, compiles: frozenset[int] = frozenset()) -> list[int]:
-    """Which of so many steps a clock samples."""
+def sampled_steps(
+    number: int, compiles: frozenset[int] = frozenset(), *, extra_ns: int = 0, patched: pytest.MonkeyPatch
+) -> list[int]:
+    """Which of so many steps a clock samples, if a step takes a millisecond and marks take so much more."""
     found: list[int] = []
+    now = 0
 
     def emit(kind: str, **event: Any) -> None:
         if kind == "sample":
             found.append(event["of"])
 
+    patched.setattr(clock_module, "perf_counter_ns", lambda: now)
     clock = Clock(emit, Slots(), 0, sample=True)  # type: ignore[arg-type]
     for step in range(number):
+        now += 1_000_000 + (extra_ns if clock.marks is not None else 0)
         if step in compiles:
             clock.compiling()
         clock.call()
@@ -187,13 +193,23 @@ def sampled_steps(number: int, compiles: frozenset[int] = frozenset()) -> list[i
     return found
 
 
-def test_steps_are_sampled_in_bursts_with_ever_longer_pauses() -> None:
-    found = sampled_steps(70, frozenset({0}))
+def test_steps_are_sampled_in_bursts_with_ever_longer_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = sampled_steps(70, frozenset({0}), patched=monkeypatch)
     first = [*range(3, 9), *range(15, 21), *range(33, 39), *range(63, 69)]
     assert found == first
-    assert len(sampled_steps(100_000)) == MOST_SAMPLES
+    assert len(sampled_steps(100_000, patched=monkeypatch)) == MOST_SAMPLES
 
 
-def test_a_compile_begins_the_bursts_again() -> None:
-    found = sampled_steps(60, frozenset({0, 40}))
+def test_a_compile_begins_the_bursts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = sampled_steps(60, frozenset({0, 40}), patched=monkeypatch)
     assert [step for step in found if step > 38] == [*range(43, 43 + BURST), *range(43 + 2 * BURST, 60)]
+
+
+def test_after_two_bursts_sampling_waits_until_it_is_a_small_share_of_the_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = sampled_steps(2_000, frozenset({0}), extra_ns=1_000_000, patched=monkeypatch)
+    free = FREE_BURSTS * BURST
+    assert found[:free] == [*range(3, 9), *range(15, 21)]
+    assert found[free] == pytest.approx(free / MOST_SHARE, abs=free)  # steps that take as long again
+    assert free < len(found) <= MOST_SHARE * 2_000 + BURST

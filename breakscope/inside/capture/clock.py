@@ -17,12 +17,13 @@ Marks with device events take the host longer, and leave the processor's caches 
 steps of a burst have events; the others say how long the host takes, and on a CPU all do.
 
 A site that few steps come to may be missed by all samples. So a run into one, in a step without marks,
-begins them
-in the middle of the step: a *partial* sample.
+begins them in the middle of the step: a *partial* sample.
 
 Samples come in short bursts with ever longer pauses between them, because the speed of a machine changes from
-one second to the next. Nothing here waits for the device inside a sampled step. One synchronisation stands
-before a burst, to tie the device's clock to the host's, and the step after it is thrown away.
+one second to the next. After the first bursts the next one waits until all that sampling took is a small
+share of the steady steps: where these are short, reading a glance takes as long as some of them. Nothing here
+waits for the device inside a sampled step. One synchronisation stands before a burst, to tie the device's
+clock to the host's, and the step after it is thrown away.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ MOST_SAMPLES = 60
 WITH_EVENTS = 2  # of a burst
 # What follows the first bursts, and so on: these steps take several times as long as others.
 AFTER_BURST = ("glance", "held", "glance", None, None)
+MOST_SHARE = 0.04  # of the steady steps' time that sampling may take
+FREE_BURSTS = 2  # taken whatever they take, so that short scripts have some samples too
 ENOUGH = 6  # sampled steps that come to a site; one that has less is watched for in the others
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
 MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
@@ -100,6 +103,9 @@ class Clock:
         self._bursts = 0
         self._hold: list[int] = []  # how long to hold the device at each mark of a held step
         self._lengths: list[int] = []  # from each mark of the latest sampled step to the next
+        self._steady = self._spent = 0  # time of steady steps, and what sampling took of it
+        self._usual = 0  # of the latest step without any of it
+        self._touched = False  # whether the step before the one under way had marks, which are written now
         self.marks: list[Mark] | None = None
         self.device: Any = None
         self.window: Any = None
@@ -184,6 +190,7 @@ class Clock:
         now = perf_counter_ns()
         end = self.device.event() if self.marks is not None and self._has_events() else None
         self._note(now)
+        self._account(now - self._step_began)
         if self._under_profiler:
             self._profile(now)
         elif self.marks is not None:
@@ -200,6 +207,18 @@ class Clock:
         if self._pending and self.marks is None:
             self._resolve(wait=False)
         self._step_began = perf_counter_ns() if self._lead_in else now
+
+    def _account(self, took: int) -> None:
+        """Add up what sampling takes: marks, colder caches, and writing them in the next step."""
+        touched = self.marks is not None or self._touched
+        self._touched = self.marks is not None
+        if self._compiled:
+            return
+        if not touched:
+            self._usual = took
+        elif self._usual:
+            self._spent += max(0, took - self._usual)
+        self._steady += self._usual  # not what the script waits for in between
 
     def restart(self) -> None:
         """Steps are counted in another way from now on; what was timed so far is all one step."""
@@ -294,7 +313,8 @@ class Clock:
                 return
         if self._plan and self._quiet >= QUIET and not self._lead_in and self._look_into(self._plan.pop(0)):
             return
-        if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or self._resting:
+        resting = self._resting or (not self._burst and self._takes_too_much())
+        if not self._sample or self._kept >= MOST_SAMPLES or self._quiet < QUIET or resting:
             self._resting = max(0, self._resting - 1)
             self._anchor = None
             return
@@ -302,6 +322,10 @@ class Clock:
             self._anchor = self.device.anchor()
             self._lead_in = True
         self.marks = []
+
+    def _takes_too_much(self) -> bool:
+        """Whether the next burst has to wait until more steps were made without marks."""
+        return self._bursts >= FREE_BURSTS and self._spent > MOST_SHARE * self._steady
 
     def _look_into(self, purpose: str) -> bool:
         """Let the coming step be a glance or a held one; False where that cannot be."""

@@ -227,7 +227,9 @@ class Compiles:
         if kind == "cuda":
             from breakscope.inside.capture.cuda_clock import CudaClock
 
-            self._agent.clock.device = CudaClock()
+            clock = CudaClock()
+            clock.hold(1)  # the first one loads its kernel, which takes as long as many steps
+            self._agent.clock.device = clock
 
     def _on_graph(self) -> None:
         if self._agent.settings.backend != "eager":  # which is done at once

@@ -130,7 +130,9 @@ class TorchHooks:
     def _allow_glances(self) -> None:
         from breakscope.inside.capture.glance import Glance
 
-        self._agent.clock.glance = Glance()
+        glance = self._agent.clock.glance = Glance()
+        if glance.start():  # the first time takes ten times as long, and would be in a steady step
+            glance.stop()
 
     def _hide_our_frames(self) -> None:
         torch_api.never_compile(OutermostCall.answer.__code__)
