@@ -12,6 +12,8 @@ from typer.core import TyperGroup
 
 import breakscope
 from breakscope.cli import values
+from breakscope.cli.help import Rows, give_help
+from breakscope.cli.output import wants_color
 
 # As the help shows them.
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -22,7 +24,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Jobs and reports": ("import", "merge", "diff", "schema"),
 }
 NAMES = tuple(chain.from_iterable(GROUPS.values()))
-_WHOLE = 200  # characters of a command's first sentence: it is never cut
 
 
 class Commands(Mapping[str, Any]):
@@ -38,7 +39,7 @@ class Commands(Mapping[str, Any]):
             module = import_module("breakscope.cli." + ("import_traces" if name == "import" else name))
             app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
             module.add(app)
-            self._made[name] = values.lighten(typer.main.get_command(app))
+            self._made[name] = give_help(values.lighten(typer.main.get_command(app)))
             if name == "check":
                 self._made[name].inherit(self["scan"])
         return self._made[name]
@@ -53,13 +54,15 @@ class Commands(Mapping[str, Any]):
 class _Grouped(TyperGroup):
     """The commands by what they are for."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click passes both
-        """Called by click, which writes the help."""
-        for title, names in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl(
-                    [(name, self.commands[name].get_short_help_str(limit=_WHOLE)) for name in names]
-                )
+    def sections(self) -> dict[str, Rows]:
+        """What the help shows after the options."""
+        return {title: [(name, _title(self.commands[name])) for name in names] for title, names in GROUPS.items()}
+
+
+def _title(command: Any) -> str:
+    """The first sentence of a command's help."""
+    first: str = " ".join(command.help.partition("\n\n")[0].split())
+    return first.partition(". ")[0].rstrip(".")
 
 
 def _version(wanted: bool) -> None:
@@ -74,10 +77,9 @@ def command() -> Any:
         name="breakscope",
         cls=_Grouped,
         help="Where torch.compile breaks in your script, how often that is paid for, and what to do.",
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={"color": wants_color(), "help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
 
     @app.callback()
@@ -89,6 +91,6 @@ def command() -> Any:
     ) -> None:
         pass
 
-    group = values.lighten(typer.main.get_command(app))
+    group = give_help(values.lighten(typer.main.get_command(app)))
     group.commands = Commands()
     return group
