@@ -6,12 +6,13 @@ one is the same for all of them: coloured on a terminal, plain text in a pipe.
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from breakscope.cli.output import wants_color
 
@@ -27,7 +28,16 @@ def give_help(command: Any) -> Any:
     command.format_help = partial(_write, command)
     for parameter in command.params:
         parameter.make_metavar = partial(_metavar, parameter)
+        if parameter.help is None:
+            parameter.help = _annotated(command).get(parameter.name)
     return command
+
+
+def _annotated(command: Any) -> dict[str, str | None]:
+    """The help of each parameter where our function says it: the newest click drops that of older typers' arguments."""
+    hints = get_type_hints(inspect.unwrap(command.callback), include_extras=True)
+    infos = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}
+    return {name: getattr(info, "help", None) for name, info in infos.items()}
 
 
 def _write(command: Any, ctx: Any, formatter: Any) -> None:
