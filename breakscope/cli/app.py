@@ -14,6 +14,7 @@ import breakscope
 from breakscope.cli import values
 from breakscope.cli.help import Rows, give_help
 from breakscope.cli.output import wants_color
+from breakscope.cli.spelling import accept_old
 
 # As the help shows them.
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -39,7 +40,8 @@ class Commands(Mapping[str, Any]):
             module = import_module("breakscope.cli." + ("import_traces" if name == "import" else name))
             app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
             module.add(app)
-            self._made[name] = give_help(values.lighten(typer.main.get_command(app)))
+            made = give_help(values.lighten(typer.main.get_command(app)))
+            self._made[name] = accept_old(name, made)
             if name == "check":
                 self._made[name].inherit(self["scan"])
         return self._made[name]
@@ -56,7 +58,9 @@ class _Grouped(TyperGroup):
 
     def sections(self) -> dict[str, Rows]:
         """What the help shows after the options."""
-        return {title: [(name, _title(self.commands[name])) for name in names] for title, names in GROUPS.items()}
+        return {
+            title: [(name, _title(self.commands[name])) for name in names] for title, names in GROUPS.items()
+        }
 
 
 def _title(command: Any) -> str:
@@ -76,10 +80,14 @@ def command() -> Any:
     app = typer.Typer(
         name="breakscope",
         cls=_Grouped,
-        help="Where torch.compile breaks in your script, how often that is paid for, and what to do.",
+        help="Find where torch.compile breaks in your script, what that costs, and how to fix it.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"color": wants_color(), "help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={
+            "color": wants_color(),
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": 100,
+        },
     )
 
     @app.callback()
@@ -87,7 +95,7 @@ def command() -> Any:
         version: bool = typer.Option(
             False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
         ),
-        debug: bool = typer.Option(False, "--debug", help="Show tracebacks of breakscope's own failures."),
+        debug: bool = typer.Option(False, "--debug", help="Show the traceback when breakscope itself fails."),
     ) -> None:
         pass
 

@@ -16,11 +16,11 @@ def add(app: typer.Typer) -> None:
     def explain(
         code: Annotated[
             str | None,
-            typer.Argument(metavar="[CODE]", help="A code of ours (BS101) or of torch's (GB0170)."),
+            typer.Argument(metavar="[CODE]", help="Code of breakscope (BS101) or of torch (GB0170)."),
         ] = None,
         list_: Annotated[bool, typer.Option("--list", help="List every code.")] = False,
     ) -> int:
-        """Say what a finding's code means and what to do. Works offline."""
+        """Explain the code of a finding and what to do about it. Works offline."""
         from breakscope import catalog
         from breakscope.cli import output
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ def give_help(command: Any) -> Any:
 
 
 def _annotated(command: Any) -> dict[str, str | None]:
-    """The help of each parameter where our function says it: the newest click drops that of older typers' arguments."""
+    """The help of each parameter as our function says it: the newest click drops that of older typers."""
     hints = get_type_hints(inspect.unwrap(command.callback), include_extras=True)
     infos = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}
     return {name: getattr(info, "help", None) for name, info in infos.items()}
@@ -68,23 +68,25 @@ def _usage(command: Any, ctx: Any, width: int) -> str:
 def _sections(command: Any, ctx: Any) -> Mapping[str, Rows]:
     shown = [one for one in command.get_params(ctx) if not one.hidden]
     arguments = [one for one in shown if one.param_type_name == "argument"]
-    of_scan = getattr(command, "inherited", ())
+    of_scan, old = getattr(command, "inherited", ()), getattr(command, "old_spellings", ())
     options = [one for one in shown if one not in arguments and one.name not in of_scan]
     sections: dict[str, Rows] = {
         "Arguments": [(_metavar(one), one.help or "") for one in arguments],
-        "Options": _rows(options),
-        "To run a script, as for breakscope scan": _rows(one for one in shown if one.name in of_scan),
+        "Options": _rows(options, old),
+        "Options for running a script, as in breakscope scan": _rows(
+            (one for one in shown if one.name in of_scan), old
+        ),
     }
     return {**sections, **getattr(command, "sections", dict)()}
 
 
-def _rows(options: Iterable[Any]) -> Rows:
-    return [(_names(one), " ".join(filter(None, (one.help, _default(one))))) for one in options]
+def _rows(options: Iterable[Any], old: Collection[str]) -> Rows:
+    return [(_names(one, old), " ".join(filter(None, (one.help, _default(one))))) for one in options]
 
 
-def _names(option: Any) -> str:
+def _names(option: Any, old: Collection[str]) -> str:
     # The short form first, as everywhere.
-    names = ", ".join(sorted(option.opts, key=lambda name: name.startswith("--")))
+    names = ", ".join(sorted(set(option.opts) - set(old), key=lambda name: name.startswith("--")))
     if option.secondary_opts:
         names += f" / {', '.join(option.secondary_opts)}"
     return names if option.is_flag else f"{names} {_metavar(option)}"

@@ -32,45 +32,50 @@ def add(app: typer.Typer) -> None:
     @app.command("lint")
     def lint(
         paths: Annotated[
-            list[str] | None, typer.Argument(metavar="[PATHS]...", help="Files and folders (default: here).")
+            list[str] | None,
+            typer.Argument(
+                metavar="[PATH]...", help="Files and folders to read (default: the current folder)."
+            ),
         ] = None,
         level: Annotated[
             LevelChoice,
             typer.Option(
-                help="What to show: only what breaks whenever its function runs compiled (likely), "
-                "or also what may (possible)."
+                metavar="|".join(LevelChoice),
+                help="likely: show only what breaks whenever its function runs compiled. possible: also show "
+                "what may break.",
             ),
         ] = LevelChoice.LIKELY,
-        select: Annotated[
-            list[str] | None, typer.Option(metavar="CODES", help="Only these codes: BS101,BS104 or BS1.")
-        ] = None,
-        ignore: Annotated[
-            list[str] | None, typer.Option(metavar="CODES", help="All but these codes.")
-        ] = None,
+        select: arguments.Select = None,
+        ignore: arguments.Ignore = None,
         exclude: Annotated[
             list[str] | None,
-            typer.Option(metavar="PATTERN", help="Files and folders to leave out, as in .gitignore."),
+            typer.Option(
+                metavar="PATTERN",
+                help="Leave out these files and folders, as in .gitignore; may be repeated.",
+            ),
         ] = None,
         format_: Annotated[
-            str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="How to show it.")
+            str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")
         ] = "full",
         output: arguments.Output = None,
-        jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes at most.")] = None,
-        no_cache: Annotated[bool, typer.Option("--no-cache", help="Read every file again.")] = False,
+        jobs: arguments.Jobs = None,
+        no_cache: Annotated[
+            bool, typer.Option("--no-cache", help="Read every file again, also those that have not changed.")
+        ] = False,
         baseline: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Known findings (default .breakscope/baseline.json)."),
+            typer.Option(metavar="FILE", help="File of known findings (default .breakscope/baseline.json)."),
         ] = None,
         update_baseline: Annotated[
-            bool, typer.Option("--update-baseline", help="Accept what is found, in the baseline of check.")
+            bool, typer.Option("--update-baseline", help="Accept the present findings: rewrite the baseline.")
         ] = False,
         no_suppress: Annotated[
-            bool, typer.Option("--no-suppress", help="Show what comments leave out.")
+            bool, typer.Option("--no-suppress", help="Ignore suppression comments in the source code.")
         ] = False,
     ) -> int:
-        """Show possible graph breaks in source, in seconds. Runs nothing and imports no torch.
+        """Find possible graph breaks in source code without running it. Needs no torch.
 
-        Exits with 1 if there are any, with 2 if a file could not be read.
+        Exits with 1 if there are any, and with 2 if a file could not be read.
         """
         from breakscope.cli import output as out
         from breakscope.cli.report import publish

@@ -19,15 +19,15 @@ def add(app: typer.Typer) -> None:
         "run",
         cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
-        epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
+        epilog="Everything after SCRIPT or -m MODULE is passed to the script.",
     )
     def run(
         ctx: typer.Context,
         fixes: Annotated[
-            Path, typer.Option(metavar="DIR", help="Folder of fixes that breakscope fix wrote.")
+            Path, typer.Option(metavar="DIR", help="Folder of fixes that breakscope fix has written.")
         ] = Path(".breakscope/fixes"),
     ) -> int:
-        """Run a script with fixes applied to its source as it is loaded, and nothing else."""
+        """Run a script with fixes applied while its source code is loaded. Files are not changed."""
         from breakscope.inside.start import Agent
         from breakscope.run import launch
 

@@ -62,12 +62,13 @@ class ScriptCommand(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Split the line where the script's part begins, then let click read ours."""
-        ours, theirs = self._split(ctx, args)
+        ours, theirs = self.split(ctx, args)
         ctx.meta["breakscope.program"] = theirs
         tell_of_ours(ctx, theirs)
         return super().parse_args(ctx, ours)
 
-    def _split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+    def split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+        """Our words and the script's."""
         takes_value = {
             name
             for option in self.get_params(ctx)
