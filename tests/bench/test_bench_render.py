@@ -80,7 +80,7 @@ def test_hostile_text_steers_nothing() -> None:
 def test_a_wrong_arm_stands_first() -> None:
     wrong = replace(CHOSEN, arms=(EAGER, WRONG))
     view = bench_view.build(wrong)
-    assert view.alarms[0].startswith("compiled · reduce-overhead computes something else than eager")
+    assert view.alarms[0].startswith("compiled · reduce-overhead computes another result than eager mode")
     [arms] = [table for table in view.tables if table.title == "arms"]
     assert arms.rows[1][-1] == "DIFFERENT"
 
