@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Annotated
 
 import typer
@@ -29,5 +30,5 @@ def add(app: typer.Typer) -> None:
         elif code is None:
             raise UsageError("name a code, such as BS101 or GB0170, or ask for --list")
         else:
-            output.write(catalog.explain(code))
+            output.write(catalog.explain(code, shutil.get_terminal_size((100, 24)).columns))
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -42,6 +43,12 @@ def add(app: typer.Typer) -> None:
         if parquet is not None:
             tables.check()
         files = reduce.files(reports)
+        if left_out := reduce.earlier(reports):
+            print(
+                f"breakscope: left out {left_out} earlier scans, which are not ranks of a job; "
+                "name their files to merge them",
+                file=sys.stderr,
+            )
         with executors.executor(executor, jobs, reduce.tasks(files)) as where:
             merged = reduce.reduce(files, where)
         schema.save(merged, output)
