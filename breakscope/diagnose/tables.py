@@ -95,7 +95,7 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
         report: what to tabulate.
         root: folder to which files are relative, besides that in which the script ran.
     """
-    folders = tuple(folder for folder in (root, report.run.cwd) if folder)
+    folders = _folders(report, root)
     ordered = sorted(report.findings, key=worst_first)
     return {
         "findings": table(FINDINGS, (_finding(finding, folders) for finding in ordered)),
@@ -131,6 +131,17 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
             ),
         ),
     }
+
+
+def findings(report: Report, *, root: str | None = None) -> list[list[Any]]:
+    """The rows of the table ``findings`` without pandas; what is not known is None."""
+    folders = _folders(report, root)
+    ordered = sorted(report.findings, key=worst_first)
+    return [[_storable(value) for value in _finding(finding, folders)] for finding in ordered]
+
+
+def _folders(report: Report, root: str | None) -> tuple[str, ...]:
+    return tuple(folder for folder in (root, report.run.cwd) if folder)
 
 
 def _finding(finding: Finding, folders: tuple[str, ...]) -> tuple[Any, ...]:

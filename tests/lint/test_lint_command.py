@@ -57,7 +57,7 @@ def test_what_it_shows(project: Path) -> None:
         "   do this  Keep the value a tensor and write the expression with tensor operations.\n"
         "\n"
         "1 possible break, 1 likely · 1 file, 1 with code that may be compiled · 1 less likely: --level possible "
-        "· nothing was run: breakscope scan knows\n"
+        "· static analysis only; confirm with breakscope scan\n"
     )
 
 
