@@ -202,7 +202,7 @@ def test_the_action_installs_a_package_with_its_plugin(project: Path, commands: 
     """pip installs for real, into a folder of its own and without what is there already."""
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "breakscope"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "breakscope"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, source / name)
     target = tmp_path / "installed"

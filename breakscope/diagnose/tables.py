@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from breakscope import catalog
+from breakscope.errors import UsageError
 from breakscope.report.model import Finding, Guard, Report
 from breakscope.report.owners import display_path
 from breakscope.report.ranking import worst_first
@@ -204,7 +205,10 @@ def _severity(code: str) -> str | None:
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     """Rows as a table with the given columns (name to dtype), also where there is no row."""
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise UsageError("tables need pandas: pip install 'torch-breakscope[tables]'") from None
 
     data = [[_storable(value) for value in row] for row in rows]
     # By position: an empty report has the same columns, with the same types.
