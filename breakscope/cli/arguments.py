@@ -39,6 +39,14 @@ Limit = Annotated[
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Write the report and show nothing.")]
+Python = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Python that runs the script (default: that of breakscope; without torch there, that of the "
+        "active environment).",
+    ),
+]
 Select = Annotated[
     list[str] | None,
     typer.Option(metavar="CODES", help="Only findings with these codes or prefixes of codes: BS101,BS2."),

@@ -144,6 +144,7 @@ def add(app: typer.Typer) -> None:
         format_: Annotated[
             Format, typer.Option("--format", "-f", metavar="|".join(Format), help="Output format.")
         ] = Format.TERMINAL,
+        python: arguments.Python = None,
         output: Annotated[
             Path | None,
             typer.Option(
@@ -165,7 +166,9 @@ def add(app: typer.Typer) -> None:
         from breakscope.cli import output as output_of
         from breakscope.inside.bench import plan
         from breakscope.report import schema
+        from breakscope.run import interpreter
 
+        interpreter.use(python)
         what = program_of(ctx.meta["breakscope.program"], "measure")
         if export is not None and not kernels:
             raise UsageError("--export needs --kernels")

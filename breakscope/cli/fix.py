@@ -95,6 +95,7 @@ def add(app: typer.Typer) -> None:
         format_: Annotated[
             Format, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")
         ] = Format.TERMINAL,
+        python: arguments.Python = None,
         trust_report: TrustReport = False,
         rules: Annotated[bool, typer.Option("--rules", help="List the rewrite rules and exit.")] = False,
         all_: Annotated[bool, typer.Option("--all", help="Also show what is not proved, and why.")] = False,
@@ -111,8 +112,9 @@ def add(app: typer.Typer) -> None:
         from breakscope.fix.work import Options
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
-        from breakscope.run import launch
+        from breakscope.run import interpreter, launch
 
+        interpreter.use(python)
         # Before going where the script ran: paths are the user's.
         given = path or Path(FOLDER) / LATEST
         report, place = schema.load(given), given.absolute()

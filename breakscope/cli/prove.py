@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from breakscope.cli import arguments
 from breakscope.cli.fix import FORMAT_NAMES, Format, settings_of
 from breakscope.cli.script_words import ScriptCommand, program_of, program_of_report
 from breakscope.cli.trust import TrustReport, confirm_run
@@ -88,6 +89,7 @@ def add(app: typer.Typer) -> None:
         budget: Annotated[
             float, typer.Option(min=1, metavar="SECONDS", help="Time for the comparisons of one function.")
         ] = 60,
+        python: arguments.Python = None,
         trust_report: TrustReport = False,
         format_: Annotated[
             Format, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")
@@ -101,8 +103,9 @@ def add(app: typer.Typer) -> None:
         from breakscope.fix import prove as engine
         from breakscope.fix import runs
         from breakscope.report.latest import FOLDER
-        from breakscope.run import launch
+        from breakscope.run import interpreter, launch
 
+        interpreter.use(python)
         if bench and not inductor:
             raise UsageError("--bench times the script under Inductor; leave out --no-inductor")
         text = "" if against else _read(patch)

@@ -50,6 +50,7 @@ def add(app: typer.Typer) -> None:
                 "--output", "-o", metavar="FILE", help="Report file to write (default: the report itself)."
             ),
         ] = None,
+        python: arguments.Python = None,
         trust_report: TrustReport = False,
         quiet: arguments.Quiet = False,
     ) -> int:
@@ -64,8 +65,9 @@ def add(app: typer.Typer) -> None:
         from breakscope.inside.settings import Settings
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
-        from breakscope.run import launch
+        from breakscope.run import interpreter, launch
 
+        interpreter.use(python)
         place = (path or Path(FOLDER) / LATEST).absolute()
         target = output.absolute() if output else place
         report = schema.load(place)

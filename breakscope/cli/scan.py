@@ -105,6 +105,7 @@ def add(app: typer.Typer) -> None:
             Path | None,
             typer.Option(metavar="DIR", help="Apply the fixes in DIR to the source code while it is loaded."),
         ] = None,
+        python: arguments.Python = None,
         output: arguments.NewReport = None,
         artifacts: arguments.Artifacts = False,
         nproc_per_node: torchrun.NprocPerNode = None,
@@ -147,6 +148,7 @@ def add(app: typer.Typer) -> None:
             output=output,
             fixes=fixes,
             children=children,
+            python=python,
             live=not quiet,
             artifacts=artifacts,
             launcher=launcher,
@@ -194,13 +196,16 @@ def run(
     profile: bool = False,
     fixes: Path | None = None,
     children: bool = True,
+    python: Path | None = None,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
     from breakscope.inside.capture.artifacts import FOLDER
     from breakscope.inside.settings import Settings
     from breakscope.report.latest import place_of
+    from breakscope.run import interpreter
     from breakscope.run import scan as engine
 
+    interpreter.use(python)
     what = program_of(words, "scan")
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")

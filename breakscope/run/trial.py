@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 from breakscope.errors import InternalError
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Report
-from breakscope.run import written
+from breakscope.run import interpreter, written
 from breakscope.run.launch import Ended, Program
 from breakscope.run.observe import observe
 from breakscope.run.words import Said, Silenced, Words, compare_words
@@ -118,7 +117,7 @@ def words(
 
 def compare(before: Trial, after: Trial) -> Comparison:
     """What the second trial computed against the first. Runs in a child, since it loads torch."""
-    command = [sys.executable, "-m", "breakscope.inside.capture.compare_outputs"]
+    command = interpreter.command("breakscope.inside.capture.compare_outputs")
     done = subprocess.run(
         [*command, str(before.outputs), str(after.outputs)], capture_output=True, text=True, check=False
     )
