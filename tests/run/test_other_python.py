@@ -15,6 +15,7 @@ from test_cli_contract import breakscope
 
 import breakscope as package
 from breakscope.errors import UsageError
+from breakscope.fix import store
 from breakscope.run import interpreter
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +98,15 @@ def test_the_script_runs_in_the_active_environment_and_finds_nothing_of_ours_the
     assert f"breakscope: note: the script runs under {users}\n" in done.stderr
     report = package.load(tmp_path / ".breakscope" / "latest.json")
     assert [(one.code, one.counts.crossings) for one in report.findings] == [("BS104", 3)]
+
+
+def test_run_exits_with_the_status_of_the_script(tmp_path: Path) -> None:
+    fixes = tmp_path / "fixes"
+    store.write_folder(fixes, {"": []}, {}, "script.py", tmp_path)
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(int(sys.argv[1]))\n")
+    for code in (0, 7):
+        done = run(Path(sys.executable), tmp_path, "run", "--fixes", "fixes", "script.py", str(code))
+        assert (done.returncode, done.stderr) == (code, "")
 
 
 @pytest.mark.torch
