@@ -34,9 +34,14 @@ class Progress:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wipe the line for good."""
         with self._lock:
+            wipe = self._wanted and not self._over.is_set()
             self._over.set()
-            if self._wanted:
+            if wipe:
                 sys.stderr.write("\r\x1b[2K")
                 sys.stderr.flush()
 

@@ -88,7 +88,7 @@ def add(app: typer.Typer) -> None:
                 try:
                     fixed = engine.remedies(report, script, Options(settings), told, chosen)
                 except KeyboardInterrupt:
-                    progress.__exit__()
+                    progress.close()
                     print(
                         f"breakscope: interrupted after {duration(progress.elapsed_s)}; "
                         f"{printer.relative(target)} is as it was, and no file of yours was changed",

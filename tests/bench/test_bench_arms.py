@@ -283,15 +283,16 @@ with torch.no_grad():
         cwd=tmp_path,
         env=clean_environment(),
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
     )
     # Warm-up and first turn take at most 260 steps: both arms are in a later turn.
     until(lambda: len(list(tmp_path.glob("far-*"))) == 2, limit_s=120)
     running.send_signal(signal.SIGINT)
-    stdout, _ = running.communicate(timeout=60)
+    stdout, stderr = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "it was interrupted: these are the figures of what had been measured" in stdout
+    assert stderr == "breakscope: interrupted; what was measured until then is in .breakscope/bench.json\n"
     found = benchmark.from_dict(breakscope.load(tmp_path / ".breakscope" / "bench.json").benchmark)
     assert found is not None
     assert found.interrupted
