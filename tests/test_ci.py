@@ -267,7 +267,14 @@ def hooked(folder: Path, tmp_path: Path, hook: str) -> None:
     """Configure a hook of a repository that holds what is under test."""
     source = tmp_path / "breakscope"
     source.mkdir()
-    for name in (".pre-commit-hooks.yaml", "pyproject.toml", "README.md", "LICENSE", "breakscope"):
+    for name in (
+        ".pre-commit-hooks.yaml",
+        "pyproject.toml",
+        "hatch_build.py",
+        "README.md",
+        "LICENSE",
+        "breakscope",
+    ):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:

@@ -54,7 +54,7 @@ def _screen(console: Console, view: BenchView, next_steps: Sequence[tuple[str, s
     for table in (one for one in view.tables if not one.detail):
         console.print()
         console.print(Text(table.title, "bold"))
-        console.print(_rich(table) if _fits(table, console.width) else _stacked(table))
+        console.print(_rich(table, console.width) if _fits(table, console.width) else _stacked(table))
         if table.more:
             console.print(Text(table.more))
     console.print()
@@ -98,11 +98,22 @@ def _stacked(table: Table) -> RichTable:
     return grid
 
 
-def _rich(table: Table) -> RichTable:
+def _widths(table: Table, width: int) -> list[int]:
+    """What each column gets: its longest word, and of what is left those most that need most."""
+    columns = list(zip(table.head, *table.rows, strict=True))
+    whole = [max(map(len, column)) for column in columns]
+    widths = _longest_words(table)
+    for _ in range(width - sum(widths) - _BETWEEN * (len(widths) - 1)):
+        neediest = max(range(len(widths)), key=lambda at: whole[at] - widths[at])
+        widths[neediest] += whole[neediest] > widths[neediest]
+    return widths
+
+
+def _rich(table: Table, width: int) -> RichTable:
     grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title, numeric, least in zip(table.head, table.numeric, _longest_words(table), strict=True):
+    for title, numeric, room in zip(table.head, table.numeric, _widths(table, width), strict=True):
         justify: Literal["left", "right"] = "right" if numeric else "left"
-        grid.add_column(Text(title), justify=justify, overflow="fold", min_width=least)
+        grid.add_column(Text(title), justify=justify, overflow="fold", width=room)
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
     return grid

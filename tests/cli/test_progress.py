@@ -100,7 +100,7 @@ def test_ctrl_c_ends_remedy_with_one_line_of_what_is_kept(tmp_path: Path) -> Non
         cwd=tmp_path,
         env=clean_environment(TERM="xterm"),
         stderr=follower,
-        stdout=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
     os.close(follower)
