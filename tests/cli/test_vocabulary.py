@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 import report_samples as samples
-from test_cli_contract import breakscope
+from test_cli_contract import LOG, breakscope
 
 from breakscope.cli import arguments
 from breakscope.cli.app import NAMES, Commands
@@ -172,6 +173,15 @@ def test_merge_of_our_folder_takes_the_latest_scan_alone(project: Path) -> None:
     assert ended.code == 0, ended.err
     assert "left out 3 earlier scans" in ended.err
     assert len(schema.load(project / "merged.json").ranks) == 1
+
+
+def test_an_import_of_a_log_is_kept_under_a_name(project: Path) -> None:
+    """A log does not say when its job began."""
+    (project / "job.log").write_text(LOG)
+    for _ in range(2):
+        assert breakscope("import", "job.log", "-q").code == 0
+    kept = {one.name for one in (project / ".breakscope").glob("*.json")}
+    assert kept == {"latest.json", f"imported-{os.getpid()}.json"}
 
 
 def test_nothing_is_called_lost_where_a_process_was_not_timed(project: Path) -> None:
