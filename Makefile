@@ -5,8 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # For `make versions`: a version of torch such as 2.9.*, or "newest".
 TORCH ?= newest
+TYPER ?= 0.15.0
 
-.PHONY: demo quick test nightly test-all lint unit versions wheel clean
+.PHONY: demo quick test nightly test-all lint unit versions typer wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/breakscope scan fixtures/plain_training.py
@@ -34,8 +35,14 @@ test-all: nightly
 # What depends on Dynamo's version, with another torch than ours: the fixtures' truths and the commands.
 versions: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'torch$(if $(filter newest,$(TORCH)),,==$(TORCH))'
-	$(BIN)/python -m pip install --quiet -e '.[test]'
+	$(BIN)/python -m pip install --quiet -e . --group test
 	$(BIN)/pytest tests/test_fixtures.py tests/test_api.py tests/test_cli_contract.py
+
+# The command line with another typer: from 0.15 on each one will do, beside whatever click pip finds for it.
+typer: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e . --group test
+	$(BIN)/python -m pip install --quiet 'typer$(if $(filter newest,$(TYPER)),,==$(TYPER))'
+	$(BIN)/pytest --without-torch tests/test_cli_contract.py tests/cli/test_help.py tests/cli/test_vocabulary.py
 
 # The wheel and the source archive, and one look that the wheel alone works, in an environment of its own.
 wheel: | $(BIN)/python
@@ -47,15 +54,17 @@ wheel: | $(BIN)/python
 	$(VENV)/wheel/bin/breakscope explain BS101
 	$(VENV)/wheel/bin/breakscope lint breakscope/cli
 
+# The pip that comes with Python 3.11 knows no dependency groups.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[torch]'
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[torch,test,models,lint]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[torch]' --group test --group models --group lint
 	touch $@
 
 clean:

@@ -5,6 +5,7 @@ Each test runs in a child: Dynamo's state is the process's, and the hooks must n
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -206,3 +207,57 @@ def test_importing_breakscope_costs_nothing(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_a_report_prints_as_on_a_terminal_and_is_saved(tmp_path: Path) -> None:
+    out = child(
+        tmp_path,
+        """
+        report = breakscope.explain(f)(x)
+        text = str(report)
+        assert "\\x1b" not in text and not text.endswith("\\n")
+        assert "1 site, 1 crossing" in text and "BS104  print, logging or warnings call" in text
+        assert repr(report).startswith("Report(")
+        report.save("kept.json")
+        assert breakscope.load("kept.json") == report
+        print(report)
+        """,
+    )
+    assert re.search(r"script\.py:\d+:5  f", out)
+
+
+def test_the_cells_of_a_notebook_are_the_project(tmp_path: Path) -> None:
+    """ipykernel compiles a cell under the name of a file that is not there, in a folder of its process."""
+    (tmp_path / "elsewhere").mkdir()
+    out = child(
+        tmp_path,
+        '''
+        import linecache, os
+        os.chdir("elsewhere")
+        del sys.modules["__main__"].__file__
+
+        def cell(source):
+            name = f"/tmp/ipykernel_{os.getpid()}/3141592653.py"
+            linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+            exec(compile(source, name, "exec"), globals())
+
+        cell("""
+        def g(x):
+            y = x * 2
+            print(end="")
+            return y
+
+        report = breakscope.explain(g)(x)
+        """.replace("\\n        ", "\\n"))
+        [finding] = report.findings
+        place = finding.location
+        print(place.owner, place.line, place.source, finding.fingerprint)
+        print(report)
+        ''',
+    )
+    first, *text = out.splitlines()
+    assert first.startswith('project 4 print(end="") ')
+    said = "\n".join(text)
+    assert "compiled: g (by the script)" in said
+    assert "<cell 3141592653>:4:5  g" in said
+    assert "ipykernel" not in said

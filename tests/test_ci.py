@@ -202,7 +202,7 @@ def test_the_action_installs_a_package_with_its_plugin(project: Path, commands: 
     """pip installs for real, into a folder of its own and without what is there already."""
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "breakscope"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "breakscope"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, source / name)
     target = tmp_path / "installed"
@@ -267,7 +267,14 @@ def hooked(folder: Path, tmp_path: Path, hook: str) -> None:
     """Configure a hook of a repository that holds what is under test."""
     source = tmp_path / "breakscope"
     source.mkdir()
-    for name in (".pre-commit-hooks.yaml", "pyproject.toml", "README.md", "LICENSE", "breakscope"):
+    for name in (
+        ".pre-commit-hooks.yaml",
+        "pyproject.toml",
+        "hatch_build.py",
+        "README.md",
+        "LICENSE",
+        "breakscope",
+    ):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
@@ -342,6 +349,51 @@ def test_pre_commit_checks_before_a_push(project: Path, commands: Path, tmp_path
     subprocess.run(["git", *IDENTITY, "commit", "-qm", "known"], cwd=project, check=True)
     passed = push()
     assert passed.returncode == 0, passed.stdout + passed.stderr
+
+
+def test_a_hook_for_the_whole_project_sees_a_break_across_files(tmp_path: Path) -> None:
+    """File by file it is not seen: what is compiled stands in one file, and what breaks in another."""
+    (tmp_path / "net.py").write_text(
+        "import torch\nfrom helper import scale\n\n\n@torch.compile\ndef step(x):\n    return scale(x + 1)\n"
+    )
+    (tmp_path / "helper.py").write_text(
+        "from torch import Tensor\n\n\ndef scale(x: Tensor):\n    return x * x.sum().item()\n"
+    )
+    hooks = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    whole = hooks["breakscope-lint-project"]
+    assert (whole["entry"], whole["pass_filenames"]) == ("breakscope lint", False)
+
+    def codes(*files: str) -> int:
+        return subprocess.run(
+            [sys.executable, "-m", *whole["entry"].split(), *files],
+            cwd=tmp_path,
+            env=clean_environment(),
+            capture_output=True,
+            check=False,
+        ).returncode
+
+    assert codes("helper.py") == codes("net.py") == 0
+    assert codes() == 1
+
+
+def test_the_addresses_are_those_of_the_repository_that_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("hatchling")
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "ada/breakscope")
+    metadata = ProjectMetadata(str(ROOT), PluginManager()).core
+    page = "https://git.example.org/ada/breakscope"
+    assert metadata.urls == {
+        "Repository": page,
+        "Documentation": f"{page}/tree/main/docs",
+        "Changelog": f"{page}/blob/main/CHANGELOG.md",
+        "Issues": f"{page}/issues",
+    }
+    published = metadata.optional_dependencies
+    assert not {"test", "lint", "models"} & published.keys()
+    assert not any(one.startswith("pandas") for one in metadata.dependencies)
 
 
 @pytest.mark.torch

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
@@ -20,11 +21,17 @@ import report_samples as samples
 
 from breakscope.cli import main
 from breakscope.cli.app import NAMES
+from breakscope.render import FORMATS
 from breakscope.report import schema
-from breakscope.report.model import Report
+from breakscope.report.model import Artifact, Report
 
 RECORDED = Path(__file__).parent / "recorded" / "help"
+EXIT_CODES = Path(__file__).parent.parent / "docs" / "exit-codes.md"
 COMMANDS = ("", *NAMES)
+LOG = """\
+V1122 20:00:00.000000 7 torch/_dynamo/symbolic_convert.py:1] [0/0] [__graph_breaks] Graph break in user code at net.py:3
+V1122 20:00:00.000000 7 torch/_dynamo/symbolic_convert.py:1] [0/0] [__graph_breaks] Graph Break Reason: why
+"""
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "vacuous": samples.VACUOUS,
     }.items():
         save(report, tmp_path, tmp_path / f"{name}.json")
+    kept = Artifact("0/0", "graph", "0" * 64, 1)
+    save(replace(samples.CLEAN, artifacts=(kept,)), tmp_path, tmp_path / "kept.json")
+    (tmp_path / "trace.log").write_text(LOG)
     (tmp_path / "rubbish.json").write_text("{")
     return tmp_path
 
@@ -99,6 +109,7 @@ def save(report: Report, folder: Path, file: Path) -> None:
     schema.save(replace(report, run=run), file)
 
 
+CHECKED = ((0, "healthy"), (1, "broken"), (3, "vacuous"))
 CODES = [
     ("0: what was asked for was done", 0, "--version"),
     ("0: what was asked for was done", 0, "report broken.json"),
@@ -120,7 +131,25 @@ CODES = [
     ("2: usage", 2, "report rubbish.json"),
     ("2: usage", 2, "report broken.json -f no-such-format"),
     ("2: usage", 2, "check rubbish.json"),
+    ("0: what was asked for was done", 0, "import trace.log -o imported.json"),
+    ("0: what was asked for was done", 0, "show 0/0 kept.json"),
+    ("0: there is nothing to treat", 0, "remedy healthy.json --trust-report"),
     ("2: usage", 2, "explain BS999"),
+    ("2: usage", 2, "config --config no_such_file.toml"),
+    ("2: usage", 2, "schema --no-such-option"),
+    ("2: usage", 2, "diff healthy.json no_such_report.json"),
+    ("2: usage", 2, "merge no_such_report.json -o both.json"),
+    ("2: usage", 2, "merge healthy.json"),
+    ("2: usage", 2, "import no_such_trace"),
+    ("2: usage", 2, "show 0/0 healthy.json"),
+    ("2: usage", 2, "run --fixes fixes no_such_script.py"),
+    ("2: usage", 2, "fix no_such_report.json"),
+    ("2: usage", 2, "fix healthy.json"),
+    ("2: usage", 2, "prove no_such.patch -- train.py"),
+    ("2: usage", 2, "remedy no_such_report.json"),
+    ("2: usage", 2, "remedy broken.json --select BS777"),
+    ("2: usage", 2, "bench no_such_script.py"),
+    ("2: usage", 2, "check healthy.json --config no_such_file.toml"),
     ("2: usage", 2, "lint no_such_file.py"),
     ("3: a report that means nothing", 3, "check vacuous.json"),
 ]
@@ -135,6 +164,72 @@ def test_exit_codes_mean_what_the_readme_says(folder: Path, meaning: str, code: 
         assert sentence.startswith("breakscope: ")
         assert "\n" not in sentence
         assert "Traceback" not in sentence
+
+
+# What needs runs of a real script is asked where those are made.
+ELSEWHERE = {
+    ("scan", 0): "run/test_scan_ends.py::test_every_end_leaves_a_whole_report",
+    ("run", 0): "run/test_other_python.py::test_run_exits_with_the_status_of_the_script",
+    ("fix", 0): "fix/test_fix.py::test_from_a_scan_to_a_repaired_file",
+    (
+        "fix",
+        1,
+    ): "fix/test_fix.py::test_what_is_wrong_is_refused_with_the_input_that_shows_it_and_nothing_is_written",
+    ("prove", 0): "prove/test_prove_command.py::test_the_script_of_a_report_is_run_as_it_was_scanned",
+    ("prove", 1): "prove/test_prove_command.py::test_a_helper_that_others_use_is_not_excused_by_one_caller",
+    ("remedy", 0): "fix/remedies/test_remedy_honest.py::test_a_learning_rate_becomes_a_tensor",
+    ("remedy", 1): "fix/remedies/test_remedy_honest.py::test_equal_outputs_are_not_enough",
+    ("bench", 0): "bench/test_bench_short.py::test_a_script_of_as_many_steps_as_are_needed_is_measured",
+    ("bench", 1): "bench/test_bench_arms.py::test_an_arm_that_computes_something_else_is_an_error",
+    ("bench", 3): "bench/test_bench_arms.py::test_a_script_without_steps",
+}
+
+
+def table() -> set[tuple[str, int]]:
+    """Every command and exit code of the table in the documentation."""
+    rows = [line for line in EXIT_CODES.read_text().splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return {
+        (name, code)
+        for commands, *meanings in cells
+        for name in re.findall(r"`(\w+)`", commands)
+        for code, meaning in enumerate(meanings)
+        if meaning
+    }
+
+
+def test_the_table_of_exit_codes_is_what_is_tested() -> None:
+    assert {name for name, _ in table()} == set(NAMES)
+    here = {(line.split()[0], code) for _, code, line in CODES}
+    assert table() <= here | ELSEWHERE.keys()
+    assert {cell for cell in here if cell[0] in NAMES} <= table()
+    for node in ELSEWHERE.values():
+        file, _, name = node.partition("::")
+        assert f"def {name}(" in (Path(__file__).parent / file).read_text(), node
+
+
+# ---- formats ----
+
+LINT_FORMATS = ("full", "concise", "json", "sarif", "github")
+BY_FORMAT = [
+    *((code, f"check {report}.json -f {name}") for name in FORMATS for code, report in CHECKED),
+    *((0, f"report {report}.json -f {name}") for name in FORMATS for report in ("broken", "vacuous")),
+    *((0, f"diff healthy.json broken.json -f {name}") for name in ("terminal", "markdown", "json")),
+    *((1, f"lint branchy.py -f {name}") for name in LINT_FORMATS),
+    *((0, f"lint train.py -f {name}") for name in LINT_FORMATS),
+    *((0, f"fix --rules -f {name}") for name in ("terminal", "json")),
+    *((2, f"{command} -f no-such-format") for command in ("diff a b", "lint", "fix", "prove x", "bench x")),
+]
+
+
+@pytest.mark.parametrize(("code", "line"), BY_FORMAT, ids=[line for _, line in BY_FORMAT])
+def test_the_format_does_not_change_the_exit_code(folder: Path, code: int, line: str) -> None:
+    ended = breakscope(*line.split(), "-o", "written") if code != 2 and "fix" not in line else None
+    written = (folder / "written").read_bytes() if ended else b"-"
+    ended = ended or breakscope(*line.split())
+    assert ended.code == code, ended.err
+    assert "internal error" not in ended.err
+    assert written or "-f github" in line
 
 
 if __name__ == "__main__":

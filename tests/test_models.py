@@ -25,7 +25,7 @@ Scan = Callable[..., Scanned]
 needs_transformers = pytest.mark.skipif(
     # In CI a missing transformers must fail, not pass unseen.
     find_spec("transformers") is None and not os.environ.get("CI"),
-    reason="transformers is not installed (pip install 'torch-breakscope[models]')",
+    reason="transformers is not installed (pip install --group models)",
 )
 SITE_CODES = ("BS301", "BS302", "BS306")
 

@@ -1,4 +1,4 @@
-"""``--budget``: is an arm slower than a stored one, beyond the noise? Pure."""
+"""``--against``: is an arm slower than a stored one, beyond the noise? Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def exceeded(new: Benchmark, old: Benchmark) -> list[str]:
         stored, here = getattr(old, what), getattr(new, what)
         if stored != here:
             raise UsageError(
-                f"--budget: its {what} is {stored!r}, this one's is {here!r}; they cannot be compared"
+                f"--against: its {what} is {stored!r}, this one's is {here!r}; they cannot be compared"
             )
     pace = _pace(new, old)
     arms = {arm.name: arm for arm in new.arms}
@@ -32,7 +32,7 @@ def exceeded(new: Benchmark, old: Benchmark) -> list[str]:
             continue
         now = arms.get(before.name)
         if now is None:
-            found.append(f"{before.name}: in the budget, but not measured")
+            found.append(f"{before.name}: in the earlier report, but not measured")
         elif now.step is None:
             found.append(f"{before.name}: failed: {now.reason}")
         elif now.step.low > before.step.high and now.step.median > (1 + REPEATABILITY) * before.step.median:

@@ -6,13 +6,13 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from breakscope.bench import gpu_state
 from breakscope.report import codec, files
 from breakscope.report.benchmark import Ceiling
+from breakscope.run import interpreter
 
 _TIMEOUT_S = 180
 _LAYOUT = 2
@@ -31,7 +31,7 @@ def ceilings(kind: str, device: str | None, threads: int | None) -> tuple[tuple[
         environment["CUDA_VISIBLE_DEVICES"] = gpu_state.visible(device)
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)
-    command = [sys.executable, "-m", "breakscope.inside.bench.ceiling_probe", kind]
+    command = [*interpreter.command("breakscope.inside.bench.ceiling_probe"), kind]
     try:
         asked = _run([*command, "--name"], environment)
         place = folder() / f"ceilings-{hashlib.sha256(str(asked['name']).encode()).hexdigest()[:16]}.json"

@@ -15,6 +15,7 @@ from pathlib import Path
 from breakscope.inside.settings import Settings
 from breakscope.report import schema
 from breakscope.report.model import Report
+from breakscope.run import interpreter
 from breakscope.run.launch import Program
 from breakscope.run.observe import observe
 
@@ -31,6 +32,7 @@ def start(program: Program, settings: Settings, folder: Path, timeout_s: float) 
         "settings": settings.dumps(),
         "folder": str(folder),
         "timeout_s": timeout_s,
+        "python": interpreter.executable(),
     }
     command = [sys.executable, "-m", "breakscope.bench.count", json.dumps(order)]
     package = str(Path(__file__).resolve().parents[2])
@@ -54,6 +56,7 @@ def finish(scan: subprocess.Popen[bytes], folder: Path) -> Report | None:
 def main(text: str) -> int:
     """Scan as ordered."""
     order = json.loads(text)
+    interpreter.use(Path(order["python"]))
     fields = order["program"]
     program = Program(fields["script"], fields["module"], tuple(fields["args"]), fields["path"])
     folder = Path(order["folder"])

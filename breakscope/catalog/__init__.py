@@ -135,23 +135,30 @@ def is_skip_gb(gb_id: str | None) -> bool:
     return _table()["codes"].get(name) in ("BS301", "BS302") or name in _table()["skips"]
 
 
-def explain(text: str) -> str:
+def explain(text: str, width: int = _WIDTH) -> str:
     """Plain text for ``breakscope explain``, for one of our codes or one of torch's ids.
+
+    Args:
+        width: columns; lines of code may be longer.
 
     Raises:
         UnknownCodeError: neither our tables nor the installed torch know it; names the nearest one.
     """
+    from textwrap import fill
+
+    width = min(width, _WIDTH)
     name = _normal(text)
     if name in _entries():
-        return _describe(_entries()[name], _entries()[name].remedy)
+        return _describe(_entries()[name], _entries()[name].remedy, width)
     said = _torch_registry().get(name)
     if name not in _table()["codes"] and said is None:
         raise _unknown(text)
     found = entry(code_for_gb(name, said["Gb_type"] if said else None))
-    lines = [f"{name} is torch's id for a kind of graph break; breakscope reports it as {found.code}.", ""]
-    lines.append(_describe(found, remedy_for_gb(name) if name in _table()["codes"] else found.remedy))
+    first = f"{name} is torch's id for a kind of graph break; breakscope reports it as {found.code}."
+    remedy = remedy_for_gb(name) if name in _table()["codes"] else found.remedy
+    lines = [fill(first, width), "", _describe(found, remedy, width)]
     if said is not None:
-        lines += ["", "The installed torch says:", *(f"  | {line}" for line in _quote(said))]
+        lines += ["", "The installed torch says:", *(f"  | {line}" for line in _quote(said, width - 4))]
     return "\n".join(lines)
 
 
@@ -170,35 +177,66 @@ def list_text() -> str:
     return "\n".join(lines)
 
 
-def _describe(item: Entry, remedy: Remedy) -> str:
-    from textwrap import fill, indent
+def _describe(item: Entry, remedy: Remedy, width: int) -> str:
+    from textwrap import fill
 
     ids = sorted(name for name, code in _table()["codes"].items() if code == item.code)
     parts = [
-        f"{item.code}  {item.title}",
+        fill(f"{item.code}  {item.title}", width, subsequent_indent="       "),
         "",
-        fill(item.why, _WIDTH, initial_indent="why    ", subsequent_indent="       "),
-        fill(item.fix, _WIDTH, initial_indent="do     ", subsequent_indent="       "),
-        f"helps  {_REMEDIES[remedy]}",
+        fill(item.why, width, initial_indent="why    ", subsequent_indent="       "),
+        fill(item.fix, width, initial_indent="do     ", subsequent_indent="       "),
+        fill(f"helps  {_REMEDIES[remedy]}", width, subsequent_indent="       "),
         "",
-        indent(item.more, "       "),
+        "\n".join(folded for line in item.more.split("\n") for folded in _folded(line, width)),
     ]
     if ids:
         shown = " ".join(ids[:8]) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
-        parts += ["", f"torch  {shown}"]
+        parts += ["", fill(f"torch  {shown}", width, subsequent_indent="       ")]
     return "\n".join(parts)
 
 
-def _quote(said: dict[str, Any]) -> list[str]:
+def _folded(line: str, width: int) -> list[str]:
+    """A line of an example, indented; what is too long goes on in the next line, deeper or as a comment."""
     from textwrap import wrap
 
-    lines = wrap(str(said["Gb_type"]), _WIDTH)
-    explanation = str(said.get("Explanation", ""))
-    if " " in explanation:  # else the name of a variable: torch writes that text at run time
-        lines += wrap(explanation, _WIDTH)
+    indent = " " * (7 + len(line) - len(line.lstrip()))
+    deeper = f"{indent}# " if line.lstrip().startswith("#") else f"{indent}        "
+    # In an example as wide as the usual width nothing is folded: it can be copied as it stands.
+    room = width if width < _WIDTH else len(indent + line)
+    return wrap(line.strip(), room, initial_indent=indent, subsequent_indent=deeper) or [""]
+
+
+def _quote(said: dict[str, Any], width: int) -> list[str]:
+    from textwrap import wrap
+
+    lines = wrap(str(said["Gb_type"]), width)
+    lines += wrap(_words(str(said.get("Explanation", ""))), width)
     for hint in said.get("Hints", []):
-        lines += wrap(str(hint), _WIDTH, initial_indent="- ", subsequent_indent="  ")
+        lines += wrap(_words(str(hint)), width, initial_indent="- ", subsequent_indent="  ")
     return lines
+
+
+def _words(text: str) -> str:
+    """A text of torch's table; of one that is an expression of Python, the words in it.
+
+    torch writes some of its texts only at run time: the table holds the source of those.
+    """
+    import ast
+
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError):
+        return text
+    parts: list[tuple[int, int, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            parts.append((node.lineno, node.col_offset, node.value))
+        elif isinstance(node, ast.FormattedValue):
+            parts.append((node.lineno, node.col_offset, f"{{{ast.unparse(node.value)}}}"))
+    # By place alone: up to Python 3.11 the parts of one text have the same, and are in order.
+    parts.sort(key=lambda part: part[:2])
+    return " ".join("".join(part[2] for part in parts).split())
 
 
 def _subject(name: str, reason: str) -> str:

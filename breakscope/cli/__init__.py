@@ -53,6 +53,8 @@ def _explain(error: Exception) -> tuple[int, str]:
 
     if isinstance(error, BreakscopeError):
         return error.exit_code, str(error)
+    if (option := getattr(error, "option_name", None)) and (near := getattr(error, "possibilities", None)):
+        return 2, f"no such option {option}; did you mean {' or '.join(sorted(near))}?"
     # A usage error of the command-line parser. Its class is click's own or typer's copy of it,
     # depending on the version of typer; both have this method.
     format_message = getattr(error, "format_message", None)

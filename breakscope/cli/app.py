@@ -12,6 +12,9 @@ from typer.core import TyperGroup
 
 import breakscope
 from breakscope.cli import values
+from breakscope.cli.help import Rows, give_help
+from breakscope.cli.output import wants_color
+from breakscope.cli.spelling import accept_old
 
 # As the help shows them.
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -22,7 +25,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Jobs and reports": ("import", "merge", "diff", "schema"),
 }
 NAMES = tuple(chain.from_iterable(GROUPS.values()))
-_WHOLE = 200  # characters of a command's first sentence: it is never cut
 
 
 class Commands(Mapping[str, Any]):
@@ -38,7 +40,8 @@ class Commands(Mapping[str, Any]):
             module = import_module("breakscope.cli." + ("import_traces" if name == "import" else name))
             app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
             module.add(app)
-            self._made[name] = values.lighten(typer.main.get_command(app))
+            made = give_help(values.lighten(typer.main.get_command(app)))
+            self._made[name] = accept_old(name, made)
             if name == "check":
                 self._made[name].inherit(self["scan"])
         return self._made[name]
@@ -53,13 +56,17 @@ class Commands(Mapping[str, Any]):
 class _Grouped(TyperGroup):
     """The commands by what they are for."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click passes both
-        """Called by click, which writes the help."""
-        for title, names in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl(
-                    [(name, self.commands[name].get_short_help_str(limit=_WHOLE)) for name in names]
-                )
+    def sections(self) -> dict[str, Rows]:
+        """What the help shows after the options."""
+        return {
+            title: [(name, _title(self.commands[name])) for name in names] for title, names in GROUPS.items()
+        }
+
+
+def _title(command: Any) -> str:
+    """The first sentence of a command's help."""
+    first: str = " ".join(command.help.partition("\n\n")[0].split())
+    return first.partition(". ")[0].rstrip(".")
 
 
 def _version(wanted: bool) -> None:
@@ -73,11 +80,14 @@ def command() -> Any:
     app = typer.Typer(
         name="breakscope",
         cls=_Grouped,
-        help="Where torch.compile breaks in your script, how often that is paid for, and what to do.",
-        add_completion=False,
+        help="Find where torch.compile breaks in your script, what that costs, and how to fix it.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={
+            "color": wants_color(),
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": 100,
+        },
     )
 
     @app.callback()
@@ -85,10 +95,10 @@ def command() -> Any:
         version: bool = typer.Option(
             False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
         ),
-        debug: bool = typer.Option(False, "--debug", help="Show tracebacks of breakscope's own failures."),
+        debug: bool = typer.Option(False, "--debug", help="Show the traceback when breakscope itself fails."),
     ) -> None:
         pass
 
-    group = values.lighten(typer.main.get_command(app))
+    group = give_help(values.lighten(typer.main.get_command(app)))
     group.commands = Commands()
     return group

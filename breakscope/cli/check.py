@@ -54,60 +54,66 @@ def add(app: typer.Typer) -> None:
     @app.command(
         "check",
         cls=CheckCommand,
-        options_metavar="[OPTIONS]",
-        epilog="Without REPORT and script: every target of the configuration, else the latest report. "
-        "After -- stands a script, or -m MODULE, with its arguments; options of scan go before the --.",
+        options_metavar="[OPTIONS] [REPORT | -- SCRIPT|-m MODULE [ARGS]...]",
+        epilog="Without REPORT and SCRIPT, check runs every target of the configuration; without targets, it "
+        "judges the latest report. Write the options of scan before the --.",
     )
     def check(
         ctx: typer.Context,
-        path: Annotated[
-            Path | None, typer.Argument(metavar="[REPORT] [-- SCRIPT ARGS]", help="Report file to judge.")
-        ] = None,
+        path: Annotated[Path | None, typer.Argument(metavar="[REPORT]", help="Report file to judge.")] = None,
         baseline: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Known findings (default .breakscope/baseline.json)."),
+            typer.Option(metavar="FILE", help="File of known findings (default .breakscope/baseline.json)."),
         ] = None,
         update_baseline: Annotated[
-            bool, typer.Option("--update-baseline", help="Accept what is found: write the baseline anew.")
+            bool, typer.Option("--update-baseline", help="Accept the present findings: rewrite the baseline.")
         ] = False,
-        strict: Annotated[bool, typer.Option("--strict", help="Known findings fail, too.")] = False,
+        strict: Annotated[bool, typer.Option("--strict", help="Also fail on baselined findings.")] = False,
         no_suppress: Annotated[
-            bool, typer.Option("--no-suppress", help="Take no notice of comments in the source.")
+            bool, typer.Option("--no-suppress", help="Ignore suppression comments in the source code.")
         ] = False,
         target: Annotated[
-            list[str] | None, typer.Option(metavar="NAME", help="Target of the configuration (repeatable).")
+            list[str] | None,
+            typer.Option(metavar="NAME", help="Run this target of the configuration; may be repeated."),
         ] = None,
-        max_sites: Annotated[int | None, typer.Option(min=0, help="Most sites.")] = None,
-        max_recompiles: Annotated[int | None, typer.Option(min=0, help="Most recompiles.")] = None,
+        max_sites: Annotated[
+            int | None, typer.Option(min=0, metavar="N", help="Maximum number of sites.")
+        ] = None,
+        max_recompiles: Annotated[
+            int | None, typer.Option(min=0, metavar="N", help="Maximum number of recompiles.")
+        ] = None,
         max_crossings_per_step: Annotated[
-            float | None, typer.Option(min=0, help="Most crossings in a step, on average.")
+            float | None, typer.Option(min=0, metavar="N", help="Maximum crossings in a step, on average.")
         ] = None,
         max_compile_seconds: Annotated[
-            float | None, typer.Option(min=0, help="Most seconds of compiling.")
+            float | None, typer.Option(min=0, metavar="SECONDS", help="Maximum compile time in seconds.")
         ] = None,
         max_ms_per_step: Annotated[
-            float | None, typer.Option(min=0, help="Most milliseconds of a steady step.")
+            float | None,
+            typer.Option(min=0, metavar="MS", help="Maximum duration of a steady step in milliseconds."),
         ] = None,
         config: Annotated[
-            Path | None, typer.Option(metavar="FILE", help="Configuration file, instead of the one found.")
+            Path | None,
+            typer.Option(metavar="FILE", help="Configuration file (default: found as docs/gate.md says)."),
         ] = None,
         format_: Annotated[
-            str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
+            str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Output format.")
         ] = "terminal",
         output: arguments.Output = None,
         write: Annotated[
             list[str] | None,
             typer.Option(
-                metavar="FORMAT=FILE", help="Also write it in another format, or html (repeatable)."
+                metavar="FORMAT=FILE", help="Also write the result in this format or html; may be repeated."
             ),
         ] = None,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show on a terminal.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")] = False,
+        limit: arguments.Limit = 20,
+        all_: arguments.Everything = False,
     ) -> int:
-        """Judge a report, or run a script and judge it: exit with 1 if there is something new.
+        """Fail if a script, or the report of one, has new findings.
 
-        0: clean or known. 1: new findings, or a budget exceeded. 2: cannot be judged as asked. 3: the run
-        says nothing (nothing was compiled, or the script died). 4: breakscope itself failed.
+        Exits with 0 if there are no new findings; with 1 if there are, or if a limit is exceeded; with 2 if
+        the command line or the configuration is wrong; with 3 if the run says nothing, because nothing was
+        compiled or the script died; with 4 if breakscope itself failed.
         """
         from breakscope.cli import check_answer, check_comments
         from breakscope.cli import output as screen

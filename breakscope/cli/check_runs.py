@@ -169,8 +169,8 @@ def _scan(
     launch = {name: rest.pop(name) for name in _LAUNCH}
     launcher = torchrun.options(rest.pop("nproc_per_node"), **launch, others=rest.pop("torchrun_options"))
     # click gives what the parser of scan would have made a Path of.
-    fixes = rest.pop("fixes")
-    rest["fixes"] = None if fixes is None else Path(fixes)
+    for name in ("fixes", "python"):
+        rest[name] = None if rest[name] is None else Path(rest[name])
     with contextlib.nullcontext() if live else _stdout_to_stderr():
         result = scan.run(words, **rest, launcher=launcher, output=output, live=live)
     if result.problem is not None:

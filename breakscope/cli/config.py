@@ -15,10 +15,12 @@ def add(app: typer.Typer) -> None:
     def config(
         file: Annotated[
             Path | None,
-            typer.Option("--config", metavar="FILE", help="Configuration file, instead of the one found."),
+            typer.Option(
+                "--config", metavar="FILE", help="Configuration file (default: found as docs/gate.md says)."
+            ),
         ] = None,
     ) -> int:
-        """Show the configuration that is in force, and where each value comes from, as TOML."""
+        """Print the configuration as TOML, with the file that each value comes from."""
         from breakscope.cli import output
         from breakscope.project import config as configuration
         from breakscope.project.config.show import show

@@ -25,19 +25,21 @@ def add(app: typer.Typer) -> None:
 
     @app.command("diff")
     def diff(
-        old: Annotated[Path, typer.Argument(metavar="OLD", help="Earlier report file.")],
-        new: Annotated[Path, typer.Argument(metavar="NEW", help="Later report file.")],
-        format_: Annotated[Format, typer.Option("--format", "-f", help="How to show it.")] = Format.TERMINAL,
+        old: Annotated[Path, typer.Argument(metavar="OLD", help="Earlier report.")],
+        new: Annotated[Path, typer.Argument(metavar="NEW", help="Later report.")],
+        format_: Annotated[
+            Format, typer.Option("--format", "-f", metavar="|".join(Format), help="Output format.")
+        ] = Format.TERMINAL,
         output: arguments.Output = None,
         all_: Annotated[
-            bool, typer.Option("--all", help="List what only moved or did not change, too.")
+            bool, typer.Option("--all", help="Also list findings that only moved or did not change.")
         ] = False,
         html: Annotated[
-            bool, typer.Option("--html", help="Write a page (default diff.html beside NEW).")
+            bool, typer.Option("--html", help="Write an HTML page (default: diff.html beside NEW).")
         ] = False,
         open_: arguments.OpenPage = False,
     ) -> int:
-        """Say what is new, fixed, changed and moved between two reports. Exits with 0 whatever it finds."""
+        """Show what is new, fixed, changed or moved between two reports. Always exits with 0."""
         from breakscope.cli import report as report_command
         from breakscope.cli.output import wants_color
         from breakscope.diagnose.compare import compare

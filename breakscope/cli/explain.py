@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Annotated
 
 import typer
@@ -16,11 +17,11 @@ def add(app: typer.Typer) -> None:
     def explain(
         code: Annotated[
             str | None,
-            typer.Argument(metavar="[CODE]", help="A code of ours (BS101) or of torch's (GB0170)."),
+            typer.Argument(metavar="[CODE]", help="Code of breakscope (BS101) or of torch (GB0170)."),
         ] = None,
         list_: Annotated[bool, typer.Option("--list", help="List every code.")] = False,
     ) -> int:
-        """Say what a finding's code means and what to do. Works offline."""
+        """Explain the code of a finding and what to do about it. Works offline."""
         from breakscope import catalog
         from breakscope.cli import output
 
@@ -29,5 +30,5 @@ def add(app: typer.Typer) -> None:
         elif code is None:
             raise UsageError("name a code, such as BS101 or GB0170, or ask for --list")
         else:
-            output.write(catalog.explain(code))
+            output.write(catalog.explain(code, shutil.get_terminal_size((100, 24)).columns))
         return 0

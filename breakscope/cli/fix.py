@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 class Format(StrEnum):
     """Choices of ``--format``."""
 
-    TEXT = "text"
+    TERMINAL = "terminal"
+    TEXT = "text"  # what terminal was called before 0.2
     JSON = "json"
+
+
+FORMAT_NAMES = "terminal|json"
 
 
 def add(app: typer.Typer) -> None:
@@ -39,61 +43,75 @@ def add(app: typer.Typer) -> None:
     def fix(
         path: arguments.Saved = None,
         write: Annotated[
-            bool, typer.Option("--write", help="Write the accepted rewrites into the project's own files.")
+            bool, typer.Option("--write", help="Write the accepted rewrites into the files of your project.")
         ] = False,
         unsafe: Annotated[
-            bool, typer.Option("--unsafe", help="Accept rewrites that change behaviour as well.")
+            bool, typer.Option("--unsafe", help="Also accept rewrites that change behaviour.")
         ] = False,
-        select: Annotated[
-            str, typer.Option(metavar="CODES", help="Only findings with these codes: BS101,BS2.")
-        ] = "",
-        ignore: Annotated[str, typer.Option(metavar="CODES", help="No findings with these codes.")] = "",
+        select: arguments.Select = None,
+        ignore: arguments.Ignore = None,
         interactive: Annotated[
-            bool, typer.Option("--interactive", "-i", help="Ask about each rewrite before it is accepted.")
+            bool, typer.Option("--interactive", "-i", help="Ask before each rewrite is accepted.")
         ] = False,
         output: Annotated[
             Path | None,
             typer.Option(
-                "--output", "-o", metavar="DIR", help="Folder of fixes (default .breakscope/fixes)."
+                "--fixes",
+                "--output",
+                "-o",
+                metavar="DIR",
+                help="Folder to write the fixes to (default .breakscope/fixes).",
             ),
         ] = None,
         export_overlay: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Also write one module that fixes libraries when imported."),
+            typer.Option(
+                metavar="FILE", help="Also write one module that fixes libraries when it is imported."
+            ),
         ] = None,
         inductor: Annotated[
-            bool, typer.Option(help="Compare the fixed script under Inductor in the end.")
+            bool, typer.Option(help="In the end, also compare the fixed script under Inductor.")
         ] = True,
         timeout: Annotated[
-            float | None, typer.Option(min=1, help="Seconds for each run of the script.")
+            float | None,
+            typer.Option(
+                min=1, metavar="SECONDS", help="End each run of the script after this many seconds."
+            ),
         ] = None,
         budget: Annotated[
-            float, typer.Option(min=1, help="Seconds for the comparisons of one rewrite.")
+            float, typer.Option(min=1, metavar="SECONDS", help="Time for the comparisons of one rewrite.")
         ] = 60,
         command: Annotated[
             str,
             typer.Option(
                 "--with",
                 metavar="COMMAND",
-                help="Ask this command for a diff where no rule has a rewrite: JSON in, a unified diff out.",
+                help="Where no rule applies, ask this command: JSON in, unified diff out.",
             ),
         ] = "",
-        tries: Annotated[int, typer.Option(min=1, help="How often to ask it about one finding.")] = 3,
-        format_: Annotated[Format, typer.Option("--format", help="How to write the answer.")] = Format.TEXT,
+        tries: Annotated[
+            int, typer.Option(min=1, metavar="N", help="Ask that command at most N times about one finding.")
+        ] = 3,
+        format_: Annotated[
+            Format, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")
+        ] = Format.TERMINAL,
+        python: arguments.Python = None,
         trust_report: TrustReport = False,
         jobs: Annotated[
-            int | None, typer.Option(min=1, help="Runs of the script at a time (default: from the machine).")
+            int | None,
+            typer.Option(min=1, metavar="N", help="Runs of the script at a time (default: by the machine)."),
         ] = None,
         forks: Annotated[
             bool, typer.Option(help="Load the script's modules once, and fork its further runs from there.")
         ] = True,
-        rules: Annotated[bool, typer.Option("--rules", help="List the rules, and change nothing.")] = False,
-        all_: Annotated[bool, typer.Option("--all", help="Show also what is not proved, and why.")] = False,
+        rules: Annotated[bool, typer.Option("--rules", help="List the rewrite rules and exit.")] = False,
+        all_: Annotated[bool, typer.Option("--all", help="Also show what is not proved, and why.")] = False,
     ) -> int:
-        """Rewrite what breaks or recompiles, and prove that the rewrite computes the same.
+        """Rewrite code that breaks or recompiles, and prove that the rewrite computes the same.
 
-        The script of the report is run several times: once to see its values, once for each rewrite, and
-        again as a whole with and without them. Exits with 0 if every finding has an accepted rewrite, else 1.
+        The script of the report runs several times: once to see its values, once for each rewrite, and as a
+        whole with the rewrites and without them. Exits with 0 if every finding has an accepted rewrite, else
+        with 1.
         """
         if rules:
             return _list_rules()
@@ -102,8 +120,9 @@ def add(app: typer.Typer) -> None:
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
         from breakscope.report.secrets import masked
-        from breakscope.run import launch
+        from breakscope.run import interpreter, launch
 
+        interpreter.use(python)
         # Before going where the script ran: paths are the user's.
         given = path or Path(FOLDER) / LATEST
         report, place = schema.load(given), given.absolute()
@@ -116,8 +135,8 @@ def add(app: typer.Typer) -> None:
             raise UsageError("--interactive needs a terminal to ask on")
         options = Options(
             settings_of(report),
-            _codes(select),
-            _codes(ignore),
+            arguments.codes(select),
+            arguments.codes(ignore),
             unsafe,
             inductor,
             command=command,
@@ -139,7 +158,7 @@ def add(app: typer.Typer) -> None:
         _progress("")
         if fixed.kept:
             print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
-        if format_ is Format.TEXT:
+        if format_ is not Format.JSON:
             _show(fixed, everything=all_)
         accepted = fixed.accepted
         groups = _groups(fixed, accepted)
@@ -186,10 +205,6 @@ def settings_of(report: Report) -> Settings:
         steps=asked.get("steps"),
         cost=False,
     )
-
-
-def _codes(text: str) -> tuple[str, ...]:
-    return tuple(code.strip().upper() for code in text.split(",") if code.strip())
 
 
 def _progress(text: str) -> None:

@@ -28,26 +28,24 @@ def add(app: typer.Typer) -> None:
             list[Path],
             typer.Argument(
                 metavar="PATH...",
-                help="Files of TORCH_TRACE or TORCH_LOGS, or folders of them; plain, .gz or .zst.",
+                help="Files that TORCH_TRACE or TORCH_LOGS wrote, or folders of them; plain, .gz or .zst.",
             ),
         ],
         output: arguments.NewReport = None,
-        jobs: Annotated[
-            int | None, typer.Option(min=1, help="Processes to read with (default: one for each core).")
-        ] = None,
+        jobs: arguments.Jobs = None,
         executor: arguments.Executor = "local",
         follow: Annotated[
             bool,
-            typer.Option("--follow", help="Show what a running job writes, as it does; Ctrl-C ends it."),
+            typer.Option("--follow", help="Show the findings of a running job until you press Ctrl-C."),
         ] = False,
         artifacts: arguments.Artifacts = False,
         limit: arguments.Limit = 20,
         all_: arguments.Everything = False,
         quiet: arguments.Quiet = False,
     ) -> int:
-        """Report on a job that was not scanned, from the traces or logs that it left.
+        """Make a report from the traces or logs of a job that was not scanned.
 
-        What only a live scan knows (crossings, steps, cost) is not measured.
+        Crossings, steps and cost are not measured: only a scan can count them.
         """
         from breakscope.inside.capture.artifacts import FOLDER as FOLDER_OF_ARTIFACTS
         from breakscope.report.latest import FOLDER, LATEST, save

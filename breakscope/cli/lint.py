@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +16,7 @@ import typer
 from breakscope.cli import arguments
 
 if TYPE_CHECKING:
+    from breakscope.project.config import Config
     from breakscope.report.lint import Linted
 
 FORMAT_NAMES = "full|concise|json|sarif|github"
@@ -32,67 +35,87 @@ def add(app: typer.Typer) -> None:
     @app.command("lint")
     def lint(
         paths: Annotated[
-            list[str] | None, typer.Argument(metavar="[PATHS]...", help="Files and folders (default: here).")
+            list[str] | None,
+            typer.Argument(
+                metavar="[PATH]...", help="Files and folders to read (default: the current folder)."
+            ),
         ] = None,
         level: Annotated[
-            LevelChoice,
+            LevelChoice | None,
             typer.Option(
-                help="What to show: only what breaks whenever its function runs compiled (likely), "
-                "or also what may (possible)."
+                metavar="|".join(LevelChoice),
+                help="likely: show only what breaks whenever its function runs compiled (default). "
+                "possible: also show what may break.",
             ),
-        ] = LevelChoice.LIKELY,
-        select: Annotated[
-            list[str] | None, typer.Option(metavar="CODES", help="Only these codes: BS101,BS104 or BS1.")
         ] = None,
-        ignore: Annotated[
-            list[str] | None, typer.Option(metavar="CODES", help="All but these codes.")
-        ] = None,
+        select: arguments.Select = None,
+        ignore: arguments.Ignore = None,
         exclude: Annotated[
             list[str] | None,
-            typer.Option(metavar="PATTERN", help="Files and folders to leave out, as in .gitignore."),
+            typer.Option(
+                metavar="PATTERN",
+                help="Leave out these files and folders, as in .gitignore; may be repeated.",
+            ),
+        ] = None,
+        config: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="Configuration file (default: found as docs/gate.md says)."),
         ] = None,
         format_: Annotated[
-            str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="How to show it.")
+            str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")
         ] = "full",
         output: arguments.Output = None,
-        jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes at most.")] = None,
-        no_cache: Annotated[bool, typer.Option("--no-cache", help="Read every file again.")] = False,
+        jobs: arguments.Jobs = None,
+        no_cache: Annotated[
+            bool, typer.Option("--no-cache", help="Read every file again, also those that have not changed.")
+        ] = False,
         baseline: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Known findings (default .breakscope/baseline.json)."),
+            typer.Option(metavar="FILE", help="File of known findings (default .breakscope/baseline.json)."),
         ] = None,
         update_baseline: Annotated[
-            bool, typer.Option("--update-baseline", help="Accept what is found, in the baseline of check.")
+            bool, typer.Option("--update-baseline", help="Accept the present findings: rewrite the baseline.")
         ] = False,
         no_suppress: Annotated[
-            bool, typer.Option("--no-suppress", help="Show what comments leave out.")
+            bool, typer.Option("--no-suppress", help="Ignore suppression comments in the source code.")
         ] = False,
     ) -> int:
-        """Show possible graph breaks in source, in seconds. Runs nothing and imports no torch.
+        """Find possible graph breaks in source code without running it. Needs no torch.
 
-        Exits with 1 if there are any, with 2 if a file could not be read.
+        Exits with 1 if there are any, and with 2 if a file could not be read.
         """
         from breakscope.cli import output as out
         from breakscope.cli.report import publish
         from breakscope.errors import UsageError
-        from breakscope.lint import cache, engine
+        from breakscope.lint import cache, engine, files
         from breakscope.lint import select as choice
+        from breakscope.project import config as configuration
         from breakscope.render import lint as formats
         from breakscope.report.secrets import masked
 
         render = formats.FORMATS.get(format_)
         if render is None:
             raise UsageError(f"no format {format_!r}: there are {', '.join(formats.FORMATS)}")
-        wanted = choice.Choice.parse(select or [], ignore or [], level.value)
+        settings = configuration.load(file=config)
+        wanted = choice.Choice(
+            arguments.codes(select) or settings.select,
+            (*arguments.codes(ignore), *settings.ignore),
+            settings.lint.level if level is None else level.value,
+            settings.per_path_ignore,
+            str(settings.root),
+        )
+        excluded = exclude or [], (settings.lint.exclude, str(settings.root))
         found = engine.lint(
             paths or ["."],
-            exclude=exclude or [],
+            exclude=excluded[0],
+            configured=excluded[1],
             jobs=jobs,
             cache=None if no_cache else Path(cache.FOLDER),
             suppress=not no_suppress,
         )
         shown, hidden = wanted.apply(found)
-        shown = masked(_without_known(shown, baseline, update_baseline, paths or ["."], exclude or []))
+        read = partial(files.collect, paths or ["."], *excluded)
+        shown = masked(_without_known(shown, settings, baseline, read, update=update_baseline))
         for remark in (*shown.unreadable, *shown.unused):
             line = f":{remark.line}" if remark.line else ""
             print(f"breakscope: {out.relative(Path(remark.file))}{line}: {remark.text}", file=sys.stderr)
@@ -109,21 +132,24 @@ def add(app: typer.Typer) -> None:
 
 
 def _without_known(
-    shown: Linted, baseline: Path | None, update: bool, paths: list[str], exclude: list[str]
+    shown: Linted, settings: Config, baseline: Path | None, read: Callable[[], list[str]], *, update: bool
 ) -> Linted:
-    """What the baseline does not know; with ``update``, after it was written anew."""
-    from breakscope.cli import check_answer
-    from breakscope.lint import files, known_breaks
-    from breakscope.project import baseline as baselines
-    from breakscope.project import config, gate
+    """What the baseline does not know; with ``update``, after it was written anew.
 
-    settings = config.load(file=None)
+    Args:
+        read: gives the files that were read.
+    """
+    from breakscope.cli import check_answer
+    from breakscope.lint import known_breaks
+    from breakscope.project import baseline as baselines
+    from breakscope.project import gate
+
     place = baseline if baseline is not None else settings.root / settings.baseline
     known = gate.read_baseline(place, required=baseline is not None and not update)
     root = os.getcwd()
     if update:
         before = known
-        known = known_breaks.accept(shown, before, root, files.collect(paths, exclude))
+        known = known_breaks.accept(shown, before, root, read())
         baselines.save(known, place)
         check_answer.tell_update(before, known, place)
-    return known_breaks.leave_out(shown, known, root)
+    return shown if settings.strict else known_breaks.leave_out(shown, known, root)

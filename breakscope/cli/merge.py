@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -16,21 +17,24 @@ def add(app: typer.Typer) -> None:
     @app.command("merge")
     def merge(
         reports: Annotated[
-            list[Path], typer.Argument(metavar="REPORT...", help="Report files, or folders of them.")
+            list[Path], typer.Argument(metavar="REPORT...", help="Report files or folders of report files.")
         ],
-        output: Annotated[Path, typer.Option("--output", "-o", help="File for the merged report.")],
+        output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Report file to write.")],
         executor: arguments.Executor = "local",
-        jobs: Annotated[
-            int | None, typer.Option(min=1, help="Local processes at most (default: one a core).")
-        ] = None,
+        jobs: arguments.Jobs = None,
         parquet: Annotated[
             Path | None,
-            typer.Option(metavar="DIR", help="Also write tables there, partitioned by job and rank."),
+            typer.Option(
+                metavar="DIR", help="Also write Parquet tables to DIR, partitioned by job and rank."
+            ),
         ] = None,
         limit: arguments.Limit = 20,
         quiet: arguments.Quiet = False,
     ) -> int:
-        """Merge the reports of ranks, nodes or jobs into one. Order and repetition do not matter."""
+        """Merge the reports of several ranks, nodes or jobs into one report.
+
+        The order of the reports does not matter, and a report that is named twice counts once.
+        """
         from breakscope.cli import output as show
         from breakscope.fleet import executors, reduce
         from breakscope.fleet import parquet as tables
@@ -39,6 +43,12 @@ def add(app: typer.Typer) -> None:
         if parquet is not None:
             tables.check()
         files = reduce.files(reports)
+        if left_out := reduce.earlier(reports):
+            print(
+                f"breakscope: left out {left_out} earlier scans, which are not ranks of a job; "
+                "name their files to merge them",
+                file=sys.stderr,
+            )
         with executors.executor(executor, jobs, reduce.tasks(files)) as where:
             merged = reduce.reduce(files, where)
         schema.save(merged, output)

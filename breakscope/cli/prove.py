@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from breakscope.cli.fix import Format, settings_of
+from breakscope.cli import arguments
+from breakscope.cli.fix import FORMAT_NAMES, Format, settings_of
 from breakscope.cli.script_words import ScriptCommand, program_of, program_of_report
 from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import OutputError, UsageError
@@ -37,7 +38,7 @@ class Exact(StrEnum):
 class _PatchCommand(ScriptCommand):
     """The patch is ours and comes first; the script, after ``--``, is not."""
 
-    def _split(self, _ctx: object, args: list[str]) -> tuple[list[str], list[str]]:
+    def split(self, _ctx: object, args: list[str]) -> tuple[list[str], list[str]]:
         at = args.index("--") if "--" in args else len(args)
         return args[:at], args[at + 1 :]
 
@@ -60,30 +61,42 @@ def add(app: typer.Typer) -> None:
             ),
         ],
         report: Annotated[
-            Path | None, typer.Option(metavar="REPORT", help="The script of a report, as it was scanned.")
+            Path | None,
+            typer.Option(metavar="REPORT", help="Run the script of this report, as it was scanned."),
         ] = None,
         against: Annotated[
-            Path | None, typer.Option(metavar="OLD_FILE", help="What the changed file was before.")
+            Path | None, typer.Option(metavar="OLD_FILE", help="The changed file as it was before.")
         ] = None,
         exact: Annotated[
-            Exact, typer.Option(help="Equal bit for bit, or up to the order of sums.")
+            Exact,
+            typer.Option(
+                metavar="|".join(Exact), help="Results must be equal bit for bit, or up to the order of sums."
+            ),
         ] = Exact.BITWISE,
         counterexample: Annotated[
             Path | None,
-            typer.Option(metavar="FILE.py", help="Write a script that shows both results, if they differ."),
+            typer.Option(metavar="FILE.py", help="If the results differ, write a script that shows both."),
         ] = None,
-        inductor: Annotated[bool, typer.Option(help="Compare the script under Inductor in the end.")] = True,
+        inductor: Annotated[
+            bool, typer.Option(help="In the end, also compare the script under Inductor.")
+        ] = True,
         bench: Annotated[
-            bool, typer.Option("--bench", help="Say what a step takes without the patch and with it.")
+            bool, typer.Option("--bench", help="Time a step with the patch and without it.")
         ] = False,
         timeout: Annotated[
-            float | None, typer.Option(min=1, help="Seconds for each run of the script.")
+            float | None,
+            typer.Option(
+                min=1, metavar="SECONDS", help="End each run of the script after this many seconds."
+            ),
         ] = None,
         budget: Annotated[
-            float, typer.Option(min=1, help="Seconds for the comparisons of one function.")
+            float, typer.Option(min=1, metavar="SECONDS", help="Time for the comparisons of one function.")
         ] = 60,
+        python: arguments.Python = None,
         trust_report: TrustReport = False,
-        format_: Annotated[Format, typer.Option("--format", help="How to write the answer.")] = Format.TEXT,
+        format_: Annotated[
+            Format, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")
+        ] = Format.TERMINAL,
     ) -> int:
         """Prove that a patch, by anybody, computes what the code computed before.
 
@@ -93,8 +106,9 @@ def add(app: typer.Typer) -> None:
         from breakscope.fix import prove as engine
         from breakscope.fix import runs
         from breakscope.report.latest import FOLDER
-        from breakscope.run import launch
+        from breakscope.run import interpreter, launch
 
+        interpreter.use(python)
         if bench and not inductor:
             raise UsageError("--bench times the script under Inductor; leave out --no-inductor")
         text = "" if against else _read(patch)

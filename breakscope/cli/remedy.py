@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from breakscope.cli import arguments
+from breakscope.cli.progress import Progress, duration
 from breakscope.cli.script_words import program_of_report
 from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import UsageError
@@ -27,51 +30,76 @@ def add(app: typer.Typer) -> None:
     @app.command("remedy")
     def remedy(
         path: arguments.Saved = None,
-        select: Annotated[
-            list[str] | None,
-            typer.Option(metavar="CODE", help="Only these codes or fingerprints; may be repeated."),
-        ] = None,
+        select: arguments.Select = None,
+        ignore: arguments.Ignore = None,
         compile_: Annotated[
-            str, typer.Option("--compile", metavar="auto|script|FUNCTION", help="As the scan was asked to.")
-        ] = "auto",
+            str | None,
+            typer.Option(
+                "--compile", metavar="auto|script|FUNCTION", help="What to compile (default: as in the scan)."
+            ),
+        ] = None,
         timeout: Annotated[
-            float | None, typer.Option(min=0.1, help="End each run of the script after this many seconds.")
+            float | None,
+            typer.Option(
+                min=0.1, metavar="SECONDS", help="End each run of the script after this many seconds."
+            ),
         ] = None,
         output: Annotated[
             Path | None,
-            typer.Option("--output", "-o", help="Report file to write (default: the report itself)."),
+            typer.Option(
+                "--output", "-o", metavar="FILE", help="Report file to write (default: the report itself)."
+            ),
         ] = None,
+        python: arguments.Python = None,
         trust_report: TrustReport = False,
         quiet: arguments.Quiet = False,
     ) -> int:
-        """Try what would keep recompiles from happening, on the script itself, and say what was proved.
+        """Find and verify fixes for recompiles.
 
-        The script runs again once as it is and once for each remedy. No file of yours is changed.
+        The script runs once as it is and once with each remedy. No file of yours is changed. Exits with 0 if
+        every recompile has a proved remedy, else with 1.
         """
+        from breakscope.cli import output as printer
         from breakscope.fix import engine, outcomes, runs
         from breakscope.fix.work import Options
         from breakscope.inside.settings import Settings
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
-        from breakscope.run import launch
+        from breakscope.run import interpreter, launch
 
+        interpreter.use(python)
         place = (path or Path(FOLDER) / LATEST).absolute()
         target = output.absolute() if output else place
         report = schema.load(place)
+        chosen = _chosen(report, arguments.words(select), arguments.codes(ignore))
         confirm_run(report, "remedy", trusted=trust_report)
         _go_to(report)
         what = program_of_report(report)
-        settings = Settings(compile=compile_, backend=report.run.backend, mode=report.run.mode)
-        with launch.workspace(target.parent) as folder:
-            script = runs.Script(what, folder, timeout, budget_s=0)
-            progress = _say if sys.stderr.isatty() and not quiet else _silent
-            fixed = engine.remedies(report, script, Options(settings), progress, select or ())
+        settings = Settings(
+            compile=compile_ or report.run.asked.get("compile", "auto"),
+            backend=report.run.backend,
+            mode=report.run.mode,
+        )
+        fixed = outcomes.Fixed((), {}, None)
+        if chosen:
+            with launch.workspace(target.parent) as folder, Progress(quiet=quiet) as progress:
+                script = runs.Script(what, folder, timeout, budget_s=0)
+                told = _counted(progress, len(chosen))
+                try:
+                    fixed = engine.remedies(report, script, Options(settings), told, chosen)
+                except KeyboardInterrupt:
+                    progress.close()
+                    print(
+                        f"breakscope: interrupted after {duration(progress.elapsed_s)}; "
+                        f"{printer.relative(target)} is as it was, and no file of yours was changed",
+                        file=sys.stderr,
+                    )
+                    raise
         schema.save(outcomes.suggested(report, fixed), target)
         if not quiet:
-            from breakscope.cli import output as printer
-
             printer.write(shown(report, fixed))
-        return 0
+        proved = [one.suggestion.label == "proved" for one in fixed.outcomes]
+        return 0 if all(proved) else 1
 
 
 def shown(report: Report, fixed: Fixed) -> str:
@@ -110,9 +138,32 @@ def _go_to(report: Report) -> None:
         ) from None
 
 
-def _say(text: str) -> None:
-    print(f"breakscope: {text}", file=sys.stderr)
+def _chosen(report: Report, select: Sequence[str], ignore: tuple[str, ...]) -> list[str]:
+    """Fingerprints of the findings to treat; ``select`` has codes, prefixes of codes, or fingerprints.
+
+    Raises:
+        UsageError: a word of ``select`` is none of these.
+    """
+    from breakscope.fix.remedies.engine import treats
+
+    prints = [one.fingerprint for one in report.findings]
+    fingerprints = tuple(word for word in select if any(name.startswith(word) for name in prints))
+    wanted = arguments.codes([word for word in select if word not in fingerprints])
+    return [
+        one.fingerprint
+        for one in report.findings
+        if treats(one)
+        and (not select or one.code.startswith(wanted) or one.fingerprint.startswith(fingerprints))
+        and not one.code.startswith(ignore)
+    ]
 
 
-def _silent(_text: str) -> None:
-    return None
+def _counted(progress: Progress, findings: int) -> Callable[[str], None]:
+    """Says which run of the script it is, and of how many: of each finding at least one, and one without."""
+    numbers = count(1)
+
+    def tell(text: str) -> None:
+        number = next(numbers)
+        progress(f"run {number} of about {max(number, findings + 1)}: {text}")
+
+    return tell

@@ -25,23 +25,25 @@ def add(app: typer.Typer) -> None:
     def report(
         path: arguments.Saved = None,
         format_: Annotated[
-            str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="How to show it.")
+            str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Output format.")
         ] = "terminal",
         output: arguments.Output = None,
         known: Annotated[
             Path | None,
-            typer.Option(metavar="REPORT", help="Earlier report: what it does not have is marked as new."),
+            typer.Option(metavar="REPORT", help="Earlier report; findings that it lacks are marked as new."),
         ] = None,
-        limit: Annotated[int, typer.Option(min=1, help="How many findings to show on a terminal.")] = 20,
-        all_: Annotated[bool, typer.Option("--all", help="Show every finding on a terminal.")] = False,
+        limit: arguments.Limit = 20,
+        all_: arguments.Everything = False,
         horizon: Annotated[
             int | None,
-            typer.Option(min=1, metavar="STEPS", help="Rank by what findings take in so many steps."),
+            typer.Option(min=1, metavar="STEPS", help="Rank findings by their cost over this many steps."),
         ] = None,
-        html: Annotated[bool, typer.Option("--html", help="Write a page (default breakscope.html).")] = False,
+        html: Annotated[
+            bool, typer.Option("--html", help="Write an HTML page (default: breakscope.html).")
+        ] = False,
         open_: arguments.OpenPage = False,
         recover: Annotated[
-            bool, typer.Option("--recover", help="Take up what a scan left that was killed itself.")
+            bool, typer.Option("--recover", help="Make the report of a scan that was killed.")
         ] = False,
     ) -> int:
         """Show a report again, or write it in another format."""

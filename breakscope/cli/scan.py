@@ -42,7 +42,7 @@ def add(app: typer.Typer) -> None:
         "scan",
         cls=ScriptCommand,
         options_metavar="[OPTIONS] SCRIPT|-m MODULE [ARGS]...",
-        epilog="Everything after SCRIPT, or after -m MODULE, belongs to the script.",
+        epilog="Everything after SCRIPT or -m MODULE is passed to the script.",
     )
     def scan(
         ctx: typer.Context,
@@ -51,49 +51,61 @@ def add(app: typer.Typer) -> None:
             typer.Option(
                 "--compile",
                 metavar="auto|script|FUNCTION",
-                help="What to compile: what the script compiles and, if that is nothing, every outermost "
-                "module call (auto); only what the script compiles (script); or one function: "
-                "train_step, model.py:Net.forward, pkg.mod:fn.",
+                help="What to compile. auto: what the script compiles; if it compiles nothing, every "
+                "outermost module call. script: only what the script compiles. FUNCTION: one function, "
+                "such as train_step, model.py:Net.forward or pkg.mod:fn.",
             ),
         ] = "auto",
-        backend: Annotated[Backend, typer.Option(help="Backend to compile with.")] = Backend.EAGER,
-        mode: Annotated[str | None, typer.Option(help="Inductor's mode, with --backend inductor.")] = None,
-        dynamic: Annotated[Dynamic, typer.Option(help="dynamic= of torch.compile.")] = Dynamic.AUTO,
+        backend: Annotated[
+            Backend, typer.Option(metavar="|".join(Backend), help="Backend to compile with.")
+        ] = Backend.EAGER,
+        mode: Annotated[
+            str | None, typer.Option(metavar="MODE", help="Mode of Inductor; needs --backend inductor.")
+        ] = None,
+        dynamic: Annotated[
+            Dynamic, typer.Option(metavar="|".join(Dynamic), help="Value of dynamic= for torch.compile.")
+        ] = Dynamic.AUTO,
         keep_fullgraph: Annotated[
             bool,
-            typer.Option("--keep-fullgraph", help="Leave fullgraph=True in force: the first break raises."),
+            typer.Option("--keep-fullgraph", help="Keep fullgraph=True, so that the first break raises."),
         ] = False,
         cost: Annotated[
             bool,
             typer.Option(
                 "--cost/--no-cost",
-                help="Time the regions of up to 60 steady steps, to know what each site costs.",
+                help="Time up to 60 steady steps to find what each site costs.",
             ),
         ] = True,
         profile: Annotated[
             bool,
             typer.Option(
                 "--profile",
-                help="Also run 6 steady steps under torch's profiler, to see what lies inside of the gaps.",
+                help="Also run 6 steady steps under torch's profiler to see what happens inside the gaps.",
             ),
         ] = False,
         steps: Annotated[
             int | None,
             typer.Option(
-                min=1, help="Stop after this many optimizer steps, or compiled calls if there are none."
+                min=1,
+                metavar="N",
+                help="Stop after N optimizer steps, or after N compiled calls if there is no optimizer.",
             ),
         ] = None,
-        timeout: Annotated[float | None, typer.Option(min=0.1, help="Stop after this many seconds.")] = None,
+        timeout: Annotated[
+            float | None,
+            typer.Option(min=0.1, metavar="SECONDS", help="End the script after this many seconds."),
+        ] = None,
         children: Annotated[
             bool,
             typer.Option(
-                "--children/--no-children", help="Follow the Python processes that the script starts."
+                "--children/--no-children", help="Also scan the Python processes that the script starts."
             ),
         ] = True,
         fixes: Annotated[
             Path | None,
-            typer.Option(metavar="DIR", help="Apply the fixes in DIR to source as it is loaded."),
+            typer.Option(metavar="DIR", help="Apply the fixes in DIR to the source code while it is loaded."),
         ] = None,
+        python: arguments.Python = None,
         output: arguments.NewReport = None,
         artifacts: arguments.Artifacts = False,
         nproc_per_node: torchrun.NprocPerNode = None,
@@ -110,7 +122,7 @@ def add(app: typer.Typer) -> None:
     ) -> int:
         """Run a script under torch.compile and report where it breaks.
 
-        The script runs as `python SCRIPT ARGS` would run it, and scan exits with the script's status.
+        The script runs exactly as under `python SCRIPT ARGS`. scan exits with the exit status of the script.
         """
         launcher = torchrun.options(
             nproc_per_node,
@@ -136,6 +148,7 @@ def add(app: typer.Typer) -> None:
             output=output,
             fixes=fixes,
             children=children,
+            python=python,
             live=not quiet,
             artifacts=artifacts,
             launcher=launcher,
@@ -183,13 +196,16 @@ def run(
     profile: bool = False,
     fixes: Path | None = None,
     children: bool = True,
+    python: Path | None = None,
 ) -> Scan:
     """Scan what stands on the command line after our options, here and for ``breakscope check``."""
     from breakscope.inside.capture.artifacts import FOLDER
     from breakscope.inside.settings import Settings
     from breakscope.report.latest import place_of
+    from breakscope.run import interpreter
     from breakscope.run import scan as engine
 
+    interpreter.use(python)
     what = program_of(words, "scan")
     if mode is not None and backend != Backend.INDUCTOR:
         raise UsageError("--mode needs --backend inductor")

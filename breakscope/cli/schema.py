@@ -12,7 +12,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command("schema")
     def schema() -> int:
-        """Print the JSON Schema of the report file."""
+        """Print the JSON Schema of report files."""
         from breakscope.cli import output
         from breakscope.report import schema as report_schema
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer.core
 
-from breakscope.errors import UsageError
+from breakscope.errors import BreakscopeError, UsageError
 
 if TYPE_CHECKING:
     from breakscope.report.model import Report
@@ -62,12 +62,13 @@ class ScriptCommand(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Split the line where the script's part begins, then let click read ours."""
-        ours, theirs = self._split(ctx, args)
+        ours, theirs = self.split(ctx, args)
         ctx.meta["breakscope.program"] = theirs
         tell_of_ours(ctx, theirs)
         return super().parse_args(ctx, ours)
 
-    def _split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+    def split(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+        """Our words and the script's."""
         takes_value = {
             name
             for option in self.get_params(ctx)
@@ -90,10 +91,7 @@ class ScriptCommand(typer.core.TyperCommand):
 
 
 def tell_of_ours(ctx: Any, words: Sequence[str]) -> None:
-    """Have it said in the end where an option of ours stands after the script, which took it.
-
-    It may be an option of the script's as well. It is where the script's own file names it; a script whose
-    options are named in another file gets the line in vain.
+    """Have it said in the end where an option of ours stands after a script that has no such option.
 
     Args:
         words: the script or ``-m`` and a module, and its arguments.
@@ -103,18 +101,21 @@ def tell_of_ours(ctx: Any, words: Sequence[str]) -> None:
     if "--" in arguments:  # what the user has marked as the script's
         arguments = arguments[: arguments.index("--")]
     taken = list(dict.fromkeys(name for word in arguments if (name := word.partition("=")[0]) in own))
-    source = _source(words[0]) if taken else ""
-    taken = [name for name in taken if f'"{name}"' not in source and f"'{name}'" not in source]
+    theirs = _taken_by_script(words) if taken else frozenset()
+    taken = [name for name in taken if name not in theirs]
     if taken:
         names = ", ".join(f"`{name}`" for name in taken)
         text = f"{names} stood after the script and went to it; options of {ctx.info_name} go before it"
         ctx.call_on_close(lambda: print(f"breakscope: note: {text}", file=sys.stderr))
 
 
-def _source(script: str) -> str:
+def _taken_by_script(words: Sequence[str]) -> frozenset[str]:
+    """The options that the script takes itself; none where it cannot be found."""
+    from breakscope.run.program import project_roots
+    from breakscope.source.options import options_of
+
     try:
-        # What a pipe holds is Python's to read.
-        is_file = Path(script).is_file()
-        return Path(script).read_text(encoding="utf-8", errors="replace") if is_file else ""
-    except (OSError, ValueError):
-        return ""
+        what = program_of(words, "run")
+    except BreakscopeError:
+        return frozenset()  # which is said elsewhere
+    return options_of(what.path, project_roots(what, Path.cwd()))

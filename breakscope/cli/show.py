@@ -31,17 +31,21 @@ def add(app: typer.Typer) -> None:
     @app.command("show")
     def show(
         region: Annotated[
-            str, typer.Argument(metavar="REGION", help="A compile id (0/0), or the name of a function.")
+            str, typer.Argument(metavar="REGION", help="Compile id, such as 0/0, or name of a function.")
         ],
         path: arguments.Saved = None,
-        graph: Annotated[bool, typer.Option("--graph", help="Dynamo's graph.")] = False,
-        aot: Annotated[bool, typer.Option("--aot", help="The graphs of AOTAutograd.")] = False,
-        code: Annotated[bool, typer.Option("--code", help="Inductor's generated code.")] = False,
-        guards: Annotated[bool, typer.Option("--guards", help="The tree of guards.")] = False,
-        bytecode: Annotated[bool, typer.Option("--bytecode", help="Bytecode before and after.")] = False,
-        rank: Annotated[int | None, typer.Option(min=0, help="Of this rank only.")] = None,
+        graph: Annotated[bool, typer.Option("--graph", help="Show Dynamo's graph.")] = False,
+        aot: Annotated[bool, typer.Option("--aot", help="Show the graphs of AOTAutograd.")] = False,
+        code: Annotated[bool, typer.Option("--code", help="Show the code that Inductor generated.")] = False,
+        guards: Annotated[bool, typer.Option("--guards", help="Show the tree of guards.")] = False,
+        bytecode: Annotated[
+            bool, typer.Option("--bytecode", help="Show the bytecode before and after Dynamo.")
+        ] = False,
+        rank: Annotated[
+            int | None, typer.Option(min=0, metavar="N", help="Show only what this rank compiled.")
+        ] = None,
     ) -> int:
-        """Print what a compile produced; without an option, list what was kept of it.
+        """Show the graphs, code, guards or bytecode of a compile. Without an option, list what was kept.
 
         The report must have been made with --artifacts.
         """

@@ -11,20 +11,30 @@ from breakscope.errors import UsageError
 
 NprocPerNode = Annotated[
     str | None,
-    typer.Option(metavar="N|gpu|cpu|auto", help="Launch this many ranks here, through torchrun."),
+    typer.Option(metavar="N|gpu|cpu|auto", help="Launch N ranks on this machine with torchrun."),
 ]
-Nnodes = Annotated[str | None, typer.Option(metavar="N|MIN:MAX", help="Nodes of the job (default 1).")]
-NodeRank = Annotated[int | None, typer.Option(help="This node's number, without a rendezvous.")]
-RdzvId = Annotated[str | None, typer.Option(help="The job's name, its own and the same on every node.")]
-RdzvBackend = Annotated[str | None, typer.Option(help="Rendezvous: c10d, static, etcd-v2.")]
-RdzvEndpoint = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where nodes meet.")]
-MaxRestarts = Annotated[int | None, typer.Option(min=0, help="Restarts before the job has failed.")]
+Nnodes = Annotated[
+    str | None, typer.Option(metavar="N|MIN:MAX", help="Number of nodes of the job (default 1).")
+]
+NodeRank = Annotated[
+    int | None, typer.Option(metavar="N", help="Number of this node, if there is no rendezvous.")
+]
+RdzvId = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Unique name of the job; the same on every node.")
+]
+RdzvBackend = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Rendezvous backend: c10d, static or etcd-v2.")
+]
+RdzvEndpoint = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Address where the nodes meet.")]
+MaxRestarts = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Number of restarts before the job counts as failed.")
+]
 Others = Annotated[
     str | None,
     typer.Option(
         "--torchrun",
         metavar="OPTIONS",
-        help="Further options of torchrun, in quotes: '--monitor-interval 1 --tee 3'.",
+        help="More options for torchrun, in quotes: '--monitor-interval 1 --tee 3'.",
     ),
 ]
 

@@ -22,7 +22,9 @@ from breakscope.report.owners import repository_of
 
 TrustReport = Annotated[
     bool,
-    typer.Option("--trust-report", help="Run the script that the report names, wherever the report is from."),
+    typer.Option(
+        "--trust-report", help="Run the script that the report names, even if others made the report."
+    ),
 ]
 
 

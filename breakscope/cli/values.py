@@ -1,7 +1,7 @@
 """Words of the command line made into values, where that is plain, without the library typer uses for it.
 
 Newer versions of typer build a pydantic model for each option that is read, given or not. Importing pydantic
-takes as long as lint does on a file. What is anything but plain, and every error, is left to typer.
+takes as long as lint does on a file. What is anything but plain, and almost every error, is left to typer.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
+from breakscope.errors import UsageError
+
 _LEFT = object()  # typer's own conversion is wanted
 _PATH_CHECKS = ("exists", "writable", "resolve_path", "allow_dash", "path_type")
 
 
 def lighten(command: Any) -> Any:
-    """Give a command's parameters the short way, and return it. A typer that has no need of it has none."""
+    """Give a command's parameters the short way, and return it."""
     for parameter in command.params:
         _lighten(parameter)
     get_help_option = command.get_help_option
@@ -27,11 +29,11 @@ def lighten(command: Any) -> Any:
 
 
 def _lighten(parameter: Any) -> Any:
-    described = getattr(parameter, "type_descriptor", None)
-    info = getattr(described, "parameter_info", None)
-    if info is None or getattr(info, "parser", None) or isinstance(parameter.process_value, partial):
+    if isinstance(parameter.process_value, partial):
         return parameter
-    parameter.process_value = partial(_process, parameter, parameter.process_value)
+    info = getattr(getattr(parameter, "type_descriptor", None), "parameter_info", None)
+    short = _process if info is not None and not getattr(info, "parser", None) else _prepare
+    parameter.process_value = partial(short, parameter, parameter.process_value)
     return parameter
 
 
@@ -42,8 +44,21 @@ def _process(parameter: Any, thorough: Any, ctx: Any, value: Any) -> Any:
     except AttributeError:  # a version that describes its parameters in another way
         plain = _LEFT
     if plain is _LEFT or (parameter.required and plain in (None, (), [])):
-        return thorough(ctx, value)
+        return _prepare(parameter, thorough, ctx, value)
     return plain if parameter.callback is None else parameter.callback(ctx, parameter, plain)
+
+
+def _prepare(parameter: Any, thorough: Any, ctx: Any, value: Any) -> Any:
+    """Typer's own conversion, of what each version of typer takes from each version of click.
+
+    Versions before 0.17 beside click 8.3 and newer let a missing argument pass, and take no default that is
+    a member of an Enum.
+    """
+    if parameter.required and value in (None, (), []) and not ctx.resilient_parsing:
+        kind = "option" if parameter.param_type_name == "option" else "argument"
+        name = " / ".join(parameter.opts) if kind == "option" else parameter.make_metavar()
+        raise UsageError(f"missing {kind} {name}")
+    return thorough(ctx, value.value if isinstance(value, Enum) else value)
 
 
 def _plain(parameter: Any, value: Any) -> Any:

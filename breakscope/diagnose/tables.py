@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from breakscope import catalog
+from breakscope.errors import UsageError
 from breakscope.report.model import Finding, Guard, Report
 from breakscope.report.owners import display_path
 from breakscope.report.ranking import worst_first
@@ -98,7 +99,7 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
         report: what to tabulate.
         root: folder to which files are relative, besides that in which the script ran.
     """
-    folders = tuple(folder for folder in (root, report.run.cwd) if folder)
+    folders = _folders(report, root)
     ordered = sorted(report.findings, key=worst_first)
     return {
         "findings": table(FINDINGS, (_finding(finding, folders) for finding in ordered)),
@@ -134,6 +135,17 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
             ),
         ),
     }
+
+
+def findings(report: Report, *, root: str | None = None) -> list[list[Any]]:
+    """The rows of the table ``findings`` without pandas; what is not known is None."""
+    folders = _folders(report, root)
+    ordered = sorted(report.findings, key=worst_first)
+    return [[_storable(value) for value in _finding(finding, folders)] for finding in ordered]
+
+
+def _folders(report: Report, root: str | None) -> tuple[str, ...]:
+    return tuple(folder for folder in (root, report.run.cwd) if folder)
 
 
 def _finding(finding: Finding, folders: tuple[str, ...]) -> tuple[Any, ...]:
@@ -194,7 +206,10 @@ def _guard(guard: Guard) -> tuple[Any, ...]:
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     """Rows as a table with the given columns (name to dtype), also where there is no row."""
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise UsageError("tables need pandas: pip install 'torch-breakscope[tables]'") from None
 
     data = [[_storable(value) for value in row] for row in rows]
     # By position: an empty report has the same columns, with the same types.

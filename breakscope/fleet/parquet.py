@@ -19,7 +19,7 @@ from breakscope.report.model import Report
 
 def check() -> None:
     """Raises UsageError if Parquet cannot be written here."""
-    if find_spec("pyarrow") is None:
+    if find_spec("pyarrow") is None or find_spec("pandas") is None:
         raise UsageError("--parquet needs pyarrow: pip install 'torch-breakscope[parquet]'")
 
 

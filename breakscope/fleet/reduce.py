@@ -9,16 +9,21 @@ from typing import TypeVar
 
 from breakscope.diagnose.merge import merge
 from breakscope.errors import ReportError
+from breakscope.project.baseline import is_baseline
 from breakscope.report import schema
+from breakscope.report.latest import BENCHMARK, FOLDER, is_earlier
 from breakscope.report.model import Report
 
 _Item = TypeVar("_Item")
 
+_HEAD = 4096
 FAN_IN = 8  # reports that one task merges
 
 
 def files(paths: Sequence[Path]) -> list[Path]:
-    """The report files that the user named: files as they are, of a folder every ``*.json`` in it.
+    """The report files that the user named: files as they are, of a folder every report in it.
+
+    Earlier scans of a folder are no ranks of a job: of those that ``scan`` keeps there, the latest counts.
 
     Raises:
         ReportError: if a folder has none.
@@ -28,11 +33,24 @@ def files(paths: Sequence[Path]) -> list[Path]:
         if not path.is_dir():
             found.append(path)
             continue
-        inside = sorted(path.glob("*.json"))
+        inside = [one for one in sorted(path.glob("*.json")) if not is_earlier(one) and _is_scan(one)]
         if not inside:
             raise ReportError(f"there is no report (*.json) in {path}")
         found += inside
     return list(dict.fromkeys(one.absolute() for one in found))
+
+
+def earlier(paths: Sequence[Path]) -> int:
+    """How many earlier scans :func:`files` leaves out of the folders that the user named."""
+    return sum(is_earlier(one) for path in paths if path.is_dir() for one in path.glob("*.json"))
+
+
+def _is_scan(path: Path) -> bool:
+    """Whether a file is neither a baseline nor the benchmark of a folder. What is damaged is said later."""
+    if path.parent.name == FOLDER and path.name == BENCHMARK:
+        return False
+    with path.open("rb") as file:
+        return not is_baseline(file.read(_HEAD))
 
 
 def tasks(paths: Sequence[Path]) -> int:

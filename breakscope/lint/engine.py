@@ -28,6 +28,7 @@ def lint(
     paths: Sequence[str],
     *,
     exclude: Sequence[str] = (),
+    configured: tuple[Sequence[str], str] = ((), ""),
     jobs: int | None = None,
     cache: Path | None = None,
     suppress: bool = True,
@@ -37,6 +38,7 @@ def lint(
     Args:
         paths: files and folders; together they are the file set in which calls are followed.
         exclude: patterns in the manner of .gitignore, relative to the current folder.
+        configured: patterns of the configuration, and the folder to which they are relative.
         jobs: processes at most; None for one a core.
         cache: folder of the cache; None for none.
         suppress: whether comments in the source leave possible breaks out.
@@ -44,8 +46,9 @@ def lint(
     Raises:
         UsageError: a path does not exist, or there is no Python file.
     """
-    found = files.collect(paths, exclude)
-    if not found:
+    found = files.collect(paths, exclude, configured)
+    # A hook names files; that all of them are excluded is not an error.
+    if not found and not any(map(os.path.isfile, paths)):
         raise UsageError(f"no Python files in {', '.join(paths)}")
     contents, unreadable = _load(found)
     store = Cache(cache)

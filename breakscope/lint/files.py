@@ -35,23 +35,29 @@ _NEVER = frozenset(
 )
 
 
-def collect(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
+def collect(
+    paths: Sequence[str], exclude: Sequence[str], configured: tuple[Sequence[str], str] = ((), "")
+) -> list[str]:
     """Absolute paths of the Python files, sorted. A file that was named is in it whatever git says.
 
     Links to folders are not followed, so that a circle of them has an end.
+
+    Args:
+        exclude: patterns relative to the current folder; configured: patterns, and their folder.
 
     Raises:
         UsageError: a path does not exist or cannot be looked into, or a pattern makes no sense.
     """
     found: dict[str, None] = {}
-    excluded = _spec(exclude, os.getcwd())
+    specs = (_spec(exclude, os.getcwd()), _spec(*configured))
+    excluded = _Ignored(tuple(spec for spec in specs if spec is not None))
     for path in paths:
         full = os.path.abspath(path)
         if Path(full).is_dir():
             for file in _walk(full, _Ignored.above(full), excluded):
                 found[file] = None
         elif os.path.isfile(full):
-            if excluded is None or not excluded.holds(full, folder=False):
+            if not excluded.holds(full, folder=False):
                 found[full] = None
         elif os.path.lexists(full):
             raise UsageError(f"cannot lint {path}: it is neither a file nor a folder")
@@ -126,7 +132,7 @@ def _spec(lines: Sequence[str], folder: str) -> _Spec | None:
         raise UsageError(f"cannot read a pattern of {folder}: {error}") from None
 
 
-def _walk(folder: str, ignored: _Ignored, excluded: _Spec | None) -> Iterator[str]:
+def _walk(folder: str, ignored: _Ignored, excluded: _Ignored) -> Iterator[str]:
     ignored = ignored.within(folder)
     try:
         with os.scandir(folder) as entries:
@@ -146,7 +152,7 @@ def _walk(folder: str, ignored: _Ignored, excluded: _Spec | None) -> Iterator[st
             yield entry.path
 
 
-def _left_out(path: str, ignored: _Ignored, excluded: _Spec | None, *, folder: bool) -> bool:
+def _left_out(path: str, ignored: _Ignored, excluded: _Ignored, *, folder: bool) -> bool:
     return ignored.holds(path, folder=folder) or (
         excluded is not None and excluded.holds(path, folder=folder)
     )

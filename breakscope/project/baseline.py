@@ -68,6 +68,11 @@ class Baseline:
         return frozenset(one.fingerprint for accepted in self.targets.values() for one in accepted.findings)
 
 
+def is_baseline(head: bytes) -> bool:
+    """Whether a file that begins like this is a baseline."""
+    return f'"{_KEY}"'.encode() in head
+
+
 def load(path: str | os.PathLike[str]) -> Baseline:
     """Read a baseline.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from csv import QUOTE_NONNUMERIC
+import csv
+import io
+from typing import Any
 
 from breakscope.diagnose import tables
 from breakscope.report.model import Report
@@ -19,14 +21,19 @@ def render(report: Report, *, root: str | None = None) -> str:
     Cells hold the report's own text, with its line breaks, up to ``MAX_CELL`` characters. What a
     spreadsheet would take for a formula gets an apostrophe in front.
     """
-    table = tables.frames(report, root=root)["findings"]
-    for name, kind in tables.FINDINGS.items():
-        if kind == "string":
-            table[name] = table[name].map(_cell, na_action="ignore")
+    out = io.StringIO()
     # By itself, the writer leaves a lone carriage return bare, and readers take it for the end of a record.
-    text: str = table.to_csv(index=False, lineterminator="\n", quoting=QUOTE_NONNUMERIC)
-    return text
+    writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow(tables.FINDINGS)
+    for row in tables.findings(report, root=root):
+        kinds = zip(tables.FINDINGS.values(), row, strict=True)
+        writer.writerow([_cell(kind, value) for kind, value in kinds])
+    return out.getvalue()
 
 
-def _cell(text: str) -> str:
-    return clip(f"'{text}" if text.startswith(_FORMULA) else text, MAX_CELL)
+def _cell(kind: str, value: Any) -> Any:
+    if value is None:
+        return ""
+    if kind == "string":
+        return clip(f"'{value}" if value.startswith(_FORMULA) else value, MAX_CELL)
+    return float(value) if kind == "Float64" else value

@@ -54,7 +54,7 @@ def summary(linted: Linted, options: Options) -> str:
         parts.append(f"{linted.suppressed:,} suppressed by comments")
     if linted.known:
         parts.append(f"{linted.known:,} in the baseline")
-    parts.append("nothing was run: breakscope scan knows")
+    parts.append("static analysis only; confirm with breakscope scan")
     return " · ".join(parts)
 
 

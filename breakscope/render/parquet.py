@@ -16,7 +16,7 @@ def render(report: Report, *, root: str | None = None) -> bytes:
     Raises:
         UsageError: pyarrow is not installed.
     """
-    if find_spec("pyarrow") is None:
+    if find_spec("pyarrow") is None or find_spec("pandas") is None:
         raise UsageError("parquet needs pyarrow: pip install 'torch-breakscope[parquet]'")
     buffer = io.BytesIO()
     tables.frames(report, root=root)["findings"].to_parquet(buffer, engine="pyarrow", index=False)

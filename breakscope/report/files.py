@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from breakscope.errors import OutputError
 
+OWN_FOLDER = ".breakscope"
 _TEMPORARY = ".breakscope-"
 _LEFT_AFTER_S = 3600.0  # nobody writes one file for so long
 
@@ -35,6 +36,15 @@ def _write(name: str, data: bytes) -> None:
             device.write(data)
         return
     replace(name, data)
+    _hide(os.path.dirname(os.path.realpath(name)))
+
+
+def _hide(folder: str) -> None:
+    """Keep our own folder out of version control, but for the baseline."""
+    ignore = os.path.join(folder, ".gitignore")
+    if os.path.basename(folder) == OWN_FOLDER and not os.path.lexists(ignore):
+        with contextlib.suppress(OSError):
+            replace(ignore, b"*\n!baseline.json\n")
 
 
 def replace(

@@ -10,6 +10,7 @@ characters, not bytes.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -709,6 +710,19 @@ class Report:
     ranks: tuple[Rank, ...] = ()
     divergences: tuple[Divergence, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
+
+    def __str__(self) -> str:
+        from breakscope.render.terminal import render
+
+        return render(
+            self, width=100, color=False, limit=20, everything=False, root=None, next_steps=()
+        ).rstrip()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report file that every command and :func:`breakscope.load` read. Raises OutputError."""
+        from breakscope.report import schema
+
+        schema.save(self, path)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The report as pandas tables: findings, regions, guards, skipped."""

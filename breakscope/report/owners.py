@@ -13,6 +13,8 @@ from breakscope.report.model import Owner
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<rest>.*)$")
 # The standard library of another Python, in a trace of another machine.
 _STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
+# A cell of a notebook: ipykernel names a file for it, which need not be there, in a folder of its process.
+_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\](?P<cell>\w+)\.py$")
 _TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
 
 
@@ -26,17 +28,23 @@ def owner_of(file: str, roots: tuple[str, ...]) -> Owner:
     """Whether a file belongs to torch, to another library, or to the user's project.
 
     Args:
-        file: path as Python knows it; ``<string>`` and its like count as the project's.
+        file: path as Python knows it; ``<string>`` and its like count as the project's, and so do cells.
         roots: directories of the project.
     """
     if _TORCH.search(file):
         return "torch"
     if is_installed(file):
         return "library"
-    if file.startswith("<"):
+    if file.startswith("<") or _CELL.search(file):
         return "project"
     full = os.path.abspath(file)
     return "project" if any(full.startswith(os.path.join(root, "")) for root in roots) else "library"
+
+
+def cell_of(file: str) -> str | None:
+    """What to call a cell of a notebook; None for other files. Its file has another name in each session."""
+    cell = _CELL.search(file)
+    return f"<cell {cell['cell']}>" if cell else None
 
 
 def is_installed(file: str) -> bool:
@@ -54,6 +62,8 @@ def display_path(file: str, roots: tuple[str, ...]) -> str:
     installed = _INSTALLED.search(file)
     if installed:
         return installed["rest"].replace("\\", "/")
+    if cell := cell_of(file):
+        return cell
     full = os.path.abspath(file) if not file.startswith("<") else file
     for prefix in (*(os.path.join(root, "") for root in roots), *_standard_library()):
         if full.startswith(prefix):
@@ -66,7 +76,7 @@ def stable_path(file: str, roots: tuple[str, ...]) -> str:
 
     Without a repository it is that of :func:`display_path`, which depends on the folder of the run.
     """
-    if file.startswith(("<", *_standard_library())) or _INSTALLED.search(file):
+    if file.startswith(("<", *_standard_library())) or _INSTALLED.search(file) or _CELL.search(file):
         return display_path(file, roots)
     full = os.path.abspath(file)
     repository = repository_of(os.path.dirname(full))

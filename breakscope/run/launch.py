@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from types import FrameType
 
 from breakscope.inside.start import ENV_TOLD, Agent, with_agent
 from breakscope.report.model import Status
-from breakscope.run import surroundings
+from breakscope.run import interpreter, surroundings
 from breakscope.run.relay import Relay, relayed
 from breakscope.run.warm import Forked, Warm
 from breakscope.run.workspace import workspace
@@ -101,7 +100,7 @@ def run(
         if warm is not None and stdout is not None:
             child = warm.fork(agent, stdout, stderr if stderr is not None else stdout)
         child = child or subprocess.Popen(
-            [sys.executable, *surroundings.options(), *program.command],
+            [interpreter.executable(), *surroundings.options(), *program.command],
             env=_environment(agent),
             close_fds=False,  # what we were given is the script's as well; our own are not inherited
             stdout=relay.stdout if relay else stdout,
@@ -138,7 +137,7 @@ def spawn(program: Program, agent: Agent, log: int, keep: Sequence[int]) -> subp
         keep: descriptors that it inherits.
     """
     return subprocess.Popen(
-        [sys.executable, *program.command],
+        [interpreter.executable(), *program.command],
         env=_environment(agent),
         stdin=subprocess.DEVNULL,
         stdout=log,

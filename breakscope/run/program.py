@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from breakscope.errors import ScriptNotFoundError, TorchMissingError
+from breakscope.run import interpreter
 from breakscope.run.launch import Program
 
 MINIMUM_TORCH = (2, 9)
@@ -55,13 +55,14 @@ def _runs(path: Path) -> bool:
 def _module_path(module: str) -> str:
     # Only the outermost package is looked up: looking deeper would import, and so run, its parents.
     top = module.partition(".")[0]
-    sys.path.insert(0, os.getcwd())
+    path = sys.path
+    sys.path = [os.getcwd(), *interpreter.facts().path]
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError) as error:
         raise ScriptNotFoundError(f"cannot find module {module}: {error}") from error
     finally:
-        sys.path.pop(0)
+        sys.path = path
     if spec is None:
         raise ScriptNotFoundError(f"there is no module named {top}")
     if spec.submodule_search_locations:
@@ -78,14 +79,13 @@ def check_torch() -> None:
     Raises:
         TorchMissingError: if there is none, or it is older than 2.9.
     """
-    try:
-        version = importlib.metadata.version("torch")
-    except importlib.metadata.PackageNotFoundError:
-        if importlib.util.find_spec("torch") is not None:
-            return  # a build without metadata; the agent will say its version
+    version = interpreter.facts().torch
+    if version is None:
         raise TorchMissingError(
-            f"torch is not installed for {sys.executable}; install breakscope where your script's torch is"
-        ) from None
+            f"torch is not installed for {interpreter.executable()}; "
+            "name the Python of your script with --python"
+        )
+    # A build without metadata says its version when it is imported.
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < MINIMUM_TORCH:
         raise TorchMissingError(f"torch {version} is too old; breakscope needs 2.9 or newer")

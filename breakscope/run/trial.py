@@ -10,7 +10,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from breakscope.errors import InternalError
 from breakscope.inside.settings import Settings
 from breakscope.inside.start import Agent
 from breakscope.report.model import Report
-from breakscope.run import written
+from breakscope.run import interpreter, written
 from breakscope.run.launch import Ended, Program
 from breakscope.run.observe import observe
 from breakscope.run.warm import Warm
@@ -138,7 +137,7 @@ def compare(before: Trial, after: Trial, warm: Warm | None = None) -> Comparison
 
 
 def _compared(before: Trial, after: Trial) -> str:
-    command = [sys.executable, "-m", _COMPARES, str(before.outputs), str(after.outputs)]
+    command = [*interpreter.command(_COMPARES), str(before.outputs), str(after.outputs)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise InternalError(f"the outputs of two runs could not be compared: {done.stderr.strip()[-300:]}")

@@ -13,7 +13,6 @@ import os
 import select
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from breakscope.inside.start import Agent, with_agent
-from breakscope.run import surroundings
+from breakscope.run import interpreter, surroundings
 
 if TYPE_CHECKING:
     from breakscope.run.launch import Program
@@ -159,7 +158,7 @@ class Warm:
             "environment": dict(environment),
         }
         self._process = subprocess.Popen(
-            [sys.executable, *surroundings.options(), *self._program.command],
+            [interpreter.executable(), *surroundings.options(), *self._program.command],
             env=with_agent(surroundings.environment(), Agent(_AGENT, json.dumps(settings))),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -80,7 +80,7 @@ def build(benchmark: Benchmark) -> BenchView:
 
 def _alarms(benchmark: Benchmark) -> list[str]:
     wrong = [
-        f"{arm.name} computes something else than eager: {arm.outputs.why}"
+        f"{arm.name} computes another result than eager mode: {arm.outputs.why}"
         for arm in benchmark.arms
         if arm.outputs is not None and arm.outputs.status == "different"
     ]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from breakscope.diagnose.outcome import killer
-from breakscope.report.model import Finding, Report, Run
+from breakscope.report.model import Finding, Report, Run, Timing
 from breakscope.report.ranking import is_open, worst_first
 from breakscope.view import gain, ranks
 from breakscope.view.compiling import compiled, compiled_late
@@ -292,12 +292,20 @@ def step_ms(report: Report) -> float | None:
 def lost_ms(report: Report) -> float | None:
     """What the findings take out of a steady step, in milliseconds; None where steps were not timed."""
     costs = [gain.average_ms(report, finding.cost) for finding in report.findings if finding.cost]
-    timed = report.timing is not None and report.timing.step_ms is not None
+    # Of several processes, those that were not timed may be the ones that break.
+    timed = all(map(_is_timed, [one.timing for one in report.ranks] or [report.timing]))
     return sum(costs) if costs or timed else None
+
+
+def _is_timed(timing: Timing | None) -> bool:
+    return timing is not None and timing.step_ms is not None
 
 
 def why_untimed(report: Report) -> str | None:
     """Why steps were not timed; None where the report does not say."""
+    untimed = sum(not _is_timed(one.timing) for one in report.ranks)
+    if 0 < untimed < len(report.ranks):
+        return f"{untimed} of {len(report.ranks)} processes {'was' if untimed == 1 else 'were'} not timed"
     return report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
 
 

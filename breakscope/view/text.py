@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+from breakscope.report.owners import cell_of
+
 # Control, invisible and direction-changing characters, lone surrogates, line and paragraph separators.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 # Invisible too, but marks to Unicode: they make the character before them wider, or hide data.
@@ -74,6 +76,8 @@ def short_path(path: str, folders: Iterable[str]) -> str:
     installed = package_path(path)
     if installed is not None:
         return harmless(installed)
+    if cell := cell_of(path):
+        return cell
     plain = path.replace("\\", "/")
     for folder in folders:
         prefix = folder.replace("\\", "/").rstrip("/") + "/"

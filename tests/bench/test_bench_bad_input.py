@@ -29,7 +29,7 @@ SCRIPT = "raise SystemExit('the script ran')"
         (("--fixes", "nowhere"), "holds no fixes"),
         (("--steps", "0"), "--steps"),
         (("--processes", "99"), "--processes"),
-        (("--budget", "nothing.json"), "nothing.json"),
+        (("--against", "nothing.json"), "nothing.json"),
         (("--function", "absent"), "script.py has no function absent; it has: none"),
         (("--step", "epoch"), "epoch"),
     ],
@@ -46,14 +46,14 @@ def test_one_sentence_and_2(bench: Callable[..., Any], options: tuple[str, ...],
 
 def test_a_budget_without_a_benchmark(bench: Callable[..., Any], tmp_path: Path) -> None:
     schema.save(report_samples.CLEAN, tmp_path / "scan.json")
-    done = bench(SCRIPT, "--budget", "scan.json")
+    done = bench(SCRIPT, "--against", "scan.json")
     assert done.exit_code == 2
     assert "scan.json holds no benchmark" in done.stderr
 
 
 def test_a_budget_that_is_no_report(bench: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(json.dumps({"arms": []}))
-    done = bench(SCRIPT, "--budget", "old.json")
+    done = bench(SCRIPT, "--against", "old.json")
     assert done.exit_code == 2
     assert "old.json" in done.stderr
 

@@ -105,7 +105,7 @@ def test_an_arm_that_fails_or_is_gone_exceeds() -> None:
         "compiled · reduce-overhead: failed: out of memory"
     ]
     assert budget.exceeded(replace(BENCHMARK, arms=(EAGER,)), BENCHMARK) == [
-        "compiled · reduce-overhead: in the budget, but not measured"
+        "compiled · reduce-overhead: in the earlier report, but not measured"
     ]
 
 

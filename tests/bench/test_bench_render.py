@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import jsonschema
+import pytest
 from bench_samples import BENCHMARK, EAGER, FAST, WRONG, around
 from report_samples import CLEAN, HOSTILE_TEXT
 
@@ -33,6 +34,14 @@ def test_a_benchmark_of_another_layout_is_not_misread() -> None:
     assert benchmark.from_dict({**data, "layout": 2}) is None
     assert benchmark.from_dict({**data, "arms": "many"}) is None
     assert benchmark.from_dict({**data, "from the future": 1}) == CHOSEN
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_number_is_cut_on_a_narrow_terminal(width: int) -> None:
+    lines = bench_terminal.render(CHOSEN, width=width, color=False).splitlines()
+    assert max(map(len, lines)) <= width
+    words = {word for line in lines for word in line.split()}
+    assert {"4.00", "3.96", "0.0002", "3,339", "10,000,", "max-autotune"} <= words
 
 
 def test_the_terminal_shows_every_part() -> None:
@@ -80,7 +89,7 @@ def test_hostile_text_steers_nothing() -> None:
 def test_a_wrong_arm_stands_first() -> None:
     wrong = replace(CHOSEN, arms=(EAGER, WRONG))
     view = bench_view.build(wrong)
-    assert view.alarms[0].startswith("compiled · reduce-overhead computes something else than eager")
+    assert view.alarms[0].startswith("compiled · reduce-overhead computes another result than eager mode")
     [arms] = [table for table in view.tables if table.title == "arms"]
     assert arms.rows[1][-1] == "DIFFERENT"
 

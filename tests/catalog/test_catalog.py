@@ -308,3 +308,27 @@ def test_importing_the_catalog_loads_neither_its_texts_nor_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("ok\n", "")
+
+
+@pytest.mark.parametrize("name", [*(entry.code for entry in catalog.codes()), "GB0170", "GB0023"])
+def test_an_explanation_fits_sixty_columns(name: str) -> None:
+    assert max(map(len, catalog.explain(name, 60).splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '"Detected branching. "     "Dynamo does not." + trace_info',
+            "Detected branching. Dynamo does not.",
+        ),
+        (
+            '"Cannot compare {self}, "    + f"because {other} is none."',
+            "Cannot compare {self}, because {other} is none.",
+        ),
+        ("plain words, as `f(x)` has them", "plain words, as `f(x)` has them"),
+        ("explanation", ""),
+    ],
+)
+def test_source_in_the_table_of_torch_becomes_words(text: str, said: str) -> None:
+    assert catalog._words(text) == said

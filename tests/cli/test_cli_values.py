@@ -53,7 +53,9 @@ def parsed(words: list[str]) -> Any:
     try:
         found = command.make_context(words[0], words[1:]).params
     except Exception as error:  # noqa: BLE001 -- the class is that of click or of a copy of it in typer
-        return error.format_message()  # type: ignore[attr-defined]
+        # What is missing, we say ourselves, without the quotation marks.
+        said = error.format_message() if hasattr(error, "format_message") else str(error)
+        return said.lower().replace("'", "").rstrip(".")
     return {name: (type(value), value) for name, value in found.items()}
 
 

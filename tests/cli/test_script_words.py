@@ -12,12 +12,19 @@ from breakscope.cli.app import Commands
 
 PLAIN = "import sys\nprint(sys.argv)\n"
 PARSER = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('-o', \"--steps\")\n"
+FIELDS = "class Asked:\n    max_restarts: int = 0\n    mode: str = ''\n\ndef steps(timeout): ...\n"
 
 
 @pytest.fixture(autouse=True)
 def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain.py").write_text(PLAIN)
+    (tmp_path / "far.py").write_text("from jobs import command_line\n")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "__init__.py").touch()
+    (tmp_path / "jobs" / "command_line.py").write_text("from .fields import Asked\n")
+    (tmp_path / "jobs" / "fields.py").write_text(FIELDS)
     (tmp_path / "parser.py").write_text(PARSER)
+    (tmp_path / "parsing.py").write_text(PARSER)
     monkeypatch.chdir(tmp_path)
 
 
@@ -36,6 +43,8 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("check -- plain.py --backend eager", "`--backend`"),
         ("scan parser.py -o x --steps 3 --quiet", "note: `--quiet` stood"),
         ("scan missing.py -o r.json", "`-o`"),
+        ("scan -m missing.module -o r.json", "`-o`"),
+        ("scan far.py --mode a --steps 3 --timeout 3", "note: `--steps`, `--timeout` stood"),
     ],
 )
 def test_it_is_said(line: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,6 +63,8 @@ def test_it_is_said(line: str, named: str, capsys: pytest.CaptureFixture[str]) -
         "scan plain.py -- -o x",
         "scan -- plain.py",
         "scan parser.py -o x --steps 3",
+        "scan -m parsing -o x --steps 3",
+        "scan far.py --mode a --max-restarts 3",
         "check -- parser.py -o x",
         "check r.json --max-sites 3",
         "check",

@@ -57,7 +57,7 @@ def test_what_it_shows(project: Path) -> None:
         "   do this  Keep the value a tensor and write the expression with tensor operations.\n"
         "\n"
         "1 possible break, 1 likely · 1 file, 1 with code that may be compiled · 1 less likely: --level possible "
-        "· nothing was run: breakscope scan knows\n"
+        "· static analysis only; confirm with breakscope scan\n"
     )
 
 
@@ -203,7 +203,7 @@ def test_a_cache_that_cannot_be_written_is_none(project: Path) -> None:
     [
         (["nowhere"], "cannot lint nowhere: there is no such file or folder"),
         (["empty"], "no Python files in empty"),
-        (["--select", "BS9"], "no code begins with 'BS9': `breakscope explain --list` shows them all"),
+        (["--select", "BS9"], "'BS9' is no code and no beginning of one; did you mean BS299?"),
         (["--format", "xml"], "no format 'xml': there are full, concise, json, sarif, github"),
         (["--level", "sure"], "'sure' is not one of"),
         (["--fix"], "no such option"),
@@ -295,3 +295,48 @@ def test_help_is_quick_to_import() -> None:
     code = "import sys, breakscope.cli.lint; print(sorted({'torch', 'pandas', 'libcst', 'pathspec'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# ---- the configuration ----
+
+
+def test_lint_reads_the_configuration(project: Path) -> None:
+    """Codes, folders and the level are those of [tool.breakscope]; options come before them."""
+    (project / "old").mkdir()
+    (project / "old" / "net.py").write_text(NET)
+    (project / "sub").mkdir()
+    (project / "sub" / "net.py").write_text(NET)
+    (project / "pyproject.toml").write_text(
+        "[tool.breakscope]\nignore = ['BS104']\nper-path-ignore = { 'sub/**' = ['BS102'] }\n"
+        "[tool.breakscope.lint]\nlevel = 'possible'\nexclude = ['old/']\n"
+    )
+
+    def shown(folder: Path, *words: str) -> list[str]:
+        lines = lint(folder, *words, "-f", "concise").stdout.splitlines()
+        return [" ".join(line.split()[:2]) for line in lines if ": " in line or " BS" in line]
+
+    assert [line for line in shown(project) if "old" in line] == []
+    everything = "\n".join(shown(project))
+    assert "BS102" in everything
+    assert "BS104" not in everything
+    assert "sub/net.py" not in everything
+    assert "BS102" in "\n".join(shown(project / "sub", "--config", os.devnull))
+    assert lint(project / "sub", code=0).stdout.startswith("no possible breaks")
+    assert "BS102" not in "\n".join(shown(project, "--ignore", "BS102"))
+    # A hook names the files that changed; one that is excluded is not an error.
+    assert lint(project, "old/net.py", code=0).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool.breakscope]\nigonre = ['BS104']\n", "there is no key 'igonre'; did you mean ignore?"),
+        ("[tool.breakscope.lint]\nlevle = 'likely'\n", "lint has no key 'levle'; did you mean level?"),
+        ("[tool.breakscope.lint]\nlevel = 'likley'\n", "did you mean likely?"),
+    ],
+)
+def test_a_misspelt_key_is_an_error(project: Path, text: str, said: str) -> None:
+    (project / "pyproject.toml").write_text(text)
+    done = lint(project, code=2)
+    assert done.stderr.startswith(f"breakscope: {project / 'pyproject.toml'}: ")
+    assert said in done.stderr

@@ -5,7 +5,7 @@ is not known is an error.
 """
 
 from breakscope.project.config.load import load
-from breakscope.project.config.model import Budgets, Config, Target
+from breakscope.project.config.model import Budgets, Config, Lint, Target
 from breakscope.project.config.values import check_codes
 
-__all__ = ["Budgets", "Config", "Target", "check_codes", "load"]
+__all__ = ["Budgets", "Config", "Lint", "Target", "check_codes", "load"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from breakscope.project.config import values
-from breakscope.project.config.model import Budgets, Config, Target
+from breakscope.project.config.model import Budgets, Config, Lint, Target
 
 
 def config(table: dict[str, Any], file: Path) -> Config:
@@ -27,7 +27,7 @@ def config(table: dict[str, Any], file: Path) -> Config:
 def _said(table: dict[str, Any], prefix: str = "") -> list[str]:
     keys = []
     for key, value in table.items():
-        inner = isinstance(value, dict) and key == "budgets"
+        inner = isinstance(value, dict) and key in ("budgets", "lint")
         keys += _said(value, f"{prefix}{key}.") if inner else [f"{prefix}{key}"]
     return keys
 
@@ -60,6 +60,10 @@ def _targets(value: Any, at: values.At) -> tuple[Target, ...]:
     return tuple(Target(**_read(one, _TARGET, at)) for one in value)
 
 
+def _lint(value: Any, at: values.At) -> Lint:
+    return Lint(**_read(value, _LINT, at))
+
+
 def _budgets(value: Any, at: values.At) -> Budgets:
     return Budgets(**_read(value, _BUDGETS, at))
 
@@ -70,6 +74,10 @@ _BUDGETS: dict[str, values.Reader] = {
     "max-crossings-per-step": values.number(0),
     "max-compile-seconds": values.number(0),
     "max-ms-per-step": values.number(0),
+}
+_LINT: dict[str, values.Reader] = {
+    "level": values.one_of("likely", "possible"),
+    "exclude": values.texts,
 }
 _TARGET: dict[str, values.Reader] = {
     "name": values.text,
@@ -92,6 +100,7 @@ _CONFIG: dict[str, values.Reader] = {
     "owners": values.owners,
     "baseline": values.text,
     "strict": values.flag,
+    "lint": _lint,
     "budgets": _budgets,
     "targets": _targets,
 }

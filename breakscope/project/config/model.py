@@ -64,6 +64,19 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Lint:
+    """What holds for ``breakscope lint`` alone.
+
+    Attributes:
+        level: from which on to show possible breaks.
+        exclude: files and folders to leave out, as in .gitignore, relative to the configuration's folder.
+    """
+
+    level: Literal["likely", "possible"] = "likely"
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What is in force.
 
@@ -88,6 +101,7 @@ class Config:
     owners: tuple[Owner, ...] = OWNERS
     baseline: str = DEFAULT_BASELINE
     strict: bool = False
+    lint: Lint = Lint()
     budgets: Budgets = Budgets()
     targets: tuple[Target, ...] = ()
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

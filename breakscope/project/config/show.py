@@ -10,7 +10,7 @@ from typing import Any
 
 from breakscope.project.config.model import Config, Target
 
-_LEFT_OUT = ("root", "file", "origins", "targets", "budgets")
+_LEFT_OUT = ("root", "file", "origins", "targets", "budgets", "lint")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -20,6 +20,8 @@ def show(config: Config) -> str:
     lines = [source, f"# paths are relative to {config.root}", ""]
     top = {name: getattr(config, name) for name in _names(config) if name not in _LEFT_OUT}
     lines += _entries(top, config.origins)
+    linting = {name: getattr(config.lint, name) for name in _names(config.lint)}
+    lines += ["", "[lint]", *_entries(linting, config.origins, "lint.")]
     limits = {name: getattr(config.budgets, name) for name in _names(config.budgets)}
     lines += ["", "[budgets]", *_entries(limits, config.origins, "budgets.")]
     for target in config.targets:
