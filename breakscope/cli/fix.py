@@ -99,7 +99,7 @@ def add(app: typer.Typer) -> None:
         trust_report: TrustReport = False,
         jobs: Annotated[
             int | None,
-            typer.Option(min=1, metavar="N", help="Runs of the script at a time (default: by the machine)."),
+            typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs of the script at a time."),
         ] = None,
         forks: Annotated[
             bool, typer.Option(help="Load the script's modules once, and fork its further runs from there.")
