@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 
 import breakscope
+from breakscope import catalog
 from breakscope.report.model import Finding
 
 
@@ -28,7 +29,9 @@ def lines(finding: Finding) -> Iterator[str]:
         yield f"  guard  {guard.source}: {guard.expected} -> {guard.actual} ({', '.join(guard.values)})"
     for hint in finding.hints[:2]:
         yield f"  torch  {' '.join(hint.split())[:200]}"
-    yield f"  do     {finding.advice}"
+    yield f"  do     {finding.advice or catalog.entry(finding.code).fix}"
+    if finding.caused_by is not None:
+        yield "  (shown with its cause only)"
 
 
 def main(most: int, paths: list[str]) -> None:

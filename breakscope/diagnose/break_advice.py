@@ -91,7 +91,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "layerdrop",
-    ): "Set the model's layerdrop to 0 where it is not wanted; else draw the numbers in the caller,"
+    ): "Set the model's layerdrop to 0 where it is not wanted, and ask for it before the number is drawn (if"
+    " layerdrop and …); else draw the numbers in the caller,"
     " or compile the layers one by one and leave this loop in Python.",
     ("BS127", "layerdrop"): (
         "A random number decides whether a part runs: draw the decisions in the caller and pass them in as"

@@ -63,13 +63,7 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if special := _BY_FUNCTION.get(theirs.function.rpartition(".")[2]):
         return special.format(at=theirs.at) + "."
     if shape == "layerdrop":
-        rate = f"{theirs.drop.removeprefix('self.')}{_of_class(theirs)}" if theirs.drop else "the rate of it"
-        return (
-            f"Set {rate} to 0 before the first call: layers that are skipped at random cannot be in"
-            " one graph."
-            " Where they are wanted, compile the layers one by one (layer.compile()) and leave the loop in"
-            " Python."
-        )
+        return _dropped(theirs)
     if shape == "experts":
         return _experts(theirs)
     if code in _SAME:
@@ -82,6 +76,20 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def _dropped(theirs: Theirs) -> str:
+    """Layers that are skipped at random cannot be in one graph; most models draw even where the rate is 0."""
+    rate = f"{theirs.drop.removeprefix('self.')}{_of_class(theirs)}" if theirs.drop else "the rate"
+    one_by_one = "compile the layers one by one (layer.compile()) and leave the loop in Python"
+    if theirs.drop and theirs.drop.rpartition(".")[2] in str(theirs.settings):
+        return f"Set {rate} to 0 before the first call, or {one_by_one}."
+    training = "" if "training" not in str(theirs.settings) else " eval() does not come here."
+    return (
+        f"Layers are skipped at random, and the number that is drawn is compared even where {rate} is 0:"
+        " breakscope fix --unsafe rewrites that as an overlay (torch.where; later random numbers differ), or"
+        f" {one_by_one}.{training}"
+    )
 
 
 def _experts(theirs: Theirs) -> str:

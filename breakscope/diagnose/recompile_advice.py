@@ -80,7 +80,8 @@ def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequen
     )
     if _SPECIAL_SIZES & set(seen):
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
-    mark = f" ({_mark(size)} before the call reaches what stands before the first graph break)"
+    also = ", and the others alike," if others else ""
+    mark = f" ({_mark(size)}{also} before the call reaches what stands before the first graph break)"
     return (
         f"{said[:1].upper()}{said[1:]}, once each: pass dynamic=True to torch.compile, which saves all of"
         f" it{mark if size.named and origin.by is None else ''}, or {_pad(size)}. After the second"

@@ -236,7 +236,8 @@ LIBRARY = """
 
     def count(x):
         x = x + 1
-        return x * int(x.sum())
+        x = x * int(x.sum())
+        return x * int(x.max())
 """
 USE = """
     import sys
@@ -262,8 +263,12 @@ def library(warm: WarmScans, tmp_path_factory: pytest.TempPathFactory) -> Report
 
 
 @torch
-def test_a_rate_of_a_librarys_layers_is_named_as_its_configuration_names_it(library: Report) -> None:
-    assert str(only(library, "BS301").advice).startswith("Set config.encoder_layerdrop to 0 before the first")
+def test_layers_that_a_library_skips_at_random_are_not_said_to_stay_at_a_rate_of_zero(
+    library: Report,
+) -> None:
+    advice = str(only(library, "BS301").advice)
+    assert "compared even where config.encoder_layerdrop is 0" in advice
+    assert "breakscope fix --unsafe" in advice
 
 
 @torch
@@ -274,9 +279,10 @@ def test_a_message_of_a_library_is_quoted_with_the_argument_that_leads_to_it(lib
 
 @torch
 def test_a_helper_of_a_library_can_be_left_eager_from_outside(library: Report) -> None:
-    advice = str(only(library, "BS102").advice)
+    advice = str(coded(library, "BS102")[0].advice)
     assert "capture_scalar_outputs = True" in advice
     assert "fix tries a rewrite as an overlay" in advice
+    assert "which is one break in place of 2" in advice
     assert "encoder.count = torch.compiler.disable(encoder.count)" in advice
 
 
@@ -392,3 +398,47 @@ def test_the_arguments_of_a_call_are_walked_to_the_last_leaf() -> None:
         ("args[0][1]['ids']", "tensor", {"shape": [2]}),
         ("kwargs['flag']", "bool", True),
     ]
+
+
+@torch
+def test_what_fails_once_a_size_is_symbolic_is_not_told_to_make_it_dynamic(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+        from torch.nn import functional as F
+
+        @torch.compile
+        def attend(q):
+            return F.scaled_dot_product_attention(q, q, q, is_causal=q.shape[1] > 1)
+
+        for n in (5, 8):
+            attend(torch.ones(1, n, 4))
+        """
+    )
+    (failed,) = coded(report, "BS191")
+    assert "must be bool, not SymBool" in failed.reason
+    assert "dynamic=False" in str(failed.advice)
+    assert "mark_dynamic" not in str(only(report, "BS201").advice)
+
+
+@torch
+def test_a_buffers_own_size_does_not_follow_from_an_arguments(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class Book(torch.nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.register_buffer("embed", torch.ones(size, 3))
+
+            def forward(self, x):
+                print(end="")
+                return x @ self.embed.T
+
+        for size, n in ((8, 4), (6, 5)):
+            torch.compile(Book(size))(torch.ones(n, 3))
+        """
+    )
+    sizes = {finding.guard.source: finding for finding in coded(report, "BS201") if finding.guard}
+    assert all(finding.caused_by is None for name, finding in sizes.items() if name.startswith("self."))
