@@ -47,7 +47,7 @@ def test_twenty_scans_in_one_folder_leave_twenty_reports(tmp_path: Path) -> None
     ended = at_once(tmp_path, [command("scan", "-q", "script.py", str(number)) for number in range(20)])
     assert ended == [(0, "")] * 20
     place = tmp_path / ".breakscope"
-    kept = [breakscope.load(path) for path in place.iterdir() if path.name != "latest.json"]
+    kept = [breakscope.load(path) for path in place.glob("*.json") if path.name != "latest.json"]
     assert sorted(int(report.run.argv[0]) for report in kept) == list(range(20))
     assert breakscope.load(place / "latest.json") in kept
 
