@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -75,6 +77,17 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _install(typers: Any, ctx: Any, parameter: Any, value: Any) -> Any:
+    """Install completion. The function file that typer writes for zsh answers from the second Tab on only."""
+    try:
+        return typers(ctx, parameter, value)
+    finally:
+        file = Path.home() / ".zfunc" / "_breakscope"
+        call = '\n_breakscope_completion "$@"\n'
+        if value and file.is_file() and not file.read_text().endswith(call):
+            file.write_text(file.read_text() + call)
+
+
 def command() -> Any:
     """The click command that holds every command of ours."""
     app = typer.Typer(
@@ -100,5 +113,8 @@ def command() -> Any:
         pass
 
     group = give_help(values.lighten(typer.main.get_command(app)))
+    for parameter in group.params:
+        if parameter.name == "install_completion":
+            parameter.callback = partial(_install, parameter.callback)
     group.commands = Commands()
     return group

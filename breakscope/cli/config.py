@@ -16,7 +16,9 @@ def add(app: typer.Typer) -> None:
         file: Annotated[
             Path | None,
             typer.Option(
-                "--config", metavar="FILE", help="Configuration file (default: found as docs/gate.md says)."
+                "--config",
+                metavar="FILE",
+                help="Configuration file (default: the nearest breakscope.toml or pyproject.toml).",
             ),
         ] = None,
     ) -> int:

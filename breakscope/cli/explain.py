@@ -28,7 +28,7 @@ def add(app: typer.Typer) -> None:
         if list_:
             output.write(catalog.list_text())
         elif code is None:
-            raise UsageError("name a code, such as BS101 or GB0170, or ask for --list")
+            raise UsageError("name a code, such as BS101 or GB0170, or use --list")
         else:
             output.write(catalog.explain(code, shutil.get_terminal_size((100, 24)).columns))
         return 0

@@ -59,7 +59,10 @@ def add(app: typer.Typer) -> None:
         ] = None,
         config: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Configuration file (default: found as docs/gate.md says)."),
+            typer.Option(
+                metavar="FILE",
+                help="Configuration file (default: the nearest breakscope.toml or pyproject.toml).",
+            ),
         ] = None,
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")

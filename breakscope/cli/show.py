@@ -66,7 +66,7 @@ def add(app: typer.Typer) -> None:
         wanted = [one for kind in kinds for one in chosen if one.kind == kind]
         if not wanted:
             options = " ".join(option for option, given in asked.items() if given)
-            raise ArtifactError(f"nothing was kept of {region} for {options}; there is: {listed(chosen)}")
+            raise ArtifactError(f"nothing was kept of {region} for {options}; available: {listed(chosen)}")
         # The same code on every rank is printed once.
         for digest in dict.fromkeys(one.digest for one in wanted):
             same = [one for one in wanted if one.digest == digest]
@@ -89,7 +89,7 @@ def of_region(report: Report, region: str) -> list[Artifact]:
     found = [one for one in report.artifacts if one.compile_id == region or one.compile_id in ids]
     if not found:
         known = ", ".join(dict.fromkeys(one.compile_id for one in report.artifacts))
-        raise ArtifactError(f"nothing was kept of a region {region}; there is: {known}")
+        raise ArtifactError(f"nothing was kept of a region {region}; available: {known}")
     return found
 
 

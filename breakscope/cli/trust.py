@@ -58,7 +58,7 @@ def confirm_run(report: Report, command: str, *, trusted: bool) -> None:
         print(f"breakscope: {why}; {command} runs {words}", file=sys.stderr)
         if typer.confirm("Run it?", default=False, err=True):
             return
-    raise UsageError(f"{why}; {command} would run {words}: --trust-report says that you want that")
+    raise UsageError(f"{why}; {command} would run {words}: add --trust-report to allow that")
 
 
 def _doubt(report: Report) -> str | None:

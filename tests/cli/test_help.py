@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,25 @@ def test_completion_is_installed_for_each_shell(shell: str, tmp_path: Path) -> N
     assert script.is_relative_to(tmp_path)
     assert f"_BREAKSCOPE_COMPLETE=complete_{shell}" in text
     assert "breakscope" in text
+    assert (shell == "zsh") == text.endswith('\n_breakscope_completion "$@"\n')
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_completes_at_the_first_tab(tmp_path: Path) -> None:
+    program = tmp_path / "breakscope"
+    program.write_text("#!/bin/sh\nexec " + f"{sys.executable} -m breakscope" + ' "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "TERM": "dumb", "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    installed = ["zsh", "-c", "breakscope --install-completion; true"]
+    subprocess.run(installed, env=environment, check=True, capture_output=True)
+    with (tmp_path / ".zshrc").open("a") as file:
+        file.write("\nPS1='ready> '\n")
+    zsh = pexpect.spawn("zsh", ["-i"], encoding="utf-8", env=environment, timeout=60, dimensions=(30, 120))
+    zsh.expect_exact("ready> ")
+    zsh.send("breakscope reme\t")
+    zsh.expect_exact("remedy")
+    zsh.close(force=True)
 
 
 def test_bash_completes_what_is_typed(tmp_path: Path) -> None:

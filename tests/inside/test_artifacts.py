@@ -142,10 +142,10 @@ def test_show_in_colours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("7/7", "report.json", "--graph"), "nothing was kept of a region 7/7; there is: 0/0"),
+        (("7/7", "report.json", "--graph"), "nothing was kept of a region 7/7; available: 0/0"),
         (
             ("0/0", "report.json", "--code"),
-            "nothing was kept of 0/0 for --code; there is: --graph --aot --guards",
+            "nothing was kept of 0/0 for --code; available: --graph --aot --guards",
         ),
         (("0/0", "other.json"), "no such file"),
         (("0/0", "bare.json", "--graph"), "scan or import again with --artifacts"),

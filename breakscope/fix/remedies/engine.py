@@ -105,7 +105,7 @@ def _answer(about: Subject, proposals: Sequence[Proposal], tried: Sequence[Tried
         return best.patch, _verdict(best, evidence, sharing)
     if shown is not None:
         rewrite = shown.patch.rewrite
-        why = f"to {rewrite.summary} is not right here: {shown.why}"
+        why = f"rejected: {rewrite.summary}: {shown.why}"
         return NoPatch(about.finding, Verdict("refused", why, evidence), shown.patch.rule, rewrite.summary)
     why = next(iter(refusals), "no remedy is known")
     return NoPatch(about.finding, Verdict("refused", why, evidence), "none", _NOTHING)

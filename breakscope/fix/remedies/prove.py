@@ -85,16 +85,16 @@ def _counted(
     there = any(f.fingerprint == finding.fingerprint for f in after.findings)
     worse = [f for f in fresh if f.kind != "recompile"]
     if (new.crossings or 0) > (old.crossings or 0) or new.skips > old.skips:
-        return Tried(patch, "with it compiled code is left more often", evidence)
+        return Tried(patch, "compiled code would be left more often", evidence)
     # A function that exhausted the limit has to stop doing so; how many versions it needs is another matter.
     limit = finding.code == "BS303"
     fewest = old.recompiles - finding.counts.occurrences
     if not there and not worse and (limit or new.recompiles <= fewest):
         why = f"{old.recompiles} -> {new.recompiles} recompiles, {equal}"
         return Tried(patch, why, evidence, proved=True, helped=True)
-    why = f"{new.recompiles} of {old.recompiles} recompiles are left"
+    why = f"{new.recompiles} of {old.recompiles} recompiles remain"
     if fresh and not there:
-        why = f"in its place comes: {fresh[0].title}"
+        why = f"instead there would be: {fresh[0].title}"
     return Tried(patch, why, evidence, helped=new.recompiles < old.recompiles and not worse)
 
 

@@ -489,11 +489,12 @@ function closeAgain() {
 
 if (data.findings.length) {
   startList();
-  const first = data.findings[0].excerpt;
-  const chunk = data.files[data.findings[0].file].chunks.find((one) => one.first <= first.first && first.last < one.first + one.lines.length);
-  const line = first.stored ?? chunk?.lines[data.findings[0].line - chunk.first];
+  const worst = data.findings.find((one) => one.anchor === byId("first-source")?.dataset.anchor);
+  const first = worst?.excerpt;
+  const chunk = worst && data.files[worst.file].chunks.find((one) => one.first <= first.first && first.last < one.first + one.lines.length);
+  const line = worst && (first.stored ?? chunk?.lines[worst.line - chunk.first]);
   if (line) {
-    const mark = first.stored ? first.stored.mark : first.marks.find((one) => one.line === data.findings[0].line);
+    const mark = first.stored ? first.stored.mark : first.marks.find((one) => one.line === worst.line);
     const indent = line.text.length - line.text.trimStart().length;
     byId("first-source").append(...codeText(line, mark && !first.stored ? [mark.start, mark.end] : mark));
     requestAnimationFrame(() => reveal(byId("first-source")));

@@ -56,7 +56,7 @@ def verdict(report: Report, findings: Sequence[FindingView]) -> Verdict:
     if not open_:
         said = report_view.nothing_open(report)
         return Verdict("good", alarm, f"{said[:1].upper()}{said[1:]}.", _in_steps(report), None, "")
-    first = open_[0]
+    first = next((finding for finding in open_ if not finding.follows), open_[0])
     sentence, *rest = _sentences(report, open_)
     return Verdict("bad", alarm, sentence, " ".join(rest), first, _weight(first, open_))
 

@@ -48,7 +48,7 @@ TRUTH = {
     "a number that is an int": Truth(**NUMBER, said="must be a float in every call", same=False),
     "a number that is asked for its type": Truth(**NUMBER, said="isinstance", caveat=True, same=False),
     "a number for a shape": Truth(**NUMBER, said="is a tensor of float64 in the function", caveat=True),
-    "a number that is kept": Truth("BS207", None, "recompiles are left"),
+    "a number that is kept": Truth("BS207", None, "recompiles remain"),
     "a hook that sees the number": Truth(**NUMBER, said="in its hooks", caveat=True, same=False),
     "a learning rate in a checkpoint": Truth(**NUMBER, said="checkpoints, json", caveat=True, same=False),
     "a learning rate of two groups": Truth("BS207", None, "with it the script prints "),
