@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from programs import answers, load, rewritten
+from proving import proof
 
+from breakscope.fix.judge import judge
 from breakscope.fix.patch import Rewrite
 from breakscope.fix.rule import Example
 from breakscope.fix.rules.numpy_operator import NumpyOperator
+from breakscope.inside.prove.claims import Claims
 
 pytestmark = pytest.mark.torch
 
@@ -49,3 +54,14 @@ def test_calls_that_are_alike_or_unused_draw_as_often_as_before(backend: str) ->
             states.append(np.random.rand())
         assert torch.equal(*results)
         assert states[0] == states[1]
+
+
+def test_it_is_proved_in_compiled_code(tmp_path: Path) -> None:
+    example = Example(DRAWS, calls=("torch.randn(2, 4)",), site="np.random.rand(rows, length)", code="BS127")
+    [answer] = answers(NumpyOperator(), example)
+    assert isinstance(answer, Rewrite)
+    calls = ("torch.randn(2, 4)", "torch.randn(3, 5)")
+    run = proof(DRAWS, rewritten(example, answer), calls, tmp_path, compiled_only=True, budget=10)
+    found = judge(run, Claims(exact=True, compiled_only=True))
+    assert found.status == "proved", found.why
+    assert (found.evidence.kinds or {})["compiled by Dynamo"] > 0
