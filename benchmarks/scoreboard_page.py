@@ -1,6 +1,6 @@
 """The page of a scoreboard.
 
-python benchmarks/scoreboard_page.py scoreboard.jsonl docs/scoreboard.md [--screened screen.jsonl] [--command WORDS]
+    python benchmarks/scoreboard_page.py scoreboard.jsonl docs/scoreboard.md --screened screen.jsonl
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _screen(screened: list[Row]) -> str:
     failed = [row for row in screened if "trouble" in row]
     return (
         "Before, architectures were built and run under Dynamo alone (`benchmarks/scoreboard_screen.py`): "
-        f"{len(screened)} rows, of which {len(screened) - len(clean) - len(failed)} break, {len(clean)} do not, "
+        f"{len(screened)} rows: {len(screened) - len(clean) - len(failed)} break, {len(clean)} do not, "
         f"and {len(failed)} could not be built or run from a small configuration made by names."
     )
 
