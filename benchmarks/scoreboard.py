@@ -1,14 +1,14 @@
-"""What breakscope does with a hundred models and programs that it was not made for: one row each, in a file that can be continued.
+"""What breakscope does with models and programs that it was not made for, a row each; can be continued.
 
-    python benchmarks/scoreboard.py --jobs 4                                   # all that is installed; continues
+    python benchmarks/scoreboard.py --jobs 4       # all that is installed; continues
     python benchmarks/scoreboard.py --rows "transformers/b* train" programs/*  # some
     python benchmarks/scoreboard.py --list
-    python benchmarks/scoreboard.py --screened screen.jsonl --scripts scripts  # what scoreboard_screen.py saw break, and programs
+    python benchmarks/scoreboard.py --screened screen.jsonl --scripts scripts  # what scoreboard_screen.py saw
     python benchmarks/scoreboard_page.py scoreboard.jsonl docs/scoreboard.md   # the page of it
 
-A row is a script (``--keep`` leaves it there): a small random model of transformers, timm or torchvision in evaluation
-or in training, or a short program. It is scanned, fixed, scanned with the fixes, and run with and without them at eight
-other shapes and values. Nothing is downloaded.
+A row is a script (``--keep`` leaves it there): a small random model of transformers, timm or torchvision in
+evaluation or in training, or a short program. It is scanned, fixed, and scanned with the fixes at eight other
+shapes and values as well, where it must give what the plain script gives. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-# --- all rows -------------------------------------------------------------------------------------------------------
+# --- all rows ---
 
 
 def conduct(rows: list[Row], asked: argparse.Namespace, limits: Limits, deadline: float | None) -> None:
@@ -282,7 +282,7 @@ def _kill(pid: int) -> None:
             continue
 
 
-# --- one row --------------------------------------------------------------------------------------------------------
+# --- one row ---
 
 
 @dataclass(slots=True)
@@ -395,9 +395,8 @@ def _fix(work: Work, kind: str, report: str) -> None:
     if kind == "proved":
         work.keep(**_answers(_sites(answered)))
     if done.returncode not in (0, 1):
-        work.keep(
-            trouble=f"fix ended with {done.returncode}: {(done.stderr.strip().splitlines() or ['no word'])[-1]}"
-        )
+        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+        work.keep(trouble=f"fix ended with {done.returncode}: {last}")
         return
     if not any(
         ((one.get("suggestion") or {}).get("evidence") or {}).get("accepted") for one in answered["findings"]

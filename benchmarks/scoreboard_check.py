@@ -45,7 +45,7 @@ def break_place(payload: str) -> tuple[str, int]:
 
 
 def compare(plain: list, patched: list) -> dict[str, object]:
-    """How the runs of two forms of a script agree: each run is a list of tensors, or the words of an exception."""
+    """How the runs of two forms of a script agree: each is a list of tensors, or words of an exception."""
     counted = {"bitwise": 0, "close": 0, "raised": 0, "different": 0}
     first = ""
     for number, (one, other) in enumerate(zip(plain, patched, strict=True)):
@@ -58,7 +58,7 @@ def compare(plain: list, patched: list) -> dict[str, object]:
 
 def _same_run(one: object, other: object) -> tuple[str, str]:
     if isinstance(one, str) or isinstance(other, str):
-        # torch's words about a wrong shape may name other dimensions when they come from a graph: the type must agree.
+        # torch's words about a shape may name other dimensions in a graph: the type must agree.
         alike = (
             str(one).split(":")[0] == str(other).split(":")[0]
             and isinstance(one, str)

@@ -2,8 +2,8 @@
 
     python benchmarks/scoreboard_models.py transformers/bart train bart-train.py
 
-No model is described here by hand, but for the rows that GraphMend's paper names: a configuration is made small by the
-names of its fields, inputs follow from the names of the parameters of ``forward``, and what runs is written down.
+No model is described here by hand, but for the rows that GraphMend's paper names: a configuration is made
+small by the names of its fields, inputs follow from the parameters of ``forward``, and what runs is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 TEMPLATE = '''"""{title}, {mode}: a small model with random weights, compiled with the backend eager.
 
-Made by benchmarks/scoreboard.py. With ``--save FILE`` it goes on with other shapes and values, and keeps what comes out.
+Made by benchmarks/scoreboard.py. With ``--save FILE`` it goes on with other shapes and keeps what comes out.
 """
 
 import sys
@@ -99,7 +99,7 @@ def step(batch, length):
 }
 
 
-class NotBuilt(Exception):
+class NotBuilt(Exception):  # noqa: N818 - it is an answer, not a failure
     """No small form of the model was found that runs; the message says what happened last."""
 
 
@@ -152,7 +152,7 @@ _REMOTE = "its code is not part of transformers: it is downloaded with the model
 
 
 def graphmend(version: int) -> list[Model]:
-    """The 27 rows of the evaluation in arXiv 2509.16248, from small configurations, in evaluation as there."""
+    """The 27 rows of arXiv 2509.16248, from small configurations, in evaluation as there."""
     t5 = [
         Model(f"graphmend/{name}", "t5", "T5ForConditionalGeneration", graphmend=(3, 3))
         for name in ("t5-small", "t5-base", "t5-3b", "flan-t5-large", "inclusively-reformulation-it5")
@@ -211,7 +211,7 @@ _CLAP = {
 
 
 def transformers_models() -> list[Model]:
-    """Every architecture of the installed transformers that ``AutoModel`` knows, and the rows of GraphMend."""
+    """Every architecture of transformers that ``AutoModel`` knows, and the rows of GraphMend."""
     import transformers
     from transformers.models.auto import modeling_auto
 
@@ -288,18 +288,19 @@ def _run_once(text: str) -> None:
             raise NotBuilt("it returns no tensor")
 
 
-# --- transformers ---------------------------------------------------------------------------------------------------
+# --- transformers ---
 
 _HEADS = re.compile(r"(^|_)n?_?heads?$|n_head$|heads$")
 _HEAD_SIZE = re.compile(r"head_dim$|^d_kv$|head_size$")
 _WIDTH = re.compile(
-    r"hidden_size$|^d_model$|n_embd$|embed_dim$|hidden_dim$|^dim$|embedding_size$|_dim$|_size$|width$|^d_embed$|channels$"
+    r"hidden_size$|^d_model$|n_embd$|embed_dim$|hidden_dim$|^dim$|embedding_size$|_dim$|_size$|width$|^d_embed$"
+    r"|channels$"
 )
 _INNER = re.compile(
     r"intermediate|ffn|d_ff|d_inner|n_inner|feed_forward|mlp_dim|mlp_hidden|^hidden_act_size$"
 )
 _KEPT = re.compile(
-    r"vocab|image_size|patch|kernel|window|chunk|num_channels|in_channels|stride|sample|mel|block_size|rank|type_vocab|"
+    r"vocab|image_size|patch|kernel|window|chunk|num_channels|in_channels|stride|sample|mel|block_size|rank|"
     r"tubelet|conv_|^groups$|group_size|crop|spectrogram|context_size|bin|axial|fft|hop"
 )
 
@@ -483,6 +484,7 @@ def _input_choices(model: Any, config: Any) -> Iterator[dict[str, str]]:
     )
     context = known("context_length", default=16)
     reach = context + max(known("lags_sequence", default=[0]) or [0])
+    ahead = known("prediction_length", default=8)
     tokens = f"torch.randint(3, {words}, (batch, length))"
     picture = f"torch.randn(batch, {channels}, {high}, {wide})"
     options: dict[str, list[str]] = {
@@ -509,9 +511,7 @@ def _input_choices(model: Any, config: Any) -> Iterator[dict[str, str]]:
         "past_time_features": [f"torch.randn(batch, {reach}, {known('num_time_features', default=1)})"],
         "past_observed_mask": [f"torch.ones(batch, {reach})", ""],
         "future_values": [f"torch.randn(batch, {known('prediction_length', default=8)})"],
-        "future_time_features": [
-            f"torch.randn(batch, {known('prediction_length', default=8)}, {known('num_time_features', default=1)})"
-        ],
+        "future_time_features": [f"torch.randn(batch, {ahead}, {known('num_time_features', default=1)})"],
     }
     wanted = [name for name in options if name in names]
     if "decoder_input_ids" in wanted and not known("is_encoder_decoder", default=False):
@@ -534,7 +534,7 @@ def _input_choices(model: Any, config: Any) -> Iterator[dict[str, str]]:
                 yield chosen
 
 
-# --- timm and torchvision -------------------------------------------------------------------------------------------
+# --- timm and torchvision ---
 
 
 def _timm_forms(row: Model) -> Iterator[dict[str, str]]:
@@ -553,7 +553,10 @@ def _timm_forms(row: Model) -> Iterator[dict[str, str]]:
 
 
 def _torchvision_forms(row: Model) -> Iterator[dict[str, str]]:
-    build = f'return torchvision.models.get_model("{row.kind}", weights=None, weights_backbone=None, num_classes=5{{}})'
+    made = (
+        f'torchvision.models.get_model("{row.kind}", weights=None, weights_backbone=None, num_classes=5{{}})'
+    )
+    build = f"return {made}"
     inputs = """pictures = [torch.rand(3, 64 + 4 * length, 64 + 8 * batch) for _ in range(batch)]
 boxes = torch.rand(length, 4) * 30 + torch.tensor([0.0, 0.0, 31.0, 31.0])
 targets = [{"boxes": boxes, "labels": torch.randint(1, 5, (length,))} for _ in range(batch)]

@@ -1,6 +1,6 @@
 """The page of a scoreboard.
 
-python benchmarks/scoreboard_page.py scoreboard.jsonl docs/scoreboard.md [--screened screen.jsonl] [--command WORDS]
+    python benchmarks/scoreboard_page.py scoreboard.jsonl docs/scoreboard.md --screened screen.jsonl
 """
 
 from __future__ import annotations
@@ -15,6 +15,21 @@ from statistics import median
 from typing import Any
 
 Row = dict[str, Any]
+_ABOUT = """\
+What `breakscope fix` does with models and programs that it was not made for: small models with random
+weights, in evaluation and in training, and programs that are no models. No rule knows a model's name."""
+_THEIRS = """\
+The 27 models of arXiv 2509.16248 v4, from small configurations, in evaluation. `theirs` is the paper's:
+breaks (graphs less one, of the full model), and how many are left. Ours are sites: a place counts once."""
+_READ = """\
+- `sites`: places where Dynamo breaks; equal to what torch itself wrote to TORCH_TRACE in the same run, or the
+  row says so. `crossings`: how often they were crossed in the six calls of the script.
+- `left`: sites of a scan with the proved patches, at eight more shapes; and with those that need consent
+  as well (where there are any).
+- `outputs`: the patched script, compiled, against the plain one, uncompiled and without breakscope, at eight
+  other shapes and values, in training with all gradients; bit for bit, or within 1e-4 of a tensor's largest
+  value (`close`). A patch that needs consent may change outputs: other random numbers.
+- `seconds`: everything of the row."""
 
 
 def main() -> None:
@@ -40,8 +55,7 @@ def page(rows: list[Row], screened: list[Row], command: str, machine: str) -> st
     others = [row for row in scanned if "graphmend" not in row]
     parts = [
         "# Scoreboard",
-        "What `breakscope fix` does with models and programs that it was not made for: small models with random weights, "
-        "as installed, in evaluation and in training, and programs that are no models. No rule knows a model's name.",
+        _ABOUT,
         f"{date.today().isoformat()} · "
         + " · ".join(f"{name} {known}" for name, known in _versions(rows).items()),
         f"`{command}`" + (f" ({machine})" if machine else ""),
@@ -50,18 +64,12 @@ def page(rows: list[Row], screened: list[Row], command: str, machine: str) -> st
         "## What is left, by reason",
         _reasons(scanned),
         "## GraphMend's rows",
-        "The 27 models of arXiv 2509.16248 v4, from small configurations, in evaluation. `theirs` is what the paper says: "
-        "breaks (graphs less one, of the full model), and how many it removed. Ours are sites: a place in the source counts once.",
+        _THEIRS,
         _table([row for row in rows if "graphmend" in row], theirs=True),
         "## All other rows",
         _table([row for row in rows if "graphmend" not in row], theirs=False),
         "## How to read it",
-        "- `sites`: places where Dynamo breaks; equal to what torch itself wrote to TORCH_TRACE in the same run, or the row says so.\n"
-        "- `left`: sites of a scan with the proved patches, and with those that need consent as well (where there are any).\n"
-        "- `outputs`: the patched script, compiled, against the plain one, uncompiled and without breakscope, at eight other shapes "
-        "and values, in training with all gradients; bit for bit, or within 1e-4 of a tensor's largest value (`close`). "
-        "A patch that needs consent may change outputs: other random numbers.\n"
-        "- `seconds`: everything of the row.",
+        _READ,
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -81,7 +89,7 @@ def _left(row: Row, kind: str) -> int:
 
 def _totals(scanned: list[Row], theirs: list[Row], others: list[Row]) -> str:
     lines = [
-        "| | rows | with a break | sites | left, proved | left, with consent | gone, proved | gone, with consent |"
+        "| | rows | with a break | sites | left | left, with consent | gone, proved | gone, with consent |"
     ]
     lines.append("|---|" + "---:|" * 7)
     modes = {"evaluation": "eval", "training": "train", "programs": "run"}
@@ -98,12 +106,13 @@ def _totals(scanned: list[Row], theirs: list[Row], others: list[Row]) -> str:
             "| " + " | ".join(map(str, (name, len(rows), broken, sites, proved, consent, *shares))) + " |"
         )
     differ = [row for row in scanned if _differs(row)]
+    late = sum("over " in row.get("trouble", "") for row in scanned)
     facts = [
         f"sites unequal to torch's own records: {sum(not row['equal'] for row in scanned)} rows",
         f"unattributed: {sum(row['unattributed'] for row in scanned)}",
         f"outputs that differ with proved patches: {len(differ)}"
         + (f" ({', '.join(row['row'] for row in differ)})" if differ else ""),
-        f"rows that did not end within their limits: {sum('over ' in row.get('trouble', '') for row in scanned)}",
+        f"rows that did not end within their limits: {late}",
         f"seconds a row: median {median(row['seconds'] for row in scanned):.0f}, "
         f"longest {max(row['seconds'] for row in scanned):.0f}"
         if scanned
@@ -122,9 +131,9 @@ def _screen(screened: list[Row]) -> str:
     clean = [row for row in screened if row.get("sites") == []]
     failed = [row for row in screened if "trouble" in row]
     return (
-        f"Before, every architecture was built and run under Dynamo alone (`benchmarks/scoreboard_screen.py`): "
-        f"{len(screened)} rows, {sum(bool(row.get('sites')) for row in screened)} break and are in the tables, "
-        f"{len(clean)} do not break, {len(failed)} could not be built or run from a small configuration made by names."
+        "Before, architectures were built and run under Dynamo alone (`benchmarks/scoreboard_screen.py`): "
+        f"{len(screened)} rows: {len(screened) - len(clean) - len(failed)} break, {len(clean)} do not, "
+        f"and {len(failed)} could not be built or run from a small configuration made by names."
     )
 
 

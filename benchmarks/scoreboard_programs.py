@@ -1,4 +1,4 @@
-"""The scoreboard's rows that are no models: short programs of the kinds that people compile, written as they write them.
+"""The scoreboard's rows that are no models: short programs of the kinds that people compile.
 
 Each has a function ``step(batch, length)`` that gives tensors; the rest of the script is that of the models.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 _HEAD = '''"""{title}: {about}
 
-Made by benchmarks/scoreboard.py. With ``--save FILE`` it goes on with other shapes and values, and keeps what comes out.
+Made by benchmarks/scoreboard.py. With ``--save FILE`` it goes on with other shapes and keeps what comes out.
 """
 
 import sys
@@ -120,7 +120,8 @@ compiled = torch.compile(loss_of, backend="eager")
 def step(batch, length):
     rows = 4 * length
     done = torch.rand(rows) < 0.3
-    loss = compiled(torch.randn(rows, 6), torch.randint(3, (rows,)), torch.randn(rows), torch.randn(rows, 6), done)
+    action, reward = torch.randint(3, (rows,)), torch.randn(rows)
+    loss = compiled(torch.randn(rows, 6), action, reward, torch.randn(rows, 6), done)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -183,7 +184,8 @@ linear = torch.nn.Linear(8, 8)
 
 def pool(features, graph):
     total = graph.max().item() + 1
-    sums = torch.zeros(total, features.shape[1]).scatter_add(0, graph[:, None].expand_as(features), linear(features))
+    places = graph[:, None].expand_as(features)
+    sums = torch.zeros(total, features.shape[1]).scatter_add(0, places, linear(features))
     counts = torch.zeros(total).scatter_add(0, graph, torch.ones_like(graph, dtype=torch.float))
     return sums / counts.clamp(min=1)[:, None], counts
 
@@ -222,7 +224,8 @@ compiled = torch.compile(suppress, backend="eager")
 
 def step(batch, length):
     corner = torch.rand(4 * length, 2)
-    return [compiled(torch.cat([corner, corner + 0.1 + torch.rand(4 * length, 2)], 1), torch.rand(4 * length))]
+    boxes = torch.cat([corner, corner + 0.1 + torch.rand(4 * length, 2)], 1)
+    return [compiled(boxes, torch.rand(4 * length))]
 
 """,
     ),
@@ -427,7 +430,7 @@ def step(batch, length):
 """,
     ),
     "clipping": (
-        "a training step in the style of mixed precision: a loss scale, a norm that is clipped, a step that is skipped",
+        "mixed precision by hand: a loss scale, a norm that is clipped, a step that is skipped",
         """
 torch.manual_seed(0)
 network = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 1))

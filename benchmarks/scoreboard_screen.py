@@ -1,10 +1,10 @@
-"""Which architectures break at all: every row that is a model, built and run under Dynamo in a fork of one process.
+"""Which architectures break at all: every model, built and run under Dynamo in a fork of one process.
 
     python benchmarks/scoreboard_screen.py --jobs 8 --scripts scripts --out screen.jsonl
     python benchmarks/scoreboard.py --screened screen.jsonl --scripts scripts
 
-Nothing of breakscope is used: what counts as a break is what torch records. Importing torch and transformers once for
-all makes this a few seconds a row; it can be stopped and continued.
+Nothing of breakscope is used: what counts as a break is what torch records. Importing torch and transformers
+once for all makes this a few seconds a row; it can be stopped and continued.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from breakscope.fix.rules.known_size import KnownSize
 from breakscope.fix.rules.loop_exit import LoopExit
 from breakscope.fix.rules.mask_to_where import MaskToWhere
 from breakscope.fix.rules.numpy_number import NumpyNumber
+from breakscope.fix.rules.numpy_operator import NumpyOperator
 from breakscope.fix.rules.numpy_size import NumpySize
 from breakscope.fix.rules.quiet_messages import QuietMessages
 from breakscope.fix.rules.random_skip import RandomSkip
@@ -73,6 +74,7 @@ RULES = in_order(
         LoopExit(),
         MaskToWhere(),
         NumpyNumber(),
+        NumpyOperator(),
         NumpySize(),
         QuietMessages(),
         RandomSkip(),

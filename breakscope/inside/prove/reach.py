@@ -24,7 +24,11 @@ import torch
 MISSING = object()
 _OWN = __name__.partition(".")[0]
 _SCALARS = (int, float, bool, complex, str, bytes, type(None), type(...), range)
-_ATOMS = (torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, enum.Enum, slice)
+# An operator holds torch's own tables, which grow when it is first called.
+_OPERATORS = (type(torch.ops.aten.add), type(torch.ops.aten.add.default))
+_ATOMS = (
+    torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, enum.Enum, slice, *_OPERATORS
+)  # fmt: skip
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _CONTAINERS = (dict, list, set, collections.deque)
 # What asks which tensor it has, not what is in it: no copy gives the same answer.
