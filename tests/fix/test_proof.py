@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from breakscope.fix.judge import judge
 from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.copies import Copies, NotCopiedError
-from breakscope.inside.prove.session import Session
+from breakscope.inside.prove.session import Session, clock
 from breakscope.inside.prove.world import World
 
 pytestmark = pytest.mark.torch
@@ -487,7 +486,7 @@ def test_the_compiled_form_is_compared_on_every_branch_although_the_search_took_
 
     def slow(session: Session, *rest: Any, **more: Any) -> None:
         search(session, *rest, **more)
-        session._deadline = time.monotonic() - 0.001
+        session._deadline = clock() - 0.001
 
     monkeypatch.setattr(Session, "_search", slow)
     found = judged(OLD, OLD.replace("if x", f"if {EAGER} and x"), ("torch.rand(3)",), tmp_path)
@@ -547,7 +546,7 @@ def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
     search = Session._search
 
     def slow(session: Session, *rest: Any, **more: Any) -> None:
-        session._deadline = time.monotonic() + 0.02
+        session._deadline = clock() + 0.02
         search(session, *rest, **more)
 
     monkeypatch.setattr(Session, "_search", slow)
@@ -559,3 +558,23 @@ def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
     )
     assert found.status == "refused"
     assert "NaN" in found.why
+
+
+def test_what_only_a_message_asks_for_need_not_go_both_ways(tmp_path: Path) -> None:
+    """Outside of compiled code the forms are the same by their text, and in it the message is not written."""
+    before = "def f(x, n):\n    print('many' if n > 90000 else 'few')\n    return x + 1"
+    after = before.replace("print", f"if {EAGER}: print")
+    given = proof(before, after, ("torch.rand(3), 2",), tmp_path, silent=True, compiled_only=True)
+    assert given["functions"][0]["by_structure"] is True
+    assert given["functions"][0]["kinds"]["compiled by Dynamo"]
+    found = judge(given, Claims(exact=True, silent=True, compiled_only=True))
+    assert found.status != "unproved"  # who runs tests listens to messages, which is asked for consent
+    assert found.evidence.not_driven == ()
+
+
+def test_what_is_no_message_is_not_proved_by_the_text(tmp_path: Path) -> None:
+    before = "def f(x):\n    x.add_(1)\n    return x * 2"
+    after = before.replace("x.add", f"if {EAGER}: x.add")
+    given = proof(before, after, ("torch.rand(3)",), tmp_path, silent=True)
+    assert not given["functions"][0]["by_structure"]
+    assert judge(given, Claims(exact=True, silent=True)).status == "refused"

@@ -1,11 +1,11 @@
 """When a search has nothing left to learn: what a test call shows, and kinds of inputs that show nothing new.
 
 Most inputs of a kind take the ways that others took before, and leave results of the same kind. A kind may
-end once as many in a row did so as :data:`ENOUGH`; how many were left out is in the evidence. It may where
-values of one input alone are tried, after the same values in all of them, and around a second call of the
-same kind as the first. What is tried around the first never ends early: an input that drives two things at
-once, of which the old form evaluates only one, shows nothing new there and may be the one that tells the
-forms apart. And as long as a condition has not gone both ways, nothing ends.
+end once as many in a row did so as :data:`ENOUGH`; how many were left out is in the evidence. It may around
+a second call of the same kind as the first. What is tried around the first never ends early: an input that
+drives two things at once, of which the old form evaluates only one, shows nothing new there and may be the
+one that tells the forms apart. Nor do edge values, and as long as a condition has not gone both ways,
+nothing ends.
 """
 
 from __future__ import annotations

@@ -26,6 +26,10 @@ import types
 import torch
 
 _IS_COMPILING = "compiler.is_compiling()"
+_MESSAGES = {
+    "print", "warn", "warning", "debug", "info", "error", "critical", "exception", "log", "warning_once",
+    "info_once", "warning_advice",
+}  # fmt: skip
 
 
 def relies_on(old: ast.stmt, new: ast.stmt, *, silent: bool) -> frozenset[str] | None:
@@ -73,7 +77,7 @@ class _Plainly(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         module = _module_asked(node.test)
-        if not self._unwraps or module is None or node.orelse or not all(map(_is_call, node.body)):
+        if not self._unwraps or module is None or node.orelse or not all(map(_is_message, node.body)):
             return node
         self._names.add(module)
         return node.body
@@ -97,5 +101,8 @@ def _module_asked(test: ast.expr) -> str | None:
     return module if asked == _IS_COMPILING and module.isidentifier() else None
 
 
-def _is_call(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+def _is_message(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    called = statement.value.func
+    return getattr(called, "attr", getattr(called, "id", "")) in _MESSAGES

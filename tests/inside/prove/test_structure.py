@@ -41,6 +41,7 @@ def test_pow_of_two_is_the_operator() -> None:
         ("print(x)", QUIET.replace("not ", "")),
         ("print(x)", QUIET + "\n    else:\n        x = x + 1"),
         ("x = x + 1", QUIET.replace("print(x)", "x = x + 1")),
+        ("x.add_(n)", QUIET.replace("print(x)", "x.add_(n)")),
         ("print(x)", QUIET.replace("print(x)", "print(n)")),
         ("print(x)", QUIET + "\n    x = x + 1"),
         ("print(x)", QUIET.replace("is_compiling()", "is_compiling() and n")),
