@@ -1,6 +1,6 @@
 """The page of a scoreboard.
 
-    python benchmarks/scoreboard_page.py scoreboard.jsonl docs/scoreboard.md --screened screen.jsonl
+python benchmarks/scoreboard_page.py scoreboard.jsonl docs/scoreboard.md --screened screen.jsonl
 """
 
 from __future__ import annotations

@@ -504,6 +504,9 @@ OLD = "def f(x):\n    if x.max() > 8:\n        x = x * 2\n    return x + 1"
         OLD.replace("if x", f"eager = {EAGER}\n    if eager and x"),
         OLD.replace("if x.max() > 8:", f"if {EAGER}:\n      if x.max() > 8:"),
         OLD.replace("if x.max() > 8", "if False if torch.compiler.is_compiling() else x.max() > 8"),
+        OLD.replace("if x", "if torch.compiler.is_compiling():\n        return x + 1\n    if x"),
+        OLD.replace("if x", f"if {EAGER}:\n        pass\n    else:\n        return x + 1\n    if x"),
+        "def f(x):\n    for _ in (1,):\n        if torch.compiler.is_compiling():\n            break\n        if x.max() > 8:\n            x = x * 2\n    return x + 1",
     ],
 )
 def test_a_condition_that_only_eager_code_comes_to_is_driven(new: str, tmp_path: Path) -> None:

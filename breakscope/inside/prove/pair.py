@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+from breakscope.inside.prove.operators import hands_on, self_run
 
 FORM = "__breakscope_form__"
 CHECK = "__breakscope_check__"
@@ -32,12 +34,14 @@ class Pairs:
         functions: dotted paths of the changed functions.
         conditions: each watched condition, by function.
         texts: the old and the new form of each, as they stand in the source.
+        runs: functions that run another one as an operator.
     """
 
     tree: ast.Module
     functions: list[str] = field(default_factory=list)
     conditions: dict[str, list[Watched]] = field(default_factory=dict)
     texts: dict[str, tuple[ast.stmt, ast.stmt]] = field(default_factory=dict)
+    runs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def pair(old: ast.Module, new: ast.Module) -> Pairs:
     Raises:
         NotPairedError: more differs than functions' bodies and added module-level statements.
     """
-    result = Pairs(old)
+    result = Pairs(old, runs=self_run(new))
     old.body = _merge(old.body, new.body, "", result)
     ast.fix_missing_locations(old)
     return result
@@ -104,7 +108,7 @@ def _one(old: ast.stmt, new: ast.stmt, prefix: str, result: Pairs) -> list[ast.s
         return [old]
     try:
         # The change may be in a function inside this one, which then is what is compared.
-        inner = Pairs(result.tree)
+        inner = Pairs(result.tree, runs=result.runs)
         body = _merge(copy.deepcopy(old.body), new.body, f"{name}.", inner)
     except NotPairedError:
         return _forms(old, new, name, result)
@@ -129,7 +133,7 @@ def _forms(old: ast.stmt, new: ast.stmt, name: str, result: Pairs) -> list[ast.s
     result.functions.append(name)
     result.texts[name] = copy.deepcopy(old), copy.deepcopy(new)
     watched = copy.deepcopy(old)
-    result.conditions[name] = _watch(watched, new, name)
+    result.conditions[name] = _watch(watched, new, name, result.runs)
     # What switches gradients belongs to the function: it does so in every call.
     modes = [one for one in old.decorator_list if switches_gradients(one)]
     new.decorator_list = [_decorator(FORM, name, "new"), *copy.deepcopy(modes)]
@@ -186,12 +190,17 @@ def _truths(function: ast.AST) -> Iterator[ast.expr]:
             yield node
 
 
-def only_eager(new: ast.AST, old: ast.AST | None = None) -> set[int] | None:
+def only_eager(
+    new: ast.AST, old: ast.AST | None = None, runs: Mapping[str, str] | None = None
+) -> set[int] | None:
     """Ids of the nodes of a form that compiled code leaves out: a condition kept there does not count.
 
     None where compiled code may not come to any. Rules write ``if not torch.compiler.is_compiling():``
     and ask in no other way; a patch may. A branch of the old form that asks, in whatever way, is no
     question of the new form: what stands in it does not count, and all else does.
+
+    Args:
+        runs: functions that run another one as an operator.
     """
     left_out: list[ast.AST] = []
     asked: set[int] = set()
@@ -209,11 +218,34 @@ def only_eager(new: ast.AST, old: ast.AST | None = None) -> set[int] | None:
         negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
         question = node.test.operand if isinstance(node.test, ast.UnaryOp) and negated else node.test
         if isinstance(question, ast.Call) and _asks_whether_compiled(question.func):
+            compiled, eager = (node.orelse, node.body) if negated else (node.body, node.orelse)
+            if _leaves(compiled) and not hands_on(compiled, new, runs or {}):
+                # Compiled code may not come to what follows, and in a loop not to what stands before.
+                if _in_loop(new, node):
+                    continue
+                left_out += _behind(new, node)
             asked.add(id(question.func))
-            left_out += node.body if negated else node.orelse
+            left_out += eager
     if any(_asks_whether_compiled(node) and id(node) not in asked for node in _own(new)):
         return None
     return {id(node) for statement in left_out for node in ast.walk(statement)}
+
+
+def _leaves(block: list[ast.stmt]) -> bool:
+    """Whether a block may end the function or its loop."""
+    ends = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+    return any(isinstance(node, ends) for one in block for node in (one, *_own(one)))
+
+
+def _in_loop(function: ast.AST, node: ast.AST) -> bool:
+    loops = [one for one in _own(function) if isinstance(one, ast.For | ast.While | ast.AsyncFor)]
+    return any(node in ast.walk(one) for one in loops)
+
+
+def _behind(function: ast.AST, node: ast.If) -> list[ast.AST]:
+    """Statements of a function below another one."""
+    last = node.end_lineno or node.lineno
+    return [one for one in _own(function) if isinstance(one, ast.stmt) and one.lineno > last]
 
 
 def _asks_whether_compiled(node: ast.AST) -> bool:
@@ -257,9 +289,9 @@ def _compares_numbers(node: ast.expr) -> bool:
     )
 
 
-def _watch(function: ast.stmt, new: ast.stmt, name: str) -> list[Watched]:
+def _watch(function: ast.stmt, new: ast.stmt, name: str, runs: Mapping[str, str]) -> list[Watched]:
     """Watch each condition of a function that its new form does not have any more."""
-    eager = only_eager(new, function)
+    eager = only_eager(new, function, runs)
     kept = Counter(ast.dump(test) for test in _tests(new) if eager is not None and id(test) not in eager)
     there = Counter(ast.dump(test) for test in _tests(function))
     # Which one of several alike is gone cannot be told from here: each has to go both ways then.
