@@ -488,7 +488,7 @@ if (data.findings.length) {
   const first = data.findings[0].excerpt;
   const chunk = data.files[data.findings[0].file].chunks.find((one) => one.first <= first.first && first.last < one.first + one.lines.length);
   const line = first.stored ?? chunk?.lines[data.findings[0].line - chunk.first];
-  if (line) {
+  if (line && byId("first-source")) {  // where nothing is to be done, none is shown first
     const mark = first.stored ? first.stored.mark : first.marks.find((one) => one.line === data.findings[0].line);
     const indent = line.text.length - line.text.trimStart().length;
     byId("first-source").append(...codeText(line, mark && !first.stored ? [mark.start, mark.end] : mark));
