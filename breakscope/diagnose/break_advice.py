@@ -14,9 +14,6 @@ from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import Shape
 
 _CONFIG = "torch._dynamo.config"
-_TRUTH = re.compile(
-    r" [<>=!]=? |\.(any|all)\(\)$"
-)  # what gives a tensor of truth values, which has an opposite
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
 _EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DOTALL)
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
