@@ -297,8 +297,6 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         in_library = library_advice.advice(code, shape, site.theirs)
         if in_library is not None:
             return in_library
-    if code == "BS106" and site.condition is not None and "assert" not in cause.gb_type:
-        return _asserted(site.condition)
     if code == "BS101" and shape in ("branch", "plain") and site.condition is not None:
         select = f"torch.where({site.condition}, …, …)"
         return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
@@ -313,16 +311,6 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
-
-
-def _asserted(condition: str) -> str:
-    """A check that raises where ``condition`` holds, as an assert on the tensor."""
-    return (
-        "Assert it on the tensor, without .item() and with a constant text: assert not"
-        f" ({condition}), 'text'."
-        " Dynamo traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers"
-        " use torch._check."
-    )
 
 
 def _raised(exception: str, site: Site) -> str:

@@ -277,9 +277,9 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS106",
         "raise",
-        r"assert not \(x\.min\(\) < -9\)",
+        r"assert \(x",
         "if x.min() < -9:\n    raise ValueError('low')\nreturn x + 1",
-        ("if x.min() < -9:\n        raise ValueError('low')", "assert not (x.min() < -9), 'low'"),
+        ("if x.min() < -9:\n        raise ValueError('low')", "assert (x >= -9).all(), 'low'"),
     ),
     f(
         "BS106",
