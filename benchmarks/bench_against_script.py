@@ -42,6 +42,8 @@ INSIDE = os.environ.get("OWN_INSIDE")
 EAGER = os.environ.get("OWN_EAGER") == "1"
 VARIANTS = os.environ.get("OWN_VARIANTS") == "1"
 CYCLES, REST = 1_000_000, 0.3
+if GPU:
+    torch.cuda._sleep(1)  # the first one loads its kernel
 
 
 def synchronize():
@@ -54,6 +56,7 @@ class Meter:
 
     def __init__(self):
         self.marks = []
+        self.host = []
 
     def mark(self):
         if not GPU:
@@ -63,8 +66,9 @@ class Meter:
         return event
 
     def time(self, step):
-        first = self.mark()
+        first, began = self.mark(), time.perf_counter()
         step()
+        self.host.append((time.perf_counter() - began) * 1e3)
         self.marks.append((first, self.mark()))
 
     def spans(self):
@@ -108,7 +112,6 @@ def variants(step):
         "pause_10us": functools.partial(wait_on_the_host, 10),
         "pause_30us": functools.partial(wait_on_the_host, 30),
         "pause_100us": functools.partial(wait_on_the_host, 100),
-        "marked": torch.compiler.cudagraph_mark_step_begin,
         "fresh_inputs": fresh,
         "outputs_let_go": let_go,
         "outputs_copied": copy,
@@ -116,15 +119,20 @@ def variants(step):
         "synchronized": synchronize,
         "after_a_rest": int,
     }
+    # Once a step was marked, calls that are not marked are no steps of their own any more: that comes last.
+    orders = [random.sample(sorted(between), len(between)) for _ in range(8)] + [["marked"]] * 8
+    between["marked"] = lambda: (torch.compiler.cudagraph_mark_step_begin(), setattr(step, "out", None))
     found = {name: {"ms": [], "mhz": []} for name in between}
-    for _ in range(8):
-        for name in random.sample(sorted(between), len(between)):
+    for names in orders:
+        for name in names:
             synchronize()
             if name == "after_a_rest":
                 time.sleep(REST)
             else:
                 until = time.perf_counter() + 0.06
                 while time.perf_counter() < until:
+                    if name == "marked":
+                        between[name]()
                     step()
             synchronize()
             if name == "no_gc":
@@ -154,7 +162,8 @@ def run(step, warm_up=30, steps=600):
 
                 kind = "compiled" if counters["stats"]["unique_graphs"] else "eager"
                 spans = meter.spans()
-                told = {"spans": spans[len(spans) // 2 :], "mhz": mhz()}
+                half = len(spans) // 2
+                told = {"spans": spans[half:], "host": meter.host[half:], "mhz": mhz()}
                 with open(os.path.join(INSIDE, f"{kind}-{os.getpid()}.json"), "w") as file:
                     json.dump(told, file)
         return
@@ -164,10 +173,10 @@ def run(step, warm_up=30, steps=600):
         warm_up -= 1
     synchronize()
     meter = Meter()
-    meter.marks = []
     for _ in range(steps):
         meter.time(step)
-    told = {"spans": meter.spans(), "mhz": mhz(), "variants": variants(step) if VARIANTS else {}}
+    told = {"spans": meter.spans(), "host": meter.host, "mhz": mhz()}
+    told["variants"] = variants(step) if VARIANTS else {}
     with open(TIMES, "w") as file:
         json.dump(told, file)
 
@@ -233,8 +242,14 @@ def own(script: Path, cache: Path, *, eager: bool, variants: bool = False) -> di
     environment = {**os.environ, "OWN_TIMES": str(times), "OWN_EAGER": str(int(eager))}
     environment |= {"OWN_VARIANTS": str(int(variants)), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
-    told: dict[str, Any] = json.loads(times.read_text())
-    return {**told, "ms": statistics.median(told.pop("spans"))}
+    return summed_up(json.loads(times.read_text()))
+
+
+def summed_up(told: dict[str, Any]) -> dict[str, Any]:
+    """Medians in the place of all steps, and from the tenth to the ninetieth of a hundred."""
+    spans, host = told.pop("spans"), told.pop("host")
+    tenths = statistics.quantiles(spans, n=10)
+    return {**told, "ms": statistics.median(spans), "tenths": tenths, "host_ms": statistics.median(host)}
 
 
 def bench(script: Path, cache: Path, seconds: float, inside: Path | None = None) -> dict[str, Any]:
@@ -257,15 +272,14 @@ def inside_of(folder: Path) -> dict[str, Any]:
     """What the script saw in the processes of bench."""
     found = {}
     for path in folder.glob("*.json"):
-        told = json.loads(path.read_text())
-        found[path.name.partition("-")[0]] = {"ms": statistics.median(told["spans"]), "mhz": told["mhz"]}
+        found[path.name.partition("-")[0]] = summed_up(json.loads(path.read_text()))
     return found
 
 
 def compare(script: Path, options: argparse.Namespace, row: dict[str, Any]) -> None:
     """Measure one program both ways."""
-    cache = script.parent / "cache"
     for number in range(options.rounds):
+        cache = script.parent / f"cache-{number}"  # two compiles do not always take the same kernels
         for arm in ("eager", "compiled"):
             wanted = arm == "compiled" and number == 0 and script.stem in options.variants.split(",")
             row["own"][arm].append(own(script, cache, eager=arm == "eager", variants=wanted))
@@ -273,9 +287,11 @@ def compare(script: Path, options: argparse.Namespace, row: dict[str, Any]) -> N
         measured = bench(script, cache, options.seconds, inside)
         for told in measured["arms"]:
             row["bench"][told["name"]].append(told["step"]["median"] if told["step"] else None)
+            row["host"][told["name"]].append(told["host"]["median"] if told["host"] else None)
             row.setdefault("notes", {})[told["name"]] = told["notes"]
         row["inside"] += [inside_of(inside)] if inside is not None else []
         row["bench_notes"], row["gpu"] = measured["notes"], measured["gpu"]
+        row["pace_ms"].append(measured["pace_ms"])
     row["ratio"] = {
         arm: statistics.median(row["bench"][arm]) / statistics.median(one["ms"] for one in row["own"][arm])
         for arm in ("eager", "compiled")
@@ -286,9 +302,12 @@ def show(name: str, row: dict[str, Any]) -> None:
     """One program's figures."""
     print(name, row.get("ratio"), row.get("failed", ""))
     for arm in ("eager", "compiled"):
-        alone = ", ".join(f"{one['ms']:.4f} ms at {one['mhz'] or 0:.0f} MHz" for one in row["own"][arm])
-        within = ", ".join(f"{one[arm]['ms']:.4f}" for one in row["inside"] if arm in one)
-        print(f"  {arm}: alone {alone}; bench {row['bench'][arm]}; its script inside of bench {within}")
+        print(f"  {arm}: bench {row['bench'][arm]}, of the host {row['host'][arm]}")
+        told = [("alone", one) for one in row["own"][arm]]
+        for where, one in told + [("inside of bench", one[arm]) for one in row["inside"] if arm in one]:
+            tenths = f"{one['tenths'][0]:.4f} to {one['tenths'][-1]:.4f}"
+            rest = f"of the host {one['host_ms']:.4f}, at {one['mhz'] or 0:.0f} MHz"
+            print(f"    {where}: {one['ms']:.4f} ({tenths}), {rest}")
     for one in row["own"]["compiled"]:
         for variant, told in one["variants"].items():
             print(f"    {variant:<16}{told['ms']:.4f} ms at {told['mhz'] or 0:.0f} MHz")
@@ -312,7 +331,9 @@ def main() -> None:
         script.write_text(HEAD + "\n\n" + PROGRAMS[name].strip() + "\n")
         row: dict[str, Any] = {
             **{kind: {"eager": [], "compiled": []} for kind in ("own", "bench")},
+            "host": {"eager": [], "compiled": []},
             "inside": [],
+            "pace_ms": [],
         }
         results[name] = row
         try:
