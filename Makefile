@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # For `make versions`: a version of torch such as 2.9.*, or "newest".
 TORCH ?= newest
 
-.PHONY: demo quick test nightly test-all lint unit versions wheel clean
+.PHONY: demo quick test nightly test-all lint unit versions docs wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/breakscope scan fixtures/plain_training.py
@@ -22,11 +22,11 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.test
+unit: $(VENV)/.test $(VENV)/.docs
 	$(BIN)/pytest
 
 # Everything, also what takes the better part of an hour.
-nightly: lint
+nightly: lint $(VENV)/.docs
 	$(BIN)/pytest -m ''
 
 test-all: nightly
@@ -36,6 +36,10 @@ versions: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'torch$(if $(filter newest,$(TORCH)),,==$(TORCH))'
 	$(BIN)/python -m pip install --quiet -e '.[test]'
 	$(BIN)/pytest tests/test_fixtures.py tests/test_api.py tests/test_cli_contract.py
+
+# The site, in site/. Building it needs neither torch nor a network; the first time, pip installs what builds it.
+docs: $(VENV)/.docs
+	$(BIN)/python -m mkdocs build --strict
 
 # The wheel and the source archive, and one look that the wheel alone works, in an environment of its own.
 wheel: | $(BIN)/python
@@ -58,5 +62,10 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[torch,test,models,lint]'
 	touch $@
 
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet -e . --group docs
+	touch $@
+
 clean:
-	rm -rf $(VENV) .breakscope .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) site .breakscope .pytest_cache .mypy_cache .ruff_cache

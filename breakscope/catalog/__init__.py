@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from breakscope.catalog.entry import Entry, Remedy
 from breakscope.errors import UnknownCodeError
 
 if TYPE_CHECKING:
+    from breakscope.catalog.ways import Way
     from breakscope.report.model import GuardCause
 
 GENERIC = "BS199"
@@ -159,10 +161,27 @@ def list_text() -> str:
     return "\n".join(lines)
 
 
+def ids_of(code: str) -> tuple[str, ...]:
+    """Torch's ids of breaks that are reported under one of our codes."""
+    return tuple(sorted(name for name, own in _table()["codes"].items() if own == code))
+
+
+def ways_of(code: str) -> tuple[Way, ...]:
+    """The ways out that torch offers for a code, by name and version."""
+    from breakscope.catalog.ways import WAYS
+
+    return tuple(way for way in WAYS if code in way.codes)
+
+
+def help_of(remedy: Remedy) -> str:
+    """What sort of thing helps, in words."""
+    return _REMEDIES[remedy]
+
+
 def _describe(item: Entry, remedy: Remedy) -> str:
     from textwrap import fill, indent
 
-    ids = sorted(name for name, code in _table()["codes"].items() if code == item.code)
+    ids = ids_of(item.code)
     parts = [
         f"{item.code}  {item.title}",
         "",
@@ -172,9 +191,13 @@ def _describe(item: Entry, remedy: Remedy) -> str:
         "",
         indent(item.more, "       "),
     ]
+    ways = [f"{way.name} (torch {way.since} and newer): {way.does}" for way in ways_of(item.code)]
+    parts += [""] if ways else []
+    for label, text in zip(chain(["torch"], repeat("")), ways, strict=False):
+        parts.append(fill(text, _WIDTH, initial_indent=f"{label:<7}", subsequent_indent="       "))
     if ids:
         shown = " ".join(ids[:8]) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
-        parts += ["", f"torch  {shown}"]
+        parts += ["", f"ids    {shown}"]
     return "\n".join(parts)
 
 
