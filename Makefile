@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TORCH ?= newest
 TYPER ?= 0.15.0
 
-.PHONY: demo quick test nightly test-all lint unit versions typer wheel clean
+.PHONY: demo quick test nightly test-all lint unit versions typer docs wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/breakscope scan fixtures/plain_training.py
@@ -23,11 +23,11 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.test
+unit: $(VENV)/.test $(VENV)/.docs
 	$(BIN)/pytest
 
 # Everything, also what takes the better part of an hour.
-nightly: lint
+nightly: lint $(VENV)/.docs
 	$(BIN)/pytest -m ''
 
 test-all: nightly
@@ -43,6 +43,10 @@ typer: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e . --group test
 	$(BIN)/python -m pip install --quiet 'typer$(if $(filter newest,$(TYPER)),,==$(TYPER))'
 	$(BIN)/pytest --without-torch tests/test_cli_contract.py tests/cli/test_help.py tests/cli/test_vocabulary.py
+
+# The site, in site/. Building it needs neither torch nor a network; the first time, pip installs what builds it.
+docs: $(VENV)/.docs
+	$(BIN)/python -m mkdocs build --strict
 
 # The wheel and the source archive, and one look that the wheel alone works, in an environment of its own.
 wheel: | $(BIN)/python
@@ -67,5 +71,10 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[torch]' --group test --group models --group lint
 	touch $@
 
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet -e . --group docs
+	touch $@
+
 clean:
-	rm -rf $(VENV) .breakscope .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) site .breakscope .pytest_cache .mypy_cache .ruff_cache

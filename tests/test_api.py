@@ -216,7 +216,7 @@ def test_a_report_prints_as_on_a_terminal_and_is_saved(tmp_path: Path) -> None:
         report = breakscope.explain(f)(x)
         text = str(report)
         assert "\\x1b" not in text and not text.endswith("\\n")
-        assert "1 site, 1 crossing" in text and "BS104  print, logging or warnings call" in text
+        assert "1 site, 1 crossing" in text and "BS104  warning  print, logging or warnings call" in text
         assert repr(report).startswith("Report(")
         report.save("kept.json")
         assert breakscope.load("kept.json") == report

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from breakscope.catalog.entry import Entry, Remedy, Severity
@@ -15,6 +16,7 @@ from breakscope.errors import UnknownCodeError
 from breakscope.report.ranking import is_open
 
 if TYPE_CHECKING:
+    from breakscope.catalog.ways import Way
     from breakscope.report.model import Finding, GuardCause
 
 GENERIC = "BS199"
@@ -177,10 +179,27 @@ def list_text() -> str:
     return "\n".join(lines)
 
 
+def ids_of(code: str) -> tuple[str, ...]:
+    """Torch's ids of breaks that are reported under one of our codes."""
+    return tuple(sorted(name for name, own in _table()["codes"].items() if own == code))
+
+
+def ways_of(code: str) -> tuple[Way, ...]:
+    """The ways out that torch offers for a code, by name and version."""
+    from breakscope.catalog.ways import WAYS
+
+    return tuple(way for way in WAYS if code in way.codes)
+
+
+def help_of(remedy: Remedy) -> str:
+    """What sort of thing helps, in words."""
+    return _REMEDIES[remedy]
+
+
 def _describe(item: Entry, remedy: Remedy, width: int) -> str:
     from textwrap import fill
 
-    ids = sorted(name for name, code in _table()["codes"].items() if code == item.code)
+    ids = ids_of(item.code)
     parts = [
         fill(f"{item.code}  {item.title}", width, subsequent_indent="       "),
         "",
@@ -190,9 +209,13 @@ def _describe(item: Entry, remedy: Remedy, width: int) -> str:
         "",
         "\n".join(folded for line in item.more.split("\n") for folded in _folded(line, width)),
     ]
+    ways = [f"{way.name} (torch {way.since} and newer): {way.does}" for way in ways_of(item.code)]
+    parts += [""] if ways else []
+    for label, text in zip(chain(["torch"], repeat("")), ways, strict=False):
+        parts.append(fill(text, width, initial_indent=f"{label:<7}", subsequent_indent="       "))
     if ids:
         shown = " ".join(ids[:8]) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
-        parts += ["", fill(f"torch  {shown}", width, subsequent_indent="       ")]
+        parts += ["", fill(f"ids    {shown}", width, subsequent_indent="       ")]
     return "\n".join(parts)
 
 

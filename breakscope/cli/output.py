@@ -32,12 +32,12 @@ def wants_color() -> bool:
 
 def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
     """The commands that go on from a report, with what they do."""
-    from breakscope.report.ranking import is_open
+    from breakscope.view import report_view
     from breakscope.view.next_steps import answers
 
     steps = []
-    if report.findings and is_open(report.findings[0]):
-        code = report.findings[0].code
+    if groups := report_view.build(report, limit=1, all=False, root=None).groups:
+        code = groups[0].code
         steps.append((f"breakscope explain {code}", "why it breaks there, with an example of what to do"))
     steps += answers(report, report_argument)
     steps.append((f"breakscope report{report_argument} --html", "the same as a page, with the source"))

@@ -15,6 +15,8 @@ _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _SEVERAL = 3  # shown
+# Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
+_STILL_STATIC = 3
 
 
 def advice(guard: Guard, origin: Origin | None, times: int) -> str:
@@ -156,6 +158,13 @@ def _decided(guard: Guard, origin: Origin) -> str:
         )
     if ones:
         return _zero_or_one(size, origin, where, ones)
+    if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
+        return (
+            f"let torch make dimension {size.dimension} of {size.argument}{_whole(origin)} dynamic, as it does"
+            f" by itself after the second size: take dynamic=False out of torch.compile, and"
+            " mark_static or whatever else keeps that size fixed"
+            f" ({_seen(guard)} were compiled one by one); or {_pad(size)}"
+        )
     if not origin.direct or origin.by is not None:
         return (
             f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"

@@ -167,6 +167,7 @@ class Maker:
             ("also", tuple(self._skipped(one) for one in finding.skipped)),
             # What is on the stack of a guard is where the value is used, not how one got to the function.
             ("used at" if finding.kind == "recompile" else "via", (self._callers(finding),)),
+            ("from", (self._own_line(finding),)),
             ("with it", (self._with(finding),)),
             ("compile", (gain.compiling(finding),)),
             ("takes", (gain.horizon(finding),)),
@@ -260,6 +261,18 @@ class Maker:
             left_out = len(steps) - _SHOWN_CALLERS + 1
             steps[2 : 2 + left_out] = [f"… {left_out} more"]
         return _ARROW.join(steps)
+
+    def _own_line(self, finding: Finding) -> str:
+        """The innermost line of the project that leads to a place in somebody else's code."""
+        if finding.location.owner == "project":
+            return ""
+        frames = [*filter(None, (finding.called_from,)), *finding.stack]
+        own = [
+            f"{self._path(frame.file, frame.line)}  {harmless(frame.source.strip())}"
+            for frame in frames
+            if frame.owner == "project" and frame.source
+        ]
+        return own[-1] if own else ""
 
     def _caller(self, frame: Frame) -> str:
         return f"{self._path(frame.file, frame.line)} {harmless(frame.function)}"

@@ -83,7 +83,8 @@ def test_all_that_one_length_has_compiled_again_is_one_cause(scan: Scan) -> None
 
 @torch
 def test_lists_show_causes_and_count_what_follows(scan: Scan) -> None:
-    report = scan(LENGTHS)
+    # Where torch makes the size dynamic, one compile more is expected, and not among the findings.
+    report = scan(LENGTHS.replace("torch.compile(Net())", "torch.compile(Net(), dynamic=False)"))
     follow = len(report.findings) - len(causes(report))
     brief, full = (
         terminal.render(report, width=120, color=False, everything=everything) for everything in (False, True)

@@ -1,4 +1,4 @@
-# planted: BS303 | def forward(self, x):
+# planted: BS209 | def forward(self, x):
 import torch
 from torch import nn
 

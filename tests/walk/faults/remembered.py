@@ -1,4 +1,4 @@
-# planted: BS303 | def forward(self, x, seen):
+# planted: BS211 | def forward(self, x, seen):
 import torch
 from torch import nn
 

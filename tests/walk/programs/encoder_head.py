@@ -3,7 +3,6 @@
 # first finding: BS102 | x = self.encoder(self.embed(tokens), mask=mask)
 # told: is_causal=True
 # exit: scan 0, check 1, bench 0
-# waits: first finding: 3, told: 3
 import torch
 from torch import nn
 

@@ -1,9 +1,8 @@
 # walk: requests of many lengths for a model that is compiled with dynamic=False
 # first line: -
-# first finding: BS303 | def forward(self, tokens):
+# first finding: BS201 | def forward(self, tokens):
 # told: dynamic=False
 # exit: scan 0, check 1, bench 0
-# waits: told: 7
 import torch
 from torch import nn
 
