@@ -160,10 +160,10 @@ def _decided(guard: Guard, origin: Origin) -> str:
         return _zero_or_one(size, origin, where, ones)
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
-            f"let torch make dimension {size.dimension} of {size.argument}{_whole(origin)} dynamic, as it does"
-            f" by itself after the second size: take dynamic=False out of torch.compile, and"
-            " mark_static or whatever else keeps that size fixed"
-            f" ({_seen(guard)} were compiled one by one); or {_pad(size)}"
+            f"let torch make dimension {size.dimension} of {size.argument}{_whole(origin)} dynamic, as it"
+            " does by itself after the second size: take dynamic=False out of torch.compile, and mark_static"
+            f" or whatever else keeps that size fixed ({_seen(guard)} were compiled one by one);"
+            f" or {_pad(size)}"
         )
     if not origin.direct or origin.by is not None:
         return (

@@ -14,7 +14,7 @@ from breakscope.report.model import Finding, Report, Run, Timing
 from breakscope.report.ranking import is_open, worst_first
 from breakscope.view import gain, ranks
 from breakscope.view.compiling import compiled, compiled_late
-from breakscope.view.finding import Group, Maker
+from breakscope.view.finding import Group, Maker, severity
 from breakscope.view.following import following
 from breakscope.view.text import (
     NOT_MEASURED,
@@ -33,6 +33,7 @@ _MUCH = 0.1  # of a step: what guards take is shown from here on
 _SHOWN_ITEMS = 5
 _SHOWN_DIVERGENCES = 8
 _SHOWN_CLOSED = 8
+_GRAVITY = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,10 @@ def _grouped(findings: Sequence[Finding], with_it: Mapping[str, Sequence[Finding
     def whole(group: list[Finding]) -> list[Finding]:
         return [*group, *(one for cause in group for one in with_it.get(cause.fingerprint, ()))]
 
-    return sorted(ordered, key=lambda group: worst_first(*whole(group)))
+    ordered.sort(key=lambda group: worst_first(*whole(group)))
+    # Among those whose costs cannot be told apart, the graver first, so that another run shows the same.
+    equal = zip(gain.ranks(ordered), ordered, strict=True)
+    return [group for _, group in sorted(equal, key=lambda one: (one[0], _GRAVITY[severity(one[1][0])]))]
 
 
 def _limited(
