@@ -18,6 +18,9 @@ _SAME = ("BS108", "BS109", "BS116", "BS117", "BS119", "BS120", "BS190", "BS191")
 _BY_FUNCTION = {
     "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at}: torch then need not read the"
     " mask to find out whether it is causal",
+    # transformers 5: tried on GPT-2, which then is one graph.
+    "maybe_install_capturing_hooks": "Make the call{at} once before torch.compile: transformers installs its"
+    " hooks for hidden states and attentions at the first call that asks for them, and never again",
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 from report_samples import BRANCH, ITEM
 from warm_scanning import WarmScans, coded
 
+from breakscope.diagnose import library_advice
 from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.records import BreakRecord, RawFrame, with_compiled_frame
 from breakscope.render import markdown, terminal
@@ -443,3 +444,10 @@ def test_a_buffers_own_size_does_not_follow_from_an_arguments(scan: Scan) -> Non
     )
     sizes = {finding.guard.source: finding for finding in coded(report, "BS201") if finding.guard}
     assert all(finding.caused_by is None for name, finding in sizes.items() if name.startswith("self."))
+
+
+def test_hooks_that_transformers_installs_once_are_to_be_there_before() -> None:
+    file = "/env/lib/python3.12/site-packages/transformers/utils/output_capturing.py"
+    theirs = library_advice.Theirs(file, "maybe_install_capturing_hooks", "train.py:8")
+    said = library_advice.advice("BS302", "plain", theirs)
+    assert str(said).startswith("Make the call at train.py:8 once before torch.compile")
