@@ -25,6 +25,7 @@ GROUPS = {
     "4": "Compile times",
 }
 _OUT_OF_DOCS = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s]+)\)")
+_CODE = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"(!?)\[([^\]]+)\]\(([^):#\s]+)(#[^)\s]*)?\)")
 
 
@@ -52,9 +53,12 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Links out of docs/ lead to what the site has of them; what GitHub folds is folded here, too."""
+    """Links out of docs/ lead to what the site has of them; folds and tables show as they do on GitHub."""
     markdown = markdown.replace("<details>", '<details markdown="1">')
     up = "../" * page.file.src_uri.count("/")
+    markdown = _CODE.sub(lambda code: code[0].replace("\\|", "|"), markdown)
+    if page.file.generated_by:
+        return markdown
     return _OUT_OF_DOCS.sub(lambda link: _inside(link, up), markdown)
 
 
@@ -117,7 +121,7 @@ def _rule_list() -> Iterator[str]:
 
 def _rule_page(rule: Any) -> Iterator[str]:
     example, kept = rule.rewritten, rule.left_alone
-    yield f"# {rule.name}\n\n{_text(rule.title[0].upper() + rule.title[1:])}.\n"
+    yield f"# {rule.name}\n\nIn short: {_text(rule.title)}.\n"
     yield f"Answers {_code_links(rule)}." + (f" Consent is asked for {rule.asks}.\n" if rule.asks else "\n")
     yield "## Example\n\nBefore:\n"
     yield f"```python\n{example.before.rstrip()}\n```\n\nAfter:\n\n```python\n{example.after.rstrip()}\n```\n"
@@ -150,7 +154,7 @@ def _command_page(name: str) -> Iterator[str]:
     yield _text((command.help or "").replace("\b\n", "")) + "\n"
     records = (option.get_help_record(context) for option in command.get_params(context))
     yield "| option | |\n|---|---|"
-    yield from (f"| `{_code(record[0])}` | {_cell(record[1])} |" for record in records if record)
+    yield from (f"| `{record[0]}` | {_cell(record[1])} |" for record in records if record)
 
 
 # ---- what the pages are made of ----
@@ -202,10 +206,6 @@ def _text(text: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(_text(text).replace("\\|", "|").replace("|", "\\|").split())
-
-
-def _code(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _inside(link: re.Match[str], up: str) -> str:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Trains a small classifier. It is compiled, and runs in pieces all the same."""
 
+import argparse
 import logging
 
 import torch
@@ -38,14 +39,14 @@ class Classifier(nn.Module):
         return self.head(x)
 
 
-def main() -> None:
-    """Four epochs over 40 samples, in batches of 16, 16 and 8."""
+def main(epochs: int) -> None:
+    """Epochs over 40 samples, in batches of 16, 16 and 8."""
     torch.manual_seed(0)
     model = Classifier()
     compiled = torch.compile(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     inputs, labels = 3 * torch.randn(40, 32), torch.randint(4, (40,))
-    for epoch in range(4):
+    for epoch in range(epochs):
         total = 0.0
         for batch, target in zip(inputs.split(16), labels.split(16), strict=True):
             optimizer.zero_grad()
@@ -57,4 +58,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=4)
+    main(parser.parse_args().epochs)
