@@ -21,6 +21,7 @@ ONLY_READ = {
     ("README.md", "a network"): 3,
     ("docs/bench.md", "a GPU"): 1,
     ("docs/bench.md", "a machine with nothing else to do"): 1,
+    ("docs/integrations.md", "a network"): 1,
     ("docs/ranks.md", "a Dask cluster"): 1,
 }
 
