@@ -109,7 +109,7 @@ def prove(
         raise UsageError("there is nothing to call the functions with")
     claims = Claims(exact=exact)
     try:
-        result = compared(old, new, [arguments(one) for one in calls], claims, budget_s)
+        result = compared(old, new, [arguments(call) for call in calls], claims, budget_s)
     except SourceError as error:
         raise UsageError(str(error)) from None
     conditions = [{**one, "unknown": False} for one in result["conditions"]]

@@ -143,7 +143,7 @@ def try_out(
 
 def _without_warm_up(report: Report) -> Report:
     """A report of what came after the warm-up, where no recompile is expected any more."""
-    findings = (dataclasses.replace(one, expected=None) for one in report.findings)
+    findings = (dataclasses.replace(finding, expected=None) for finding in report.findings)
     return dataclasses.replace(report, findings=tuple(findings))
 
 

@@ -34,7 +34,11 @@ def benchmark(
     arms = [_arm(found, arm, crossings) for arm in options.arms()]
     eager = next((one for one in arms if one.variant == "eager"), None)
     verdicts = judge(found, options, [arm.name for arm in arms if arm.status == "ok"])
-    faster = {one.arm for one in verdicts if one.judgement == "faster" and eager and one.base == eager.name}
+    faster = {
+        verdict.arm
+        for verdict in verdicts
+        if verdict.judgement == "faster" and eager and verdict.base == eager.name
+    }
     arms = [_with_break_even(one, eager) if one.name in faster else one for one in arms]
     info = _info(found.players)
     on_gpu = any(player.last.get("on_gpu") for player in found.players)

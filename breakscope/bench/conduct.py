@@ -83,7 +83,7 @@ class Conductor:
             self._again_alone()
         except KeyboardInterrupt:
             self._kill_all()
-            if not any(one.timed_steps for one in self.found.players):
+            if not any(player.timed_steps for player in self.found.players):
                 raise
             self._interrupted()
             return self.found

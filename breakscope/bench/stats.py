@@ -110,10 +110,10 @@ def compare(
     is at least the share ``least`` wide to each side.
     """
     pairs = [
-        _ratio(one, other, seed)
-        for one in arm_processes
+        _ratio(arm_process, other, seed)
+        for arm_process in arm_processes
         for other in base_processes
-        if pooled(one) and pooled(other)
+        if pooled(arm_process) and pooled(other)
     ]
     if not pairs:
         return None

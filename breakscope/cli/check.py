@@ -29,7 +29,7 @@ class CheckCommand(typer.core.TyperCommand):
     def inherit(self, scan: Any) -> None:
         """Take over the options of ``breakscope scan``."""
         own = {option.name for option in self.params}
-        new = [one for one in scan.params if one.name not in own and one.name not in _NOT_INHERITED]
+        new = [param for param in scan.params if param.name not in own and param.name not in _NOT_INHERITED]
         self.params = [*self.params, *new]
         self.inherited = tuple(str(one.name) for one in new)
 

@@ -38,7 +38,7 @@ def _compiled_files(check: Check, root: str) -> set[str]:
         run = verdict.report.run
         files = {
             run.script,
-            *(one.file for one in run.targets),
+            *(target.file for target in run.targets),
             *(one.file for one in verdict.report.compiles),
         }
         found |= {locate(file, run.cwd, root) for file in files if file is not None and file.endswith(".py")}

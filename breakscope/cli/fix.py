@@ -169,7 +169,7 @@ def add(app: typer.Typer) -> None:
             text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
             schema.write(text.encode(), exported)
         written, left = apply.write(accepted, fixed.sources, root) if write else ([], {})
-        code = 0 if all(one.accepted for one in fixed.outcomes) else 1
+        code = 0 if all(outcome.accepted for outcome in fixed.outcomes) else 1
         if format_ is Format.JSON:
             print(json.dumps(masked(outcomes.answer(fixed, folder, written, left, code)), indent=1))
             return code
@@ -218,19 +218,19 @@ def _show(fixed: Fixed, *, everything: bool) -> None:
     from breakscope.render import fixes
     from breakscope.report.secrets import mask
 
-    answers = [(one.finding, one.suggestion) for one in fixed.outcomes]
+    answers = [(outcome.finding, outcome.suggestion) for outcome in fixed.outcomes]
     text = fixes.render(answers, everything=everything, color=output.wants_color(), root=os.getcwd())
     output.write(mask(text))
 
 
 def _groups(fixed: Fixed, accepted: Sequence[Patch]) -> dict[str, list[Patch]]:
     groups: dict[str, list[Patch]] = {"": list(accepted), "consent": [], "unproved": []}
-    for one in fixed.outcomes:
-        if one.patch is None or one.accepted or one.suggestion.status == "refused":
+    for outcome in fixed.outcomes:
+        if outcome.patch is None or outcome.accepted or outcome.suggestion.status == "refused":
             continue
-        group = groups["consent" if one.suggestion.needs_consent else "unproved"]
-        if one.patch not in group:
-            group.append(one.patch)
+        group = groups["consent" if outcome.suggestion.needs_consent else "unproved"]
+        if outcome.patch not in group:
+            group.append(outcome.patch)
     return groups
 
 
@@ -254,7 +254,7 @@ def _next(report: Report, fixed: Fixed, accepted: Sequence[Patch], folder: Path,
     place = os.path.relpath(folder)
     script = " ".join([report.run.script, *report.run.argv])
     edits = [one for one in accepted if one.edits]  # options of a compile and settings have none
-    own = any(finding.location.owner == "project" for one in edits for finding in one.findings)
+    own = any(finding.location.owner == "project" for edit in edits for finding in edit.findings)
     print(f"\nnext  breakscope run --fixes {place} {script}")
     if own and not written:
         print("      breakscope fix --write   or   git apply " + os.path.join(place, "*.patch"))
@@ -270,7 +270,7 @@ def _sites(fixed: Fixed) -> list[str]:
     for one in found.left:
         where = one.location
         lines.append(f"   left: {one.code}  {os.path.relpath(where.file)}:{where.line}  {one.title}")
-    lines += [f"   add before the first compiled call: {one}" for one in found.lines]
+    lines += [f"   add before the first compiled call: {line}" for line in found.lines]
     return lines
 
 

@@ -57,7 +57,7 @@ def _write(command: Any, ctx: Any, formatter: Any) -> None:
 def _usage(command: Any, ctx: Any, width: int) -> str:
     words = [command.options_metavar or "[OPTIONS]"]
     if words == ["[OPTIONS]"]:  # else it names the arguments as well
-        words += [_metavar(one) for one in command.params if one.param_type_name == "argument"]
+        words += [_metavar(param) for param in command.params if param.param_type_name == "argument"]
     if hasattr(command, "commands"):
         words.append("COMMAND [ARGS]...")
     start = f"Usage: {ctx.command_path} "
@@ -66,12 +66,12 @@ def _usage(command: Any, ctx: Any, width: int) -> str:
 
 
 def _sections(command: Any, ctx: Any) -> Mapping[str, Rows]:
-    shown = [one for one in command.get_params(ctx) if not one.hidden]
+    shown = [get_param for get_param in command.get_params(ctx) if not get_param.hidden]
     arguments = [one for one in shown if one.param_type_name == "argument"]
     of_scan, old = getattr(command, "inherited", ()), getattr(command, "old_spellings", ())
     options = [one for one in shown if one not in arguments and one.name not in of_scan]
     sections: dict[str, Rows] = {
-        "Arguments": [(_metavar(one), one.help or "") for one in arguments],
+        "Arguments": [(_metavar(argument), argument.help or "") for argument in arguments],
         "Options": _rows(options, old),
         "Options for running a script, as in breakscope scan": _rows(
             (one for one in shown if one.name in of_scan), old
@@ -81,7 +81,9 @@ def _sections(command: Any, ctx: Any) -> Mapping[str, Rows]:
 
 
 def _rows(options: Iterable[Any], old: Collection[str]) -> Rows:
-    return [(_names(one, old), " ".join(filter(None, (one.help, _default(one))))) for one in options]
+    return [
+        (_names(option, old), " ".join(filter(None, (option.help, _default(option))))) for option in options
+    ]
 
 
 def _names(option: Any, old: Collection[str]) -> str:

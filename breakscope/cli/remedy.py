@@ -98,7 +98,7 @@ def add(app: typer.Typer) -> None:
         schema.save(outcomes.suggested(report, fixed), target)
         if not quiet:
             printer.write(shown(report, fixed))
-        proved = [one.suggestion.label == "proved" for one in fixed.outcomes]
+        proved = [outcome.suggestion.label == "proved" for outcome in fixed.outcomes]
         return 0 if all(proved) else 1
 
 
@@ -106,8 +106,8 @@ def shown(report: Report, fixed: Fixed) -> str:
     """The suggestions as text, in the order of the report's findings."""
     lines: list[str] = []
     diffs: set[str] = set()
-    for one in fixed.outcomes:
-        finding, suggestion = one.finding, one.suggestion
+    for outcome in fixed.outcomes:
+        finding, suggestion = outcome.finding, outcome.suggestion
         at = f"{os.path.relpath(finding.location.file, report.run.cwd)}:{finding.location.line}"
         lines += [f"{finding.code}  {finding.title}", f"    {at}  {finding.location.function}"]
         if suggestion.status == "refused":
@@ -124,7 +124,7 @@ def shown(report: Report, fixed: Fixed) -> str:
         lines.append("")
     if not lines:
         return "no recompiles to treat\n"
-    count = [one.suggestion.label for one in fixed.outcomes]
+    count = [outcome.suggestion.label for outcome in fixed.outcomes]
     shown = [label for label in LABELS if label != "needs consent" or label in count]
     return "\n".join([*lines, ", ".join(f"{count.count(label)} {label}" for label in shown)]) + "\n"
 
@@ -146,15 +146,15 @@ def _chosen(report: Report, select: Sequence[str], ignore: tuple[str, ...]) -> l
     """
     from breakscope.fix.remedies.engine import treats
 
-    prints = [one.fingerprint for one in report.findings]
+    prints = [finding.fingerprint for finding in report.findings]
     fingerprints = tuple(word for word in select if any(name.startswith(word) for name in prints))
     wanted = arguments.codes([word for word in select if word not in fingerprints])
     return [
-        one.fingerprint
-        for one in report.findings
-        if treats(one)
-        and (not select or one.code.startswith(wanted) or one.fingerprint.startswith(fingerprints))
-        and not one.code.startswith(ignore)
+        finding.fingerprint
+        for finding in report.findings
+        if treats(finding)
+        and (not select or finding.code.startswith(wanted) or finding.fingerprint.startswith(fingerprints))
+        and not finding.code.startswith(ignore)
     ]
 
 

@@ -63,7 +63,11 @@ def add(app: typer.Typer) -> None:
         loaded = schema.load(place)
         if horizon is not None:
             loaded = over(loaded, horizon)
-        earlier = None if known is None else frozenset(one.fingerprint for one in schema.load(known).findings)
+        earlier = (
+            None
+            if known is None
+            else frozenset(finding.fingerprint for finding in schema.load(known).findings)
+        )
         if html or open_:
             from breakscope.cli import report_html
 

@@ -86,16 +86,20 @@ def of_region(report: Report, region: str) -> list[Artifact]:
         raise ArtifactError("the report lists no artifacts: scan or import again with --artifacts")
     ids = {one.compile_id for one in report.regions if one.function == region}
     ids |= {one.compile_id for one in report.compiles if one.function == region}
-    found = [one for one in report.artifacts if one.compile_id == region or one.compile_id in ids]
+    found = [
+        artifact
+        for artifact in report.artifacts
+        if artifact.compile_id == region or artifact.compile_id in ids
+    ]
     if not found:
-        known = ", ".join(dict.fromkeys(one.compile_id for one in report.artifacts))
+        known = ", ".join(dict.fromkeys(artifact.compile_id for artifact in report.artifacts))
         raise ArtifactError(f"nothing was kept of a region {region}; available: {known}")
     return found
 
 
 def listed(artifacts: Iterable[Artifact]) -> str:
     """The options that would show something."""
-    kinds = {one.kind for one in artifacts}
+    kinds = {artifact.kind for artifact in artifacts}
     return " ".join(option for option, of in _OPTIONS.items() if kinds & set(of)) or "nothing"
 
 
@@ -103,10 +107,12 @@ def table(artifacts: Sequence[Artifact]) -> None:
     """List what was kept, with the options that print it."""
     from breakscope.cli import output
 
-    for one in artifacts:
-        option = next(option for option, kinds in _OPTIONS.items() if one.kind in kinds)
-        rank = f"rank {one.rank}  " if any(other.rank for other in artifacts) else ""
-        output.write(f"{one.compile_id:8} {rank}{option:11} {TITLES[one.kind]}, {one.size:,} bytes")
+    for artifact in artifacts:
+        option = next(option for option, kinds in _OPTIONS.items() if artifact.kind in kinds)
+        rank = f"rank {artifact.rank}  " if any(other.rank for other in artifacts) else ""
+        output.write(
+            f"{artifact.compile_id:8} {rank}{option:11} {TITLES[artifact.kind]}, {artifact.size:,} bytes"
+        )
 
 
 def heading(same: Sequence[Artifact]) -> None:

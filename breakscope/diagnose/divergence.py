@@ -42,9 +42,11 @@ def parted(divergences: tuple[Divergence, ...], job: str) -> int | None:
     """
     first = min(
         (
-            (one.attempt, one.step)
-            for one in divergences
-            if one.job == job and one.step is not None and one.kind not in ("waited", "skew")
+            (divergence.attempt, divergence.step)
+            for divergence in divergences
+            if divergence.job == job
+            and divergence.step is not None
+            and divergence.kind not in ("waited", "skew")
         ),
         default=None,
     )
@@ -64,7 +66,7 @@ def _end(group: Group, rank: Rank, others: list[Rank]) -> Divergence:
     when = "" if steps is None else f" in step {steps}"
     text = f"rank {rank.rank} {how(rank)}{when}"
     if others:
-        text += f"; {group.words(one.process for one in others)} stopped because of it"
+        text += f"; {group.words(other.process for other in others)} stopped because of it"
     by_rank = {one.process: one.ended or how(one) for one in group.ranks}
     return group.made("ended", text, [rank.process], step=steps, by_rank=by_rank)
 

@@ -16,7 +16,7 @@ _COMPARED = 200  # characters of two texts of one exception: one of them may be 
 def mark(found: Collected, findings: Sequence[Finding], *, vacuous: bool) -> list[Finding]:
     """The findings with their effects."""
     fatal = _fatal(found)
-    return [replace(one, effect=_effect(found, one, fatal, vacuous=vacuous)) for one in findings]
+    return [replace(finding, effect=_effect(found, finding, fatal, vacuous=vacuous)) for finding in findings]
 
 
 def _effect(found: Collected, finding: Finding, fatal: str | None, *, vacuous: bool) -> Effect | None:

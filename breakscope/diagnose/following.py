@@ -190,9 +190,9 @@ def _of_size(root: _Again, members: Sequence[_Again]) -> str:
     assert seen is not None
     came = guard.values
     if guard.cause != "size" or not seen.direct:
-        sizes = (one.origin.sizes[0] for one in members if one.origin is not None)
+        sizes = (member.origin.sizes[0] for member in members if member.origin is not None)
         came = tuple(str(value) for size in sizes for value in (size.old, size.new))
-    functions = len({_function(one) for one in members})
+    functions = len({_function(member) for member in members})
     return of_group(seen, _together(seen), functions, list(dict.fromkeys(came)))
 
 
@@ -277,9 +277,10 @@ def _limits(made: Sequence[Finding], recompiles: Sequence[Finding]) -> Iterable[
         if limit.code != "BS303":
             continue
         used = [
-            one
-            for one in recompiles
-            if set(one.counts.compile_ids) & set(limit.counts.compile_ids) and one.location == limit.location
+            recompile
+            for recompile in recompiles
+            if set(recompile.counts.compile_ids) & set(limit.counts.compile_ids)
+            and recompile.location == limit.location
         ]
         if used:
             most = max(used, key=lambda one: one.counts.occurrences)

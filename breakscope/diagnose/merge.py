@@ -76,7 +76,7 @@ def merge(reports: Sequence[Report]) -> Report:
         timing=rank_runs.timing(ranks),
         signatures=_records([part.signatures for part in parts], order, Signature),
         ranks=ranks,
-        artifacts=tuple(sorted({one for part in parts for one in part.artifacts}, key=astuple)),
+        artifacts=tuple(sorted({artifact for part in parts for artifact in part.artifacts}, key=astuple)),
     )
     return replace(merged, divergences=divergence.find(merged))
 
@@ -101,12 +101,14 @@ def as_rank(report: Report, who: Identity) -> Report:
     return replace(
         report,
         findings=tuple(_finding_of(finding, rank) for finding in report.findings),
-        regions=tuple(replace(one, rank=rank.rank, process=digest) for one in report.regions),
-        steps=tuple(replace(one, rank=rank.rank, process=digest) for one in report.steps),
+        regions=tuple(replace(region, rank=rank.rank, process=digest) for region in report.regions),
+        steps=tuple(replace(step, rank=rank.rank, process=digest) for step in report.steps),
         compiles=tuple(replace(one, rank=rank.rank, process=digest) for one in report.compiles),
-        signatures=tuple(replace(one, rank=rank.rank, process=digest) for one in report.signatures),
+        signatures=tuple(
+            replace(signature, rank=rank.rank, process=digest) for signature in report.signatures
+        ),
         benchmark=None,
-        artifacts=tuple(replace(one, rank=rank.rank) for one in report.artifacts),
+        artifacts=tuple(replace(artifact, rank=rank.rank) for artifact in report.artifacts),
         ranks=(rank,),
         divergences=(),
     )
@@ -157,7 +159,7 @@ def least(versions: Sequence[Any], kind: Any) -> Any:
     first = versions[0]
     if all(other == first for other in versions):
         return first
-    return min(versions, key=lambda one: json.dumps(codec.encode(one, kind), sort_keys=True))
+    return min(versions, key=lambda version: json.dumps(codec.encode(version, kind), sort_keys=True))
 
 
 _Item = TypeVar("_Item")

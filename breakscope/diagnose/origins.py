@@ -112,7 +112,14 @@ def _likeness(size: Size, guard: Guard) -> tuple[int, bool]:
 
 
 def _signature(found: Collected, cid: str | None) -> Event | None:
-    return next((one for one in reversed(found.signatures) if one["cid"] == cid and one.get("entry")), None)
+    return next(
+        (
+            signature
+            for signature in reversed(found.signatures)
+            if signature["cid"] == cid and signature.get("entry")
+        ),
+        None,
+    )
 
 
 def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None, RawFrame | None]:

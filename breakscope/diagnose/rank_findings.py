@@ -34,7 +34,8 @@ def combine(versions: Sequence[Finding], order: dict[str, int]) -> Finding:
     """
     entries = _entries(versions, order)
     first = min(
-        versions, key=lambda one: (order[one.by_rank[0].process], _text(replace(one, suggestion=None)))
+        versions,
+        key=lambda version: (order[version.by_rank[0].process], _text(replace(version, suggestion=None))),
     )
     cost = _cost(entries)
     guards = [entry.guard for entry in entries if entry.guard]
@@ -52,8 +53,8 @@ def combine(versions: Sequence[Finding], order: dict[str, int]) -> Finding:
         by_rank=tuple(entries),
         compiling=_compiling(versions),
         horizon_ms=None,
-        expected=first.expected if all(one.expected is not None for one in versions) else None,
-        effect=min((one.effect for one in versions), key=_EFFECTS.index),
+        expected=first.expected if all(version.expected is not None for version in versions) else None,
+        effect=min((version.effect for version in versions), key=_EFFECTS.index),
     )
 
 
@@ -65,7 +66,7 @@ def _compiling(versions: Sequence[Finding]) -> Compiling | None:
 
 def _entries(versions: Sequence[Finding], order: dict[str, int]) -> list[RankCounts]:
     known: dict[str, RankCounts] = {}
-    for entry in (entry for one in versions for entry in one.by_rank):
+    for entry in (entry for version in versions for entry in version.by_rank):
         other = known.setdefault(entry.process, entry)
         if other != entry:  # a report was changed after it was made: any choice, but always the same
             known[entry.process] = min(other, entry, key=_text)
@@ -81,7 +82,9 @@ def _counts(entries: Sequence[RankCounts]) -> Counts:
     ids = {one for entry in entries for one in entry.counts.compile_ids}
     return Counts(
         occurrences=sum(entry.counts.occurrences for entry in entries),
-        crossings=None if None in crossings else sum(one for one in crossings if one is not None),
+        crossings=None
+        if None in crossings
+        else sum(crossing for crossing in crossings if crossing is not None),
         compile_ids=tuple(sorted(ids, key=_by_number)),
     )
 
@@ -121,7 +124,7 @@ def _skipped(groups: Iterable[tuple[SkippedFrame, ...]]) -> tuple[SkippedFrame, 
 
 def _suggestion(versions: Sequence[Finding]) -> Suggestion | None:
     """The one that was proved furthest, whichever process it was made for."""
-    known = [one.suggestion for one in versions if one.suggestion]
+    known = [version.suggestion for version in versions if version.suggestion]
     return min(
         known,
         key=lambda one: (

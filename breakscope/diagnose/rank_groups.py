@@ -68,7 +68,7 @@ class Group:
             ms=ms,
             by_rank={
                 str(self.numbers[process]): text
-                for process, text in sorted((by_rank or {}).items(), key=lambda one: self.numbers[one[0]])
+                for process, text in sorted((by_rank or {}).items(), key=lambda item: self.numbers[item[0]])
             },
         )
 

@@ -122,12 +122,21 @@ def _frames(
     folders = (rank.run.cwd,)
     return {
         "ranks": table(RANKS, [(*own, *_rank(rank))]),
-        "findings": table(FINDINGS, ((*own, *_finding(*one, folders)) for one in findings)),
+        "findings": table(FINDINGS, ((*own, *_finding(*finding, folders)) for finding in findings)),
         "regions": table(
             REGIONS,
             (
-                (*own, one.compile_id, one.function, one.ops, one.calls, one.ms, one.ended_by, one.split)
-                for one in regions
+                (
+                    *own,
+                    region.compile_id,
+                    region.function,
+                    region.ops,
+                    region.calls,
+                    region.ms,
+                    region.ended_by,
+                    region.split,
+                )
+                for region in regions
             ),
         ),
         "compiles": table(
@@ -144,8 +153,17 @@ def _frames(
         "steps": table(
             STEPS,
             (
-                (*own, one.index, one.at_s, one.ms, one.compile_ms, one.compiles, one.crossings, one.launches)
-                for one in steps
+                (
+                    *own,
+                    step.index,
+                    step.at_s,
+                    step.ms,
+                    step.compile_ms,
+                    step.compiles,
+                    step.crossings,
+                    step.launches,
+                )
+                for step in steps
             ),
         ),
     }

@@ -55,7 +55,7 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
             if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
                 test = child
         if isinstance(test, ast.BoolOp):
-            test = next((one for one in test.values if one in around), None)
+            test = next((value for value in test.values if value in around), None)
     text = ast.unparse(test) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
 

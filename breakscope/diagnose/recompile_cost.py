@@ -18,17 +18,18 @@ from breakscope.report.model import Compiling, Finding
 def priced(found: Collected, findings: Sequence[Finding]) -> list[Finding]:
     """The findings, with what their recompiles took."""
     return [
-        replace(one, compiling=_compiling(found, one)) if one.kind == "recompile" else one for one in findings
+        replace(finding, compiling=_compiling(found, finding)) if finding.kind == "recompile" else finding
+        for finding in findings
     ]
 
 
 def _compiling(found: Collected, finding: Finding) -> Compiling | None:
     ids = set(finding.counts.compile_ids)
     metrics = [event["metrics"] for event in found.metrics if event["cid"] in ids]
-    times = [one["duration_us"] for one in metrics if one.get("duration_us") is not None]
+    times = [metric["duration_us"] for metric in metrics if metric.get("duration_us") is not None]
     if not times:
         return None
-    guards = [one["guard_latency_us"] for one in metrics if one.get("guard_latency_us") is not None]
+    guards = [metric["guard_latency_us"] for metric in metrics if metric.get("guard_latency_us") is not None]
     calls = _calls_per_step(found, ids)
     seen = _checked_ms(found)
     added = None

@@ -106,8 +106,8 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
         "regions": table(
             REGIONS,
             (
-                (one.compile_id, one.function, one.ops, one.calls, one.ms, one.ended_by)
-                for one in report.regions
+                (region.compile_id, region.function, region.ops, region.calls, region.ms, region.ended_by)
+                for region in report.regions
             ),
         ),
         "guards": table(

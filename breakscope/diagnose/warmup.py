@@ -50,9 +50,11 @@ class Entry:
 def plan(report: Report) -> tuple[Entry, ...]:
     """What to call, by what was compiled, in the order of first calls."""
     entries: dict[tuple[Any, ...], list[Signature]] = {}
-    for one in report.signatures:
-        if one.rank == 0:
-            entries.setdefault((one.entry, one.module, one.entry_file, one.entry_line), []).append(one)
+    for signature in report.signatures:
+        if signature.rank == 0:
+            entries.setdefault(
+                (signature.entry, signature.module, signature.entry_file, signature.entry_line), []
+            ).append(signature)
     return tuple(_entry(same) for same in entries.values())
 
 
@@ -60,15 +62,15 @@ def _entry(signatures: list[Signature]) -> Entry:
     first = signatures[0]
     method = not first.module and first.parameters[:1] in (("self",), ("cls",))
     alike: dict[str, list[Signature]] = {}
-    for one in signatures:
-        alike.setdefault(_key(one, sizes=False), []).append(one)
+    for signature in signatures:
+        alike.setdefault(_key(signature, sizes=False), []).append(signature)
     return Entry(first.entry, first.module, method, tuple(_group(same) for same in alike.values()))
 
 
 def _group(signatures: list[Signature]) -> Group:
     distinct: dict[str, Signature] = {}
-    for one in signatures:
-        distinct.setdefault(_key(one, sizes=True), one)
+    for signature in signatures:
+        distinct.setdefault(_key(signature, sizes=True), signature)
     calls = tuple(distinct.values())
     sizes: dict[tuple[str, int], list[int]] = {}
     for call in calls:

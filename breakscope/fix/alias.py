@@ -43,7 +43,7 @@ def unshared(site: Site, name: str) -> bool:
             continue
         if len(targets) > 1 or not isinstance(targets[0], ast.Name) or not gives_own(site, node.value):
             return False
-    return all(_only_computes(site, one) for one in loads([function], name))
+    return all(_only_computes(site, load) for load in loads([function], name))
 
 
 def written_by(node: ast.AST) -> ast.expr | None:
@@ -98,8 +98,8 @@ def gives_own(site: Site, node: ast.expr) -> bool:
     if not (function or site.is_tensor(node.func.value)):
         return False
     # The third place of relu and its like is `inplace` too.
-    flags = [one.value for one in node.args if isinstance(one, ast.Constant)]
-    options = {one.arg for one in node.keywords} & {None, "out", "inplace"}
+    flags = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+    options = {keyword.arg for keyword in node.keywords} & {None, "out", "inplace"}
     op = OPS.get(node.func.attr)
     return op is not None and not op.view and not options and True not in flags
 

@@ -25,10 +25,15 @@ def answer(proved: Proved, changes: Sequence[Change], wrote: str | None = None) 
         "status": verdict.status,
         "why": verdict.why,
         "level": verdict.evidence.level,
-        "files": [{"file": one.file, "on_disk": one.on_disk} for one in changes],
+        "files": [{"file": change.file, "on_disk": change.on_disk} for change in changes],
         "functions": [
-            {"function": one.name, "file": one.file, "status": one.verdict.status, "why": one.verdict.why}
-            for one in proved.functions
+            {
+                "function": function.name,
+                "file": function.file,
+                "status": function.verdict.status,
+                "why": function.verdict.why,
+            }
+            for function in proved.functions
         ],
         "evidence": verdict.evidence.json(),
         "breaks": {

@@ -49,7 +49,7 @@ def write(
 def as_written(patches: Sequence[Patch], root: Path) -> list[Patch]:
     """Of patches what :func:`write` would write: no settings, and nothing of a library."""
     files = {file for file in edits_by_file(patches) if _why_not(file, patches, root) is None}
-    kept = ((one, tuple(edit for edit in one.edits if edit.file in files)) for one in patches)
+    kept = ((patch, tuple(edit for edit in patch.edits if edit.file in files)) for patch in patches)
     return [
         dataclasses.replace(one, rewrite=dataclasses.replace(one.rewrite, edits=edits, config={}, options={}))
         for one, edits in kept

@@ -65,7 +65,7 @@ def fix(
     Raises:
         BreakscopeError: the script could not be run.
     """
-    findings = [one for one in report.findings if options.wants(one)]
+    findings = [finding for finding in report.findings if options.wants(finding)]
     earlier = kept.load(report, script, options) if choose is None else None
     if earlier is not None:
         return earlier
@@ -85,7 +85,7 @@ def _fixed(
     progress: Callable[[str], None],
     choose: Choose | None,
 ) -> Fixed:
-    findings = [one for one in report.findings if options.wants(one)]
+    findings = [finding for finding in report.findings if options.wants(finding)]
     side = Side(script)
     trials = Trials(script, options.settings, sources, progress=progress, known=report.findings, side=side)
     proofs = Proofs(script, side, options.proofs)
@@ -118,7 +118,7 @@ def _written(work: Work, whole: Whole | None) -> Written | None:
         work.trials.before.report.totals.sites,
         fixed.totals.sites,
         after.totals.sites,
-        tuple(one for one in after.findings if one.kind in FIXABLE),
+        tuple(finding for finding in after.findings if finding.kind in FIXABLE),
         tuple(f"torch._dynamo.config.{name} = {value}" for name, value in settings.items()),
     )
 
@@ -136,8 +136,8 @@ def _report_with(work: Work, patches: Sequence[Patch], whole: Whole | None) -> R
 
 def _content(patches: Sequence[Patch]) -> tuple[frozenset[Edit], frozenset[tuple[str, object]]]:
     """All that patches change."""
-    named = [(*one.rewrite.config.items(), *one.rewrite.options.items()) for one in patches]
-    return frozenset(e for one in patches for e in one.edits), frozenset(
+    named = [(*patch.rewrite.config.items(), *patch.rewrite.options.items()) for patch in patches]
+    return frozenset(e for patch in patches for e in patch.edits), frozenset(
         one for each in named for one in each
     )
 
@@ -157,7 +157,9 @@ def remedies(
     trials = Trials(script, options.settings, {}, progress=progress)
     root = Path(report.run.cwd)
     outcomes: list[Outcome] = []
-    for answer in treat(report, trials, [one for one in report.findings if _selected(one, select)]):
+    for answer in treat(
+        report, trials, [finding for finding in report.findings if _selected(finding, select)]
+    ):
         outcomes += (
             [outcome_of_none(answer)]
             if isinstance(answer, NoPatch)
@@ -189,7 +191,7 @@ def _rewrite(work: Work, findings: Sequence[Finding]) -> Whole | None:
         findings = [f for f in whole.revealed if work.options.wants(f) and place(f) not in tried]
         if not findings:
             break
-        work.revealed |= {one.fingerprint for one in findings}
+        work.revealed |= {finding.fingerprint for finding in findings}
         read = from_rules.read_sources(findings, {})
         work.sources.update({file: source for file, source in read.items() if file not in work.sources})
     if work.options.command and with_command.propose(work, work.options.command, work.options.tries):
@@ -235,7 +237,7 @@ def _round(work: Work, findings: Sequence[Finding]) -> None:
     _begin(work, patches)
     began = time.monotonic()
     for index, patch in enumerate(patches, 1):
-        names = ", ".join(dict.fromkeys(one.code for one in patch.findings))
+        names = ", ".join(dict.fromkeys(finding.code for finding in patch.findings))
         left = _left(time.monotonic() - began, index - 1, len(patches))
         work.progress(f"proof {index} of {len(patches)}{left}: {names} {patch.function}, {patch.rule}")
         work.judged.append(_judged(work, patch))
@@ -249,12 +251,12 @@ def _left(spent_s: float, done: int, count: int) -> str:
 def _begin(work: Work, patches: Sequence[Patch]) -> None:
     """Begin what will be asked for, if all goes well: each proof on top of the others of its function."""
     together: dict[tuple[str, str], list[Patch]] = {}
-    for one in patches:
-        same = together.setdefault((one.file, one.function), [])
-        if one.edits and not one.rewrite.scaffold and not clash([*same, one]):
-            same.append(one)
-            edits = edits_by_file(same)[one.file]
-            work.proofs.begin(one.file, edits, claims_of([each.rewrite for each in same]))
+    for patch in patches:
+        same = together.setdefault((patch.file, patch.function), [])
+        if patch.edits and not patch.rewrite.scaffold and not clash([*same, patch]):
+            same.append(patch)
+            edits = edits_by_file(same)[patch.file]
+            work.proofs.begin(patch.file, edits, claims_of([each.rewrite for each in same]))
     if any(together.values()):
         work.trials.begin()
         if work.options.inductor and work.script.warm is not None:
@@ -337,8 +339,8 @@ def _others(work: Work, accepted: Sequence[Patch], why: str) -> bool:
 
 
 def _withdraw(work: Work, patches: Sequence[Patch], why: str) -> None:
-    gone = {id(one) for one in patches}
-    functions = {(one.file, one.function) for one in patches}
+    gone = {id(patch) for patch in patches}
+    functions = {(patch.file, patch.function) for patch in patches}
     before = work.judged
     work.judged = []
     for one, verdict in before:
@@ -359,7 +361,7 @@ def _outcomes(work: Work, whole: Whole | None) -> list[Outcome]:
     left = None
     if whole is not None and whole.after is not None and work.accepted():
         # By function: lines and columns of code that was rewritten are not those of the report.
-        left = {_function(one) for one in whole.after.findings if one.kind in FIXABLE}
+        left = {_function(finding) for finding in whole.after.findings if finding.kind in FIXABLE}
     for answer in work.unpatched:
         if whole is not None and left is not None and _function(answer.finding) not in left:
             answer = NoPatch(answer.finding, whole.gone, summary="no rewrite of its own")
@@ -405,7 +407,11 @@ def _treat(work: Work, report: Report, whole: Whole | None) -> tuple[Whole | Non
 
 def _recompiles(report: Report, options: Options) -> dict[str, Finding]:
     """The findings that remedies are for, by fingerprint."""
-    return {one.fingerprint: one for one in report.findings if treats(one) and options.asked(one)}
+    return {
+        finding.fingerprint: finding
+        for finding in report.findings
+        if treats(finding) and options.asked(finding)
+    }
 
 
 def _admitted(

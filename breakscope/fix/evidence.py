@@ -89,7 +89,7 @@ class Evidence:
 
     def json(self) -> dict[str, Any]:
         """As a report holds it."""
-        pairs = ((one.name, getattr(self, one.name)) for one in fields(self))
+        pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: _plain(value) for name, value in pairs if value is not None}
 
 

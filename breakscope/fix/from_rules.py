@@ -72,7 +72,7 @@ def _asked(finding: Finding, file: str, site: Site) -> Patch | NoPatch:
 
 def _patch(finding: Finding, file: str, site: Site, rule: Rule, rewrite: Rewrite) -> Patch:
     rewrite = _with_uses(site, rewrite)
-    edits = tuple(Edit(one.start, one.end, one.text, file) for one in rewrite.edits)
+    edits = tuple(Edit(edit.start, edit.end, edit.text, file) for edit in rewrite.edits)
     return Patch((finding,), rule.name, replace(rewrite, edits=edits), file, site.qualname)
 
 
@@ -91,14 +91,14 @@ def _with_uses(site: Site, rewrite: Rewrite) -> Rewrite:
         return any(first <= start and end <= last for first, last in spans)
 
     names = [one for one in ast.walk(site.function) if isinstance(one, ast.Name)]
-    writes = [one for one in names if not isinstance(one.ctx, ast.Load) and changed(one)]
-    for one in names:
-        made = [write for write in writes if write.id == one.id]
-        read = made and isinstance(one.ctx, ast.Load) and not changed(one)
-        if not read or all(certainly_before(site, one, enclosing_statement(site, write)) for write in made):
+    writes = [name for name in names if not isinstance(name.ctx, ast.Load) and changed(name)]
+    for name in names:
+        made = [write for write in writes if write.id == name.id]
+        read = made and isinstance(name.ctx, ast.Load) and not changed(name)
+        if not read or all(certainly_before(site, name, enclosing_statement(site, write)) for write in made):
             continue
-        if site.seen(one) is None and tells(one, site.parents):
-            text = " ".join(site.text(enclosing_statement(site, one)).split())[:80]
+        if site.seen(name) is None and tells(name, site.parents):
+            text = " ".join(site.text(enclosing_statement(site, name)).split())[:80]
             note = f"`{text}` was never run: it may tell a copy from the tensor that was handed on before"
             return replace(rewrite, consent=True, notes=(*rewrite.notes, note))
     return rewrite
@@ -118,12 +118,17 @@ def _caller(finding: Finding) -> str:
 def _merged(patches: Sequence[Patch]) -> list[Patch]:
     """Patches that make the same change are one."""
     merged: dict[object, Patch] = {}
-    for one in patches:
-        key = (one.file, one.function, frozenset(one.edits), tuple(sorted(one.rewrite.config.items())))
+    for patch in patches:
+        key = (
+            patch.file,
+            patch.function,
+            frozenset(patch.edits),
+            tuple(sorted(patch.rewrite.config.items())),
+        )
         before = merged.get(key)
-        findings = (*before.findings, *one.findings) if before else one.findings
-        others = tuple(replace(other, findings=findings) for other in one.others)
-        merged[key] = replace(one, findings=findings, others=others)
+        findings = (*before.findings, *patch.findings) if before else patch.findings
+        others = tuple(replace(other, findings=findings) for other in patch.others)
+        merged[key] = replace(patch, findings=findings, others=others)
     return list(merged.values())
 
 

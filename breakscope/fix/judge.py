@@ -38,15 +38,15 @@ def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None 
         return Verdict("unproved", proof["trouble"])
     functions = proof["functions"]
     evidence = _evidence(functions, claims.exact)
-    for one in functions:
-        if one["mismatch"]:
+    for function in functions:
+        if function["mismatch"]:
             # No consent makes a new exception right.
-            why = f"the rewrite computes something else: {one['mismatch']}"
-            return Verdict("refused", why, evidence, works=not one["breaks"])
-    for one in functions:
-        if one["trouble"]:
-            return Verdict("unproved", one["trouble"], evidence)
-    if not any(one["captured"] for one in functions):
+            why = f"the rewrite computes something else: {function['mismatch']}"
+            return Verdict("refused", why, evidence, works=not function["breaks"])
+    for function in functions:
+        if function["trouble"]:
+            return Verdict("unproved", function["trouble"], evidence)
+    if not any(function["captured"] for function in functions):
         return Verdict("unproved", "the function was not called in the proof run", evidence)
     missing = _missing(functions, evidence)
     if missing is not None:
@@ -133,13 +133,15 @@ def _copy_seen(path: str, holder: str, observers: Observers, files: list[str]) -
 
 def _missing(functions: Functions, evidence: Evidence) -> str | None:
     """What the proof did not come to."""
-    if any(one["captured"] and not one["kinds"].get("compiled by Dynamo") for one in functions):
+    if any(
+        function["captured"] and not function["kinds"].get("compiled by Dynamo") for function in functions
+    ):
         return "there was no time to compare the compiled form"
     if evidence.not_driven:
         return f"no input was found for which {'; '.join(evidence.not_driven)}"
     if evidence.untried:
         return f"the time was up before any of these was tried: {', '.join(evidence.untried)}"
-    if sum(one["compared"] - one["raising"] for one in functions) <= 0:
+    if sum(function["compared"] - function["raising"] for function in functions) <= 0:
         return "on every input both forms raise"
     return None
 
@@ -165,7 +167,8 @@ def _evidence(functions: Functions, exact: bool) -> Evidence:
         exact=exact,
         max_difference=max((one["max_difference"] for one in functions), default=0.0),
         branches=tuple(
-            {"condition": one["text"], "true": one["true"], "false": one["false"]} for one in conditions
+            {"condition": condition["text"], "true": condition["true"], "false": condition["false"]}
+            for condition in conditions
         ),
         not_driven=tuple(not_driven),
         ran_out=any(one["ran_out"] for one in functions),
@@ -181,8 +184,8 @@ def _evidence(functions: Functions, exact: bool) -> Evidence:
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for one in counts:
-        found.update(one)
+    for count in counts:
+        found.update(count)
     return dict(found)
 
 
@@ -190,9 +193,9 @@ def _not_driven(conditions: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
     """What no input did that one has to do, and what operands never were though their condition was all."""
     # An operand of `and` or `or` that no input drives one way (`a.isnan() or b.isnan()`, b made of a) is all
     # right where the whole condition went both ways, and it was evaluated.
-    known = [one for one in conditions if not one["unknown"]]
-    driven = {one["text"] for one in conditions} - {
-        one["text"] for one in conditions if not (one["true"] and one["false"])
+    known = [condition for condition in conditions if not condition["unknown"]]
+    driven = {condition["text"] for condition in conditions} - {
+        condition["text"] for condition in conditions if not (condition["true"] and condition["false"])
     }
     evaluated = [one for one in known if one["true"] + one["false"]]
     missing = [(one, way) for one in evaluated for way in ("true", "false") if not one[way]]

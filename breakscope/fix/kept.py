@@ -51,17 +51,19 @@ def save(report: Report, script: Script, options: Options, fixed: Fixed, files: 
     """
     if options.proofs is None or options.command or any(map(_may_come_out_otherwise, fixed.outcomes)):
         return
-    patches = list({id(one.patch): one.patch for one in fixed.outcomes if one.patch is not None}.values())
+    patches = list(
+        {id(outcome.patch): outcome.patch for outcome in fixed.outcomes if outcome.patch is not None}.values()
+    )
     numbers = {id(one): index for index, one in enumerate(patches)}
     # The findings of a patch share one.
-    suggestions = list({id(one.suggestion): one.suggestion for one in fixed.outcomes}.values())
+    suggestions = list({id(outcome.suggestion): outcome.suggestion for outcome in fixed.outcomes}.values())
     numbers |= {id(one): index for index, one in enumerate(suggestions)}
     data = {
         "files": proofs.digests(sorted({*files, *fixed.sources, script.what.path})),
         "sources": sorted(fixed.sources),
-        "patches": [_patch_data(one) for one in patches],
-        "suggestions": [codec.encode(one, Suggestion) for one in suggestions],
-        "outcomes": [_outcome_data(one, numbers) for one in fixed.outcomes],
+        "patches": [_patch_data(patch) for patch in patches],
+        "suggestions": [codec.encode(suggestion, Suggestion) for suggestion in suggestions],
+        "outcomes": [_outcome_data(outcome, numbers) for outcome in fixed.outcomes],
         "written": _written_data(fixed.written),
     }
     place = options.proofs / f"{_name(report, script, options)}.json"
@@ -75,7 +77,7 @@ def _may_come_out_otherwise(one: Outcome) -> bool:
 
 
 def _name(report: Report, script: Script, options: Options) -> str:
-    bare = replace(report, findings=tuple(replace(one, suggestion=None) for one in report.findings))
+    bare = replace(report, findings=tuple(replace(finding, suggestion=None) for finding in report.findings))
     asked = {**dataclasses.asdict(options), "proofs": None}
     said = [codec.encode(bare, Report), asked, script.budget_s, script.timeout_s]
     about = [*said, _rules_of_others(), *proofs.setting(script)]
@@ -86,7 +88,9 @@ def _rules_of_others() -> dict[str, str]:
     """Digests of the modules of installed rules: a version number says too little of one that is edited."""
     modules = {type(rule).__module__ for rule in all_rules()}
     files = [
-        getattr(sys.modules[one], "__file__", None) or "" for one in modules if not one.startswith(_OURS)
+        getattr(sys.modules[module], "__file__", None) or ""
+        for module in modules
+        if not module.startswith(_OURS)
     ]
     return proofs.digests(sorted(files))
 
@@ -121,7 +125,7 @@ def _outcome(data: Mapping[str, Any], patches: Sequence[Patch], suggestions: Seq
 def _written_data(written: Written | None) -> dict[str, Any] | None:
     if written is None:
         return None
-    data = {one.name: getattr(written, one.name) for one in dataclasses.fields(Written)}
+    data = {field.name: getattr(written, field.name) for field in dataclasses.fields(Written)}
     return {**data, "left": [codec.encode(one, Finding) for one in written.left]}
 
 
@@ -133,11 +137,13 @@ def _written(data: Mapping[str, Any] | None) -> Written | None:
 
 
 def _patch_data(patch: Patch) -> dict[str, Any]:
-    findings = [codec.encode(one, Finding) for one in patch.findings]
-    names = [one.name for one in dataclasses.fields(Rewrite) if one.name != "branches"]  # of the old source
+    findings = [codec.encode(finding, Finding) for finding in patch.findings]
+    names = [
+        field.name for field in dataclasses.fields(Rewrite) if field.name != "branches"
+    ]  # of the old source
     rewrite = {name: getattr(patch.rewrite, name) for name in names}
     rewrite |= {
-        "edits": [dataclasses.astuple(one) for one in patch.edits],
+        "edits": [dataclasses.astuple(edit) for edit in patch.edits],
         "config": dict(patch.rewrite.config),
     }
     rewrite |= {"options": dict(patch.rewrite.options)}

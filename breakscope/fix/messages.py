@@ -100,7 +100,7 @@ def _may_act(site: Site, call: ast.Call, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         return _computed_on_access(site, call, node)
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript):
-        return not all(_is_plain(site, one) for one in _operands(node))
+        return not all(_is_plain(site, operand) for operand in _operands(node))
     return False
 
 
@@ -124,7 +124,7 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 def _is_pure(site: Site, call: ast.Call) -> bool:
     if builtin(site, call.func) in _PURE_CALLS:
-        return builtin(site, call.func) == "type" or all(_is_plain(site, one) for one in call.args)
+        return builtin(site, call.func) == "type" or all(_is_plain(site, arg) for arg in call.args)
     if not isinstance(call.func, ast.Attribute):
         return False
     receiver = call.func.value
@@ -137,7 +137,7 @@ def _is_pure(site: Site, call: ast.Call) -> bool:
         kind = "str"
     else:
         kind = "dict" if seen is not None and set(seen.types) == {"builtins.dict"} else ""
-    return call.func.attr in _PURE_METHODS.get(kind, ()) and all(_is_plain(site, one) for one in call.args)
+    return call.func.attr in _PURE_METHODS.get(kind, ()) and all(_is_plain(site, arg) for arg in call.args)
 
 
 def _is_plain(site: Site, node: ast.expr) -> bool:
@@ -147,7 +147,7 @@ def _is_plain(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.Starred):
         return _is_plain(site, node.value)
     if isinstance(node, ast.Tuple | ast.List):
-        return all(_is_plain(site, one) for one in node.elts)
+        return all(_is_plain(site, elt) for elt in node.elts)
     if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
         return True  # its parts are looked at by themselves
     seen: Seen | None = site.seen(node)

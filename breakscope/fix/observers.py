@@ -180,7 +180,9 @@ def tells(node: ast.AST, parents: Parents, names: Collection[str] = (), depth: i
     ):
         return False
     if isinstance(up, ast.Compare):
-        none = any(isinstance(one, ast.Constant) and one.value is None for one in up.comparators)
+        none = any(
+            isinstance(comparator, ast.Constant) and comparator.value is None for comparator in up.comparators
+        )
         return not none and any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in up.ops)
     if isinstance(up, ast.AugAssign):
         return up.target is node

@@ -77,7 +77,7 @@ class Fixed:
     @property
     def accepted(self) -> list[Patch]:
         """The patches that are part of the fixes, each once."""
-        patches = (one.patch for one in self.outcomes if one.accepted)
+        patches = (outcome.patch for outcome in self.outcomes if outcome.accepted)
         return list({id(patch): patch for patch in patches if patch is not None}.values())
 
 
@@ -121,7 +121,7 @@ def outcome_of_none(answer: NoPatch) -> Outcome:
 
 def in_order(outcomes: Sequence[Outcome], report: Report) -> list[Outcome]:
     """One outcome a finding, in the order of the report; what came to light on the way comes last."""
-    found = {(*place(one.finding), one.finding.fingerprint): one for one in outcomes}
+    found = {(*place(outcome.finding), outcome.finding.fingerprint): outcome for outcome in outcomes}
     order = {(*place(one), one.fingerprint): index for index, one in enumerate(report.findings)}
     keys = sorted(found, key=lambda key: (order.get(key, len(order)), key[1], key[2] or 0))
     return [found[key] for key in keys]
@@ -131,8 +131,8 @@ def suggested(report: Report, fixed: Fixed) -> Report:
     """The report with the suggestions in it."""
     answers = {(*place(o.finding), o.finding.fingerprint): o.suggestion for o in fixed.outcomes}
     findings = tuple(
-        replace(one, suggestion=answers.get((*place(one), one.fingerprint), one.suggestion))
-        for one in report.findings
+        replace(finding, suggestion=answers.get((*place(finding), finding.fingerprint), finding.suggestion))
+        for finding in report.findings
     )
     return replace(report, findings=findings)
 
@@ -160,22 +160,22 @@ def answer(
         "folder": str(folder),
         "findings": [
             {
-                "fingerprint": one.finding.fingerprint,
-                "code": one.finding.code,
-                "title": one.finding.title,
-                "file": one.finding.location.file,
-                "line": one.finding.location.line,
-                "function": one.finding.location.function,
-                "status": one.suggestion.label,
-                "accepted": one.accepted,
-                "revealed": one.revealed,
-                "rule": one.suggestion.rule,
-                "summary": one.suggestion.summary,
-                "why": one.suggestion.why,
-                "diff": one.suggestion.diff,
-                "evidence": one.suggestion.evidence,
+                "fingerprint": outcome.finding.fingerprint,
+                "code": outcome.finding.code,
+                "title": outcome.finding.title,
+                "file": outcome.finding.location.file,
+                "line": outcome.finding.location.line,
+                "function": outcome.finding.location.function,
+                "status": outcome.suggestion.label,
+                "accepted": outcome.accepted,
+                "revealed": outcome.revealed,
+                "rule": outcome.suggestion.rule,
+                "summary": outcome.suggestion.summary,
+                "why": outcome.suggestion.why,
+                "diff": outcome.suggestion.diff,
+                "evidence": outcome.suggestion.evidence,
             }
-            for one in fixed.outcomes
+            for outcome in fixed.outcomes
         ],
         "sites": _sites(fixed.written),
         "written": list(written),

@@ -166,13 +166,13 @@ def _overlapping(ordered: Sequence[Edit]) -> bool:
 def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
     """What several rewrites of one function say of themselves, taken together, as the proof takes it."""
     return Claims(
-        exact=all(one.exact == "bitwise" for one in rewrites),
-        unaliased=any(one.unaliased for one in rewrites),
-        early=tuple(path.rpartition(".")[2] for one in rewrites for path in one.early),
-        conditional=any(one.assumes for one in rewrites),
-        compiled_only=any(one.compiled_only for one in rewrites),
-        zeros=any(one.compiled_only and one.consent for one in rewrites),
-        no_gradients=any(one.compiled_only and NO_GRADIENT in one.assumes for one in rewrites),
-        raises=any(one.raises for one in rewrites),
-        silent=any(one.silent for one in rewrites),
+        exact=all(rewrite.exact == "bitwise" for rewrite in rewrites),
+        unaliased=any(rewrite.unaliased for rewrite in rewrites),
+        early=tuple(path.rpartition(".")[2] for rewrite in rewrites for path in rewrite.early),
+        conditional=any(rewrite.assumes for rewrite in rewrites),
+        compiled_only=any(rewrite.compiled_only for rewrite in rewrites),
+        zeros=any(rewrite.compiled_only and rewrite.consent for rewrite in rewrites),
+        no_gradients=any(rewrite.compiled_only and NO_GRADIENT in rewrite.assumes for rewrite in rewrites),
+        raises=any(rewrite.raises for rewrite in rewrites),
+        silent=any(rewrite.silent for rewrite in rewrites),
     )

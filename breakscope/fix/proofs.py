@@ -143,5 +143,7 @@ def _own_source() -> str:
 @cache
 def _installed() -> str:
     """A digest of the names and versions of all that is installed."""
-    names = sorted(f"{one.name} {one.version}" for one in importlib.metadata.distributions())
+    names = sorted(
+        f"{distribution.name} {distribution.version}" for distribution in importlib.metadata.distributions()
+    )
     return digest("\n".join(names).encode())

@@ -130,7 +130,7 @@ def _functions(changes: Sequence[Change], script: Script, options: Options) -> P
     if not alone or len(parts) < len(alone) or len(alone) == len(first.compared):
         return first.proved
     # What only other changed functions call may do something else, if they take it for what it is.
-    through = tuple((one["file"], one["function"]) for one in parts)
+    through = tuple((part["file"], part["function"]) for part in parts)
     second = _once(changes, script, claims, through)
     if second.proved.verdict.status == "refused":
         return first.proved
@@ -149,11 +149,11 @@ def settings_of(
     """What :func:`breakscope.fix.runs.prove_files` takes."""
     return {
         "files": {
-            one.file: {
-                "sha256": one.disk.sha256,
-                **{side: [[e.start, e.end, e.text] for e in one.edits(side)] for side in ("old", "new")},
+            change.file: {
+                "sha256": change.disk.sha256,
+                **{side: [[e.start, e.end, e.text] for e in change.edits(side)] for side in ("old", "new")},
             }
-            for one in changes
+            for change in changes
         },
         "claims": dataclasses.asdict(claims),
         "through": [list(one) for one in through],
@@ -162,7 +162,7 @@ def settings_of(
 
 def claims_of(changes: Sequence[Change], exact: Exactness) -> Claims:
     """What a patch by anybody may do: as little as can be, but for what its own text says."""
-    added = "\n".join(edit.text for one in changes for edit in _forward(one))
+    added = "\n".join(edit.text for change in changes for edit in _forward(change))
     compiling = "is_compiling" in added
     return Claims(
         exact=exact == "bitwise",
@@ -186,7 +186,7 @@ def _once(
     proof = runs.prove_files(script, settings_of(changes, claims, through))
     loaded, functions = proof["loaded"], [_strict(one) for one in proof["functions"]]
     parts = {(file, name) for file, said in loaded.items() for name in said.get("through", ())}
-    compared = [one for one in functions if (one["file"], one["function"]) not in parts]
+    compared = [function for function in functions if (function["file"], function["function"]) not in parts]
     verdict = _verdict(changes, proof, functions, compared, parts, claims)
     refused = next((one for one in compared if one["mismatch"]), None)
     proofs = tuple(
@@ -204,7 +204,7 @@ def _strict(one: dict[str, Any]) -> dict[str, Any]:
 
 def _judged(functions: Sequence[dict[str, Any]], proof: Mapping[str, Any], claims: Claims) -> Verdict:
     # Who asks which tensor it has matters only where the new code has another one.
-    claims = replace(claims, unaliased=any(one["apart"] for one in functions))
+    claims = replace(claims, unaliased=any(function["apart"] for function in functions))
     return judge({"functions": functions, "files": proof["files"]}, claims, Observers())
 
 
@@ -262,7 +262,7 @@ def _not_covered(
     parts: set[tuple[str, str]],
 ) -> Iterator[str]:
     """What of a patch nobody compared, a sentence each."""
-    called = {(one["file"], one["function"]): one for one in functions}
+    called = {(function["file"], function["function"]): function for function in functions}
     for file, said in proof["loaded"].items():
         for name in (*said["functions"], *said["through"]):
             if (file, name) not in called or not called[file, name]["calls"]:
@@ -300,7 +300,7 @@ def _elsewhere(
     changes: Sequence[Change], proof: Mapping[str, Any], parts: set[tuple[str, str]]
 ) -> Iterator[str]:
     """Other code of the user's that mentions what is gone, or what takes other arguments now."""
-    new = {one.file: one.new.text for one in changes}
+    new = {change.file: change.new.text for change in changes}
     removed = {name for said in proof["loaded"].values() for name in said["removed"]}
     known = {name.rpartition(".")[2] for said in proof["loaded"].values() for name in said["functions"]}
     known |= {name.rpartition(".")[2] for _, name in parts}
@@ -343,7 +343,7 @@ def _compiled_as(node: ast.AST, name: str) -> str | None:
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
         return None
     called, target = node.value, node.targets[0]
-    of_it = any(isinstance(one, ast.Name) and one.id == name for one in called.args)
+    of_it = any(isinstance(arg, ast.Name) and arg.id == name for arg in called.args)
     if ast.unparse(called.func) != "torch.compile" or not of_it or not isinstance(target, ast.Name):
         return None
     return target.id
@@ -378,11 +378,11 @@ def trials_of(
         Patch(
             (),
             RULE,
-            Rewrite(tuple(e for one in changes for e in one.edits(side)), summary, exact=options.exact),
+            Rewrite(tuple(e for change in changes for e in change.edits(side)), summary, exact=options.exact),
         )
         for side in ("old", "new")
     )
-    sources: dict[str, Source] = {one.file: one.disk for one in changes}
+    sources: dict[str, Source] = {change.file: change.disk for change in changes}
     return Trials(script, options.settings, sources, (), progress, [old] if old.edits else ()), new
 
 
@@ -453,7 +453,7 @@ def _worse(before: Report, after: Report, new: Sequence[Finding]) -> str | None:
         where = new[0].location
         return f"the new code breaks: {new[0].title} ({os.path.basename(where.file)}:{where.line})"
     # What was skipped ran eagerly at all shapes: compiled, it may compile again.
-    skipped = any(one.kind == "skip" for one in before.findings)
+    skipped = any(finding.kind == "skip" for finding in before.findings)
     more = max(0, (after.totals.regions or 0) - (before.totals.regions or 0)) if skipped else 0
     if after.totals.recompiles > before.totals.recompiles + more:
         return f"with it there are {after.totals.recompiles} recompiles instead of {before.totals.recompiles}"
@@ -464,10 +464,10 @@ def _breaks(
     before: Report, after: Report, found: Proved, changes: Sequence[Change]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Finding, ...]]:
     """Breaks that are gone, left in changed functions, and new in changed files."""
-    old = [one for one in before.findings if one.kind in FIXABLE]
-    now = [one for one in after.findings if one.kind in FIXABLE]
+    old = [finding for finding in before.findings if finding.kind in FIXABLE]
+    now = [finding for finding in after.findings if finding.kind in FIXABLE]
     files = {one.file for one in changes}
-    functions = {(one.file, one.name) for one in found.functions} | set(found.through)
+    functions = {(function.file, function.name) for function in found.functions} | set(found.through)
     # The file on disk has the lines of one side only, and both ran.
     was = {change.file: change.old.text.split("\n") for change in changes}
     became = {change.file: change.new.text.split("\n") for change in changes}

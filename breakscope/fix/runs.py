@@ -65,7 +65,7 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     agent = Agent("breakscope.inside.record.agent", json.dumps(settings))
     first = script.warm is not None and not script.warm.started
     warm = script.warm if not first and _loads_itself(script, functions) else None
-    ours = [script.folder, *(one for one in script.folder.parents if one.name.startswith(".run-"))]
+    ours = [script.folder, *(parent for parent in script.folder.parents if parent.name.startswith(".run-"))]
     before = written.look(Path.cwd(), ours)
     if script.warm is not None and first:
         script.warm.begin()

@@ -129,7 +129,7 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
             dropped = _still_there(patches, before, report, trials.sources)
             if dropped:
                 return Whole(dropped, (), None, before, report)
-        consented = any(one.rewrite.consent for one in patches)
+        consented = any(patch.rewrite.consent for patch in patches)
         seen = trials.agreement(after, patches, consented=consented)
         why = seen.difference
         if why is None and report.totals.recompiles > before.totals.recompiles + _newly_compiled(
@@ -144,15 +144,15 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
 
 def _newly_compiled(patches: Sequence[Patch], before: Report, after: Report) -> int:
     """Recompiles that come of more being compiled: a frame that was skipped ran eagerly at all shapes."""
-    skipped = any(finding.kind == "skip" for one in patches for finding in one.findings)
+    skipped = any(finding.kind == "skip" for patch in patches for finding in patch.findings)
     return max(0, (after.totals.regions or 0) - (before.totals.regions or 0)) if skipped else 0
 
 
 def _sites(report: Report) -> dict[tuple[str, int, int | None], Finding]:
     return {
-        (one.location.file, one.location.line, one.location.column): one
-        for one in report.findings
-        if one.kind in FIXABLE
+        (finding.location.file, finding.location.line, finding.location.column): finding
+        for finding in report.findings
+        if finding.kind in FIXABLE
     }
 
 

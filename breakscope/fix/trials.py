@@ -299,4 +299,4 @@ class Trials:
 
 def _breaks(findings: Iterable[Finding]) -> set[str]:
     # Others depend on how long something took.
-    return {one.fingerprint for one in findings if one.kind in ("graph_break", "skip")}
+    return {finding.fingerprint for finding in findings if finding.kind in ("graph_break", "skip")}

@@ -62,7 +62,9 @@ def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> d
         )
     if different is not None:
         return {"verdict": "differs", "why": different, **found, **times}
-    skipped = any(one.kind == "skip" for one in before.report.findings)  # what ran eagerly was not counted
+    skipped = any(
+        finding.kind == "skip" for finding in before.report.findings
+    )  # what ran eagerly was not counted
     slower = _slower(before.report.timing, after.report.timing, skipped)
     if slower is not None:
         # Once more: on a machine that others use, one run can be slower than the next whatever it runs.

@@ -69,7 +69,7 @@ def _give_up(work: Work) -> None:
     refused = [pair for pair in work.judged if pair[1].status == "refused"]
     work.judged = [pair for pair in work.judged if pair[1].status != "refused"]
     for patch, verdict in refused:
-        work.unpatched += [NoPatch(one, verdict, patch.rule) for one in patch.findings]
+        work.unpatched += [NoPatch(finding, verdict, patch.rule) for finding in patch.findings]
 
 
 def _readable(answer: NoPatch, work: Work) -> bool:
@@ -147,7 +147,7 @@ def _own_files(work: Work) -> list[str]:
     found: list[str] = []
     for folder, folders, names in os.walk(work.root):
         folders[:] = [one for one in folders if one not in skipped]
-        found += [os.path.join(folder, one) for one in names if one.endswith(".py")]
+        found += [os.path.join(folder, name) for name in names if name.endswith(".py")]
         if len(found) > 5000:
             break
     return found
@@ -158,10 +158,10 @@ def _own_files(work: Work) -> list[str]:
 
 def _recorded(work: Work, findings: Sequence[Finding]) -> dict[str, dict[str, Evidence]]:
     wanted: dict[str, list[str]] = {}
-    for one in findings:
-        site = from_rules.site_of(one, work.sources, Evidence())
+    for finding in findings:
+        site = from_rules.site_of(finding, work.sources, Evidence())
         if not isinstance(site, str):
-            functions = wanted.setdefault(os.path.realpath(one.location.file), [])
+            functions = wanted.setdefault(os.path.realpath(finding.location.file), [])
             functions += [site.qualname] if site.qualname not in functions else []
     return runs.record(work.script, wanted) if wanted else {}
 
@@ -222,7 +222,7 @@ def _seen(seen: Seen) -> dict[str, Any]:
             {"dtype": t.dtype, "shape": list(t.shape), "device": t.device, "requires_grad": t.requires_grad}
             for t in seen.tensors
         ],
-        "values": [repr(one) for one in seen.values],
+        "values": [repr(value) for value in seen.values],
     }
 
 

@@ -79,7 +79,7 @@ def _installed() -> tuple[str, ...]:
     paths.update(one for one in sys.path if os.path.basename(one) in ("site-packages", "dist-packages"))
     if site.ENABLE_USER_SITE and site.USER_SITE:
         paths.add(site.USER_SITE)
-    return tuple(os.path.realpath(one) + os.sep for one in paths if one)
+    return tuple(os.path.realpath(path) + os.sep for path in paths if path)
 
 
 def own_files() -> list[str]:

@@ -181,9 +181,9 @@ class _Waiting:
             importlib.import_module(name)
         except (_NotNow, Exception):  # noqa: BLE001 -- the run imports it itself, and is told what is wrong
             # What was loaded on the way is whole, but for parts of packages that are not there now.
-            for one in list(sys.modules):
-                if "." in one and one.rpartition(".")[0] not in sys.modules:
-                    sys.modules.pop(one, None)
+            for module in list(sys.modules):
+                if "." in module and module.rpartition(".")[0] not in sys.modules:
+                    sys.modules.pop(module, None)
 
     def _not_forkable(self) -> str:
         if threading.active_count() > 1:

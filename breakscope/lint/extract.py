@@ -307,7 +307,7 @@ def _members(value: ast.expr) -> tuple[str, ...]:
     if isinstance(value, ast.Dict):
         return tuple(one.id for one in value.values if isinstance(one, ast.Name))
     if isinstance(value, ast.List | ast.Tuple):
-        return tuple(one.id for one in value.elts if isinstance(one, ast.Name))
+        return tuple(elt.id for elt in value.elts if isinstance(elt, ast.Name))
     if isinstance(value, ast.Call) and value.args and isinstance(value.args[0], ast.Dict):
         return _members(value.args[0])
     return ()

@@ -71,7 +71,9 @@ class Graph:
             function = self._function(symbol)
             if function is None:
                 continue
-            found += [Placed(symbol.file, symbol.name, one, reached) for one in function.candidates]
+            found += [
+                Placed(symbol.file, symbol.name, candidate, reached) for candidate in function.candidates
+            ]
             if symbol in self.explicit:
                 found += [
                     Placed(
@@ -120,7 +122,11 @@ class Graph:
             return [Symbol(file, one, "function") for one in names if one.endswith(f".{name}")]
         symbol = self.project.resolve(name, file)
         if symbol is None:  # a function inside another one
-            names = [one for one in self.project.functions[file] if one.endswith(f".<locals>.{name}")]
+            names = [
+                function
+                for function in self.project.functions[file]
+                if function.endswith(f".<locals>.{name}")
+            ]
             return [Symbol(file, one, "function") for one in names]
         return [symbol] if symbol.kind == "function" else []
 
@@ -145,8 +151,8 @@ class Graph:
     def _ends_with(self, cls: Symbol, names: tuple[str, ...]) -> bool:
         return any(
             base.rpartition(".")[2] in names
-            for one in self.project.ancestors(cls)
-            for base in self.project.classes[one.file][one.name].bases
+            for ancestor in self.project.ancestors(cls)
+            for base in self.project.classes[ancestor.file][ancestor.name].bases
         )
 
     # ---- calls ----
@@ -228,7 +234,7 @@ class Graph:
             return [(Symbol(symbol.file, name, "function"), True)]
         if kind == "any":
             owners = self._with_method(name)
-            return [(one, False) for one in owners] if len(owners) <= _MOST_OWNERS else []
+            return [(owner, False) for owner in owners] if len(owners) <= _MOST_OWNERS else []
         if kind == "of":
             cls_name, _, method = name.rpartition(".")
             return self._methods(self.project.resolve(cls_name, symbol.file), method, overrides=False)
@@ -273,10 +279,10 @@ class Graph:
         return found
 
     def _made_by(self, cls: Symbol, attribute: str) -> Symbol | None:
-        for one in self.project.ancestors(cls):
-            maker = self.project.classes[one.file][one.name].attributes.get(attribute)
+        for ancestor in self.project.ancestors(cls):
+            maker = self.project.classes[ancestor.file][ancestor.name].attributes.get(attribute)
             if maker is not None:
-                return self.project.resolve(maker, one.file)
+                return self.project.resolve(maker, ancestor.file)
         return None
 
     def _below(self, cls: Symbol) -> list[Symbol]:

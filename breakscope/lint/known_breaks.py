@@ -17,7 +17,10 @@ def leave_out(linted: Linted, baseline: Baseline, root: str) -> Linted:
     """Without what a scan or lint was told to accept at the same place, by whatever code it knows it."""
     names = baseline.fingerprints
     places = {
-        _place(one) for accepted in baseline.targets.values() for one in accepted.findings if one.source
+        _place(finding)
+        for accepted in baseline.targets.values()
+        for finding in accepted.findings
+        if finding.source
     }
     new = tuple(
         one

@@ -170,13 +170,13 @@ class Project:
         return self._methods[key]
 
     def _find_method(self, symbol: Symbol, name: str, skip_own: bool) -> Symbol | None:
-        for one in self.ancestors(symbol)[1 if skip_own else 0 :]:
-            cls = self.classes[one.file][one.name]
+        for ancestor in self.ancestors(symbol)[1 if skip_own else 0 :]:
+            cls = self.classes[ancestor.file][ancestor.name]
             if name in cls.methods:
-                full = f"{one.name}.{name}"
-                if full in self.others[one.file]:
-                    self.wanted.add(one.file)
-                return Symbol(one.file, full, "function")
+                full = f"{ancestor.name}.{name}"
+                if full in self.others[ancestor.file]:
+                    self.wanted.add(ancestor.file)
+                return Symbol(ancestor.file, full, "function")
         return None
 
     def all_classes(self) -> list[Symbol]:

@@ -91,7 +91,9 @@ def read_sizes(
     found = any(kind in SURE_TENSOR for kind in kinds[first:])
     found = found or any(kind in SURE_TENSOR for name, kind in named if name in wanted)
     sequences = [arg for arg in node.args[first:] if isinstance(arg, ast.Tuple | ast.List)]
-    sequences += [one.value for one in node.keywords if isinstance(one.value, ast.Tuple | ast.List)]
+    sequences += [
+        keyword.value for keyword in node.keywords if isinstance(keyword.value, ast.Tuple | ast.List)
+    ]
     for sequence in sequences:
         found = found or any(ev.peek(element) in SURE_TENSOR for element in sequence.elts)
     if found:

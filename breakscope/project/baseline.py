@@ -65,7 +65,9 @@ class Baseline:
     @property
     def fingerprints(self) -> frozenset[str]:
         """Of everything that is known."""
-        return frozenset(one.fingerprint for accepted in self.targets.values() for one in accepted.findings)
+        return frozenset(
+            finding.fingerprint for accepted in self.targets.values() for finding in accepted.findings
+        )
 
 
 def is_baseline(head: bytes) -> bool:
@@ -120,7 +122,14 @@ def _error(name: str, why: str) -> BaselineError:
 
 def _encoded(accepted: Accepted) -> dict[str, Any]:
     ordered: Sequence[Known] = sorted(
-        accepted.findings, key=lambda one: (one.file, one.function, one.source, one.code, one.fingerprint)
+        accepted.findings,
+        key=lambda finding: (
+            finding.file,
+            finding.function,
+            finding.source,
+            finding.code,
+            finding.fingerprint,
+        ),
     )
     return {
         "torch": accepted.torch,

@@ -79,9 +79,9 @@ def conclude(examined: Iterable[Examined], baseline: str) -> Check:
     """The answer for all targets. A comment that any of them used is not unused."""
     every = list(examined)
     comments = [one.comments for one in every if one.comments is not None]
-    used = frozenset[suppressed.Comment]().union(*(one.used for one in comments))
-    unused = frozenset[suppressed.Comment]().union(*(one.unused for one in comments))
-    malformed = frozenset[suppressed.Comment]().union(*(one.malformed for one in comments))
+    used = frozenset[suppressed.Comment]().union(*(comment.used for comment in comments))
+    unused = frozenset[suppressed.Comment]().union(*(comment.unused for comment in comments))
+    malformed = frozenset[suppressed.Comment]().union(*(comment.malformed for comment in comments))
     return Check(
         verdicts=tuple(one.verdict for one in every),
         unused=tuple(sorted(unused - used)),
@@ -121,7 +121,7 @@ def check_project(report: Report, path: Path, root: Path) -> None:
         ReportError: neither its script nor any file of its findings is here.
     """
     named = [report.run.script] if report.run.script.endswith(".py") else []
-    named += [one.location.file for one in report.findings if one.location.owner == "project"]
+    named += [finding.location.file for finding in report.findings if finding.location.owner == "project"]
     files = [file for file in dict.fromkeys(named) if not file.startswith("<")]
     if files and not any(suppressed.locate(file, report.run.cwd, str(root)) for file in files):
         raise ReportError(

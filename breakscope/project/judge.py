@@ -34,7 +34,7 @@ def judge(
     """
     counting = [finding for finding in report.findings if _counts(finding, report, policy)]
     states = recognise.states(counting, report, baseline, suppressed or {})
-    judged = tuple(sorted(states, key=lambda one: worst_first(one.finding)))
+    judged = tuple(sorted(states, key=lambda state: worst_first(state.finding)))
     kept = [one.finding for one in judged if one.state in ("new", "known")]
     spent = spend(report, kept, policy.budgets)
     outcome, why = _outcome(report, judged, spent, policy, baseline.targets.get(target))
@@ -131,4 +131,4 @@ def _vacuous(report: Report, accepted: Accepted | None) -> str | None:
 
 
 def _compiled_by_script(report: Report) -> bool:
-    return any(one.by != "breakscope" for one in report.run.targets)
+    return any(target.by != "breakscope" for target in report.run.targets)

@@ -111,7 +111,7 @@ class _Files:
         places: Iterable[Sequence[str | None]] = (
             [finding.location.file for finding in report.findings],
             [frame.file for finding in report.findings for frame in finding.stack],
-            [one.file for one in report.run.targets],
+            [target.file for target in report.run.targets],
             [one.file for one in report.compiles],
             [report.run.script],
         )

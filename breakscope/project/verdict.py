@@ -114,5 +114,7 @@ class Check:
     @property
     def exit_code(self) -> int:
         """That of the worst verdict."""
-        worst = min((_SEVERITY.index(one.outcome) for one in self.verdicts), default=len(_SEVERITY) - 1)
+        worst = min(
+            (_SEVERITY.index(verdict.outcome) for verdict in self.verdicts), default=len(_SEVERITY) - 1
+        )
         return _EXIT_CODES[_SEVERITY[worst]]

@@ -20,9 +20,9 @@ def section(benchmark: Benchmark) -> str:
     parts = [f"### {plain(clip(view.title[:1].upper() + view.title[1:], _LINE))}"]
     if view.alarms:
         parts.append(
-            "> [!WARNING]\n" + "\n".join(f"> {plain(clip(one, _LINE))}\\" for one in view.alarms[:8])[:-1]
+            "> [!WARNING]\n" + "\n".join(f"> {plain(clip(alarm, _LINE))}\\" for alarm in view.alarms[:8])[:-1]
         )
-    parts += [f"**{plain(clip(one, _LINE))}.**" for one in view.sentences]
+    parts += [f"**{plain(clip(sentence, _LINE))}.**" for sentence in view.sentences]
     parts += [_table(table) for table in view.tables if table.title in _TITLES]
     notes = [*(f"{what}: {text}" for what, text in view.facts), *view.notes][:_MOST_ROWS]
     listed = "\n".join(f"- {plain(clip(note, _LINE))}" for note in notes)

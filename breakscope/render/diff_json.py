@@ -23,7 +23,7 @@ def render(comparison: Comparison) -> str:
         "schema_version": SCHEMA_VERSION,
         "before": _about(comparison.before),
         "after": _about(comparison.after),
-        "settings": [encode(one, Difference) for one in comparison.settings],
+        "settings": [encode(setting, Difference) for setting in comparison.settings],
         "doubts": list(comparison.doubts),
         "new": _findings(comparison.new),
         "fixed": _findings(comparison.fixed),

@@ -92,7 +92,7 @@ def _count(number: int, noun: str) -> str:
 
 def _summary(suggestions: Sequence[Suggestion]) -> str:
     """Counts of patches; what is gone with the patches of other places has none of its own."""
-    told = {id(one): one for one in suggestions}.values()
+    told = {id(suggestion): suggestion for suggestion in suggestions}.values()
     gone = [one for one in told if not one.rule and one.label in ("proved", "needs consent")]
     labels = [one.label for one in told if one not in gone]
     names = ("proved", "needs consent", "unproved", "refused")

@@ -32,7 +32,7 @@ def render(report: Report) -> str:
         offset = rank.began - min(began) if rank.began is not None else 0.0
         steps, compiles = all_steps.get(rank.process, []), all_compiles.get(rank.process, [])
         drawn = [*_steps(steps, offset), *_compiles(compiles, offset)]
-        lost += sum(one.at_s is None or one.ms is None for one in steps)
+        lost += sum(step.at_s is None or step.ms is None for step in steps)
         lost += sum(one.at_s is None or one.seconds is None for one in compiles)
         events += _names(number, _name(rank, whole.ranks), {one["tid"] for one in drawn})
         events += ({**one, "pid": number} for one in drawn)
@@ -70,18 +70,18 @@ def _names(pid: int, name: str, tids: Iterable[int]) -> list[Slice]:
 def _steps(steps: Iterable[Step], offset: float) -> list[Slice]:
     return [
         _slice(
-            f"step {one.index}",
+            f"step {step.index}",
             "step",
             _STEPS,
-            offset + one.at_s,
-            one.ms / 1e3,
-            compile_ms=one.compile_ms,
-            compiles=one.compiles,
-            crossings=one.crossings,
-            launches=one.launches,
+            offset + step.at_s,
+            step.ms / 1e3,
+            compile_ms=step.compile_ms,
+            compiles=step.compiles,
+            crossings=step.crossings,
+            launches=step.launches,
         )
-        for one in steps
-        if one.at_s is not None and one.ms is not None
+        for step in steps
+        if step.at_s is not None and step.ms is not None
     ]
 
 

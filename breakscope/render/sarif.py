@@ -57,7 +57,7 @@ def _driver(report: Report, findings: list[Finding], codes: list[str]) -> dict[s
     return {
         "name": "breakscope",
         "version": harmless(report.tool.version),
-        "rules": [_rule(next(one for one in findings if one.code == code)) for code in codes],
+        "rules": [_rule(next(finding for finding in findings if finding.code == code)) for code in codes],
     }
 
 

@@ -112,7 +112,7 @@ class Places:
         return [
             {
                 "artifactLocation": self._named(path, finding),
-                "replacements": [_replacement(one) for one in parts],
+                "replacements": [_replacement(part) for part in parts],
             }
             for path, parts in patched.items()
         ]

@@ -149,7 +149,9 @@ def _ending(worker: Worker, workers: Sequence[Worker], whole: Ended) -> tuple[St
 
 def first_to_fail(workers: Sequence[Worker], attempt: int) -> Worker | None:
     """The rank whose end came first among those that did not end well."""
-    failed = [one for one in workers if one.attempt == attempt and one.code and one.ended is not None]
+    failed = [
+        worker for worker in workers if worker.attempt == attempt and worker.code and worker.ended is not None
+    ]
     return min(failed, key=lambda one: one.ended or 0.0, default=None)
 
 

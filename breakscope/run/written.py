@@ -112,7 +112,7 @@ def _written(path: str, size: int, old: State | None) -> Written | None:
 
 def _files(folder: Path, ours: Collection[Path]) -> Iterator[tuple[str, str, os.stat_result]]:
     """Regular files below a folder, in order: path in it, path, status. No link is followed."""
-    skipped = {os.path.realpath(one) for one in ours}
+    skipped = {os.path.realpath(our) for our in ours}
     count = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(

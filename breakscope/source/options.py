@@ -50,8 +50,8 @@ def _named(node: ast.AST) -> Iterator[str]:
                 if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
                     yield from _spelled(line.target.id)
         case ast.FunctionDef(decorator_list=[_, *_], args=args):
-            for one in (*args.args, *args.kwonlyargs):
-                yield from _spelled(one.arg)
+            for arg in (*args.args, *args.kwonlyargs):
+                yield from _spelled(arg.arg)
 
 
 def _spelled(name: str) -> tuple[str, str]:

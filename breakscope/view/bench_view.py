@@ -246,7 +246,7 @@ def _compiles(benchmark: Benchmark) -> Table | None:
     head = ("arm", "process", "cache", "to first step", "first step", "compile", "first steps, ms",
             "ms a step", "break-even, steps")  # fmt: skip
     rows = []
-    judged = {one.arm: one.judgement for one in benchmark.verdicts if one.base == "eager"}
+    judged = {verdict.arm: verdict.judgement for verdict in benchmark.verdicts if verdict.base == "eager"}
     for arm in benchmark.arms:
         never = {"slower": "never", "no evidence": "no evidence"}.get(judged.get(arm.name, ""), "-")
         for number, process in enumerate(arm.processes, 1):
@@ -272,14 +272,14 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Table | None:
     head = ("arm", "against", "verdict", "ratio", "95% interval", "confidence")
     rows = [
         (
-            one.arm,
-            one.base,
-            one.judgement,
-            f"{one.ratio:.3g}x",
-            f"{one.low:.3g} to {one.high:.3g}",
-            f"{one.confidence:.1%}",
+            verdict.arm,
+            verdict.base,
+            verdict.judgement,
+            f"{verdict.ratio:.3g}x",
+            f"{verdict.low:.3g} to {verdict.high:.3g}",
+            f"{verdict.confidence:.1%}",
         )
-        for one in verdicts
+        for verdict in verdicts
     ]
     return _table("verdicts", head, rows, 3)
 
@@ -288,13 +288,17 @@ def _totals(benchmark: Benchmark) -> Table | None:
     chosen = benchmark.recommendation
     if chosen is None:
         return None
-    rows = [(one.arm, one.arithmetic, f"{one.low_s:,.2f} to {one.high_s:,.2f} s") for one in chosen.totals]
+    rows = [
+        (total.arm, total.arithmetic, f"{total.low_s:,.2f} to {total.high_s:,.2f} s")
+        for total in chosen.totals
+    ]
     return _table(f"{chosen.horizon:,} steps", ("arm", "arithmetic", "interval"), rows, 2)
 
 
 def _ceilings(benchmark: Benchmark) -> Table | None:
     rows = [
-        (one.what, one.dtype, one.by, f"{one.value:,.4g} {one.unit}", one.how) for one in benchmark.ceilings
+        (ceiling.what, ceiling.dtype, ceiling.by, f"{ceiling.value:,.4g} {ceiling.unit}", ceiling.how)
+        for ceiling in benchmark.ceilings
     ]
     return _table("measured ceilings of this device", ("what", "dtype", "by", "reached", "how"), rows, 3)
 
@@ -309,18 +313,18 @@ def _kernels(table: KernelTable) -> Table | None:
             "could give back, µs")  # fmt: skip
     rows = [
         (
-            _short(one.name),
-            one.kind,
-            f"{one.calls:g}",
-            f"{one.step_us:,.1f}",
-            f"{one.share:.1%}",
-            "-" if one.alone_us is None else f"{one.alone_us:,.2f}",
-            _share(one.bandwidth_share),
-            _share(one.tflops_share),
-            one.bound or "-",
-            "-" if one.give_back_us is None else f"{one.give_back_us:,.1f}",
+            _short(kernel.name),
+            kernel.kind,
+            f"{kernel.calls:g}",
+            f"{kernel.step_us:,.1f}",
+            f"{kernel.share:.1%}",
+            "-" if kernel.alone_us is None else f"{kernel.alone_us:,.2f}",
+            _share(kernel.bandwidth_share),
+            _share(kernel.tflops_share),
+            kernel.bound or "-",
+            "-" if kernel.give_back_us is None else f"{kernel.give_back_us:,.1f}",
         )
-        for one in table.kernels[:_MOST_KERNELS]
+        for kernel in table.kernels[:_MOST_KERNELS]
     ]
     hidden = len(table.kernels) - len(rows)
     device = NOT_MEASURED if table.device_ms is None else f"{milliseconds(table.device_ms)} ms"
@@ -330,7 +334,7 @@ def _kernels(table: KernelTable) -> Table | None:
         head,
         rows,
         2,
-        [one.step_us for one in table.kernels[:_MOST_KERNELS]],
+        [kernel.step_us for kernel in table.kernels[:_MOST_KERNELS]],
         f"{hidden:,} more kernels are in the report file" if hidden else None,
     )
 
@@ -340,23 +344,23 @@ def _launches(table: KernelTable) -> Table | None:
             "GFLOP", "GB/s", "TFLOP/s", "why not alone")  # fmt: skip
     rows = [
         (
-            _short(one.name),
-            one.op or "-",
-            and_more(one.inputs, 4),
-            and_more(one.sources or one.nodes, 3),
-            _extent(one.grid),
-            _extent(one.block),
-            one.config or "-",
-            _count(one.registers),
-            _count(one.spills),
-            _count(one.shared_bytes),
-            "-" if one.bytes is None else f"{one.bytes / 1e6:,.3g}",
-            "-" if one.flops is None else f"{one.flops / 1e9:,.3g}",
-            "-" if one.bandwidth is None else f"{one.bandwidth:,.0f}",
-            "-" if one.tflops is None else f"{one.tflops:,.3g}",
-            one.alone_why or "-",
+            _short(kernel.name),
+            kernel.op or "-",
+            and_more(kernel.inputs, 4),
+            and_more(kernel.sources or kernel.nodes, 3),
+            _extent(kernel.grid),
+            _extent(kernel.block),
+            kernel.config or "-",
+            _count(kernel.registers),
+            _count(kernel.spills),
+            _count(kernel.shared_bytes),
+            "-" if kernel.bytes is None else f"{kernel.bytes / 1e6:,.3g}",
+            "-" if kernel.flops is None else f"{kernel.flops / 1e9:,.3g}",
+            "-" if kernel.bandwidth is None else f"{kernel.bandwidth:,.0f}",
+            "-" if kernel.tflops is None else f"{kernel.tflops:,.3g}",
+            kernel.alone_why or "-",
         )
-        for one in table.kernels[:_MOST_KERNELS]
+        for kernel in table.kernels[:_MOST_KERNELS]
     ]
     made = _table(f"how they were launched: {table.arm}", head, rows, 7)
     return None if made is None else replace(made, detail=True)

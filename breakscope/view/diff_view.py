@@ -91,7 +91,7 @@ def build(comparison: Comparison, *, root: str | None) -> DiffView:
     )
     return DiffView(
         title=f"{_run(old, root)}{ARROW}{_run(new, root)}",
-        settings=tuple((one.what, _difference(one)) for one in comparison.settings),
+        settings=tuple((setting.what, _difference(setting)) for setting in comparison.settings),
         doubts=tuple(map(harmless, comparison.doubts)),
         verdict=_verdict(sections),
         totals=(*_totals(old, new), *_benchmarks(old, new)),

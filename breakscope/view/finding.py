@@ -95,7 +95,7 @@ class Maker:
         alone = len(whole) == 1
         details = [self._details(finding) for finding in shown]
         # What places have in common is said once, after the last of them.
-        shared = tuple(one for one in details[0] if all(one in other for other in details))
+        shared = tuple(detail for detail in details[0] if all(detail in other for other in details))
         if alone:
             shared = ()
         return Group(

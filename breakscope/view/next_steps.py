@@ -17,7 +17,7 @@ def answers(report: Report, report_argument: str) -> list[tuple[str, str]]:
     """
     if report.run.status != "ok" or report.run.world_size > 1:
         return []
-    open_ = [one for one in report.findings if one.suggestion is None and is_open(one)]
+    open_ = [finding for finding in report.findings if finding.suggestion is None and is_open(finding)]
     steps = []
     if any(map(_may_be_rewritten, open_)):
         steps.append((f"breakscope fix{report_argument}", "rewrites, each proved to compute the same"))

@@ -106,7 +106,7 @@ def _sentence(report: Report) -> str:
     apart = {job: parted(report.divergences, job) for job in jobs}
     differ = count(len(report.divergences), "difference")
     if len(jobs) > 1:
-        unlike = len({one.job for one in report.divergences})
+        unlike = len({divergence.job for divergence in report.divergences})
         return f"{whole}: {differ} between ranks, in {count(unlike, 'job')}"
     step = next(iter(apart.values()))
     since = "" if step is None else f"; they parted at step {step}"

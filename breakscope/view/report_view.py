@@ -93,10 +93,10 @@ def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[s
     if view is None:
         return ()
     lines = [("ranks", view.sentence)]
-    for one in view.lines:
-        lines.append((one.label, f"{one.text} ({one.where})" if one.where else one.text))
-        if one.each:
-            lines.append(("", one.each))
+    for line in view.lines:
+        lines.append((line.label, f"{line.text} ({line.where})" if line.where else line.text))
+        if line.each:
+            lines.append(("", line.each))
     if view.left_out:
         lines.append(("", f"and {view.left_out:,} more … --all shows them"))
     return (*lines, *(("", text) for text in view.unknown))
@@ -107,14 +107,16 @@ def _ranks(report: Report, folders: tuple[str, ...], all: bool) -> tuple[tuple[s
 
 def _parted(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
     """What something is to be done about, and the rest."""
-    return [one for one in findings if is_open(one)], [one for one in findings if not is_open(one)]
+    return [finding for finding in findings if is_open(finding)], [
+        finding for finding in findings if not is_open(finding)
+    ]
 
 
 def _closed(findings: Sequence[Finding], maker: Maker) -> tuple[tuple[str, str], ...]:
     lines: list[tuple[str, str]] = []
     for label, part in (
-        ("expected", [one for one in findings if one.intended is None]),
-        ("meant", [one for one in findings if one.intended is not None]),
+        ("expected", [finding for finding in findings if finding.intended is None]),
+        ("meant", [finding for finding in findings if finding.intended is not None]),
     ):
         shown = [maker.line(one) for one in sorted(part, key=worst_first)[:_SHOWN_CLOSED]]
         if len(shown) < len(part):
@@ -186,7 +188,7 @@ def _alarm(report: Report) -> str | None:
 
 
 def _because(report: Report) -> str:
-    return " because of finding 1" if any(one.effect == "ended" for one in report.findings) else ""
+    return " because of finding 1" if any(finding.effect == "ended" for finding in report.findings) else ""
 
 
 def _ended_badly(run: Run) -> str | None:
@@ -238,8 +240,8 @@ def _device(run: Run) -> str:
 def _compiled(run: Run) -> str:
     if run.targets:
         names = [
-            f"{harmless(one.name)} (by {'breakscope' if one.by == 'breakscope' else f'the {one.by}'})"
-            for one in run.targets
+            f"{harmless(aim.name)} (by {'breakscope' if aim.by == 'breakscope' else f'the {aim.by}'})"
+            for aim in run.targets
         ]
     else:
         names = [harmless(name) for name in run.compiled]
@@ -297,7 +299,7 @@ def lost_ms(report: Report) -> float | None:
     """What the findings take out of a steady step, in milliseconds; None where steps were not timed."""
     costs = [gain.average_ms(report, finding.cost) for finding in report.findings if finding.cost]
     # Of several processes, those that were not timed may be the ones that break.
-    timed = all(map(_is_timed, [one.timing for one in report.ranks] or [report.timing]))
+    timed = all(map(_is_timed, [rank.timing for rank in report.ranks] or [report.timing]))
     return sum(costs) if costs or timed else None
 
 
@@ -307,7 +309,7 @@ def _is_timed(timing: Timing | None) -> bool:
 
 def why_untimed(report: Report) -> str | None:
     """Why steps were not timed; None where the report does not say."""
-    untimed = sum(not _is_timed(one.timing) for one in report.ranks)
+    untimed = sum(not _is_timed(rank.timing) for rank in report.ranks)
     if 0 < untimed < len(report.ranks):
         return f"{untimed} of {len(report.ranks)} processes {'was' if untimed == 1 else 'were'} not timed"
     return report.timing.method.removeprefix(f"{NOT_MEASURED}: ") if report.timing else None
@@ -319,7 +321,7 @@ def _lost(report: Report) -> str:
     if lost is None:
         why = why_untimed(report)
         return f"cost {NOT_MEASURED}" + (f": {harmless(why)}" if why else "")
-    if step and not any(one.cost and is_open(one) for one in report.findings):
+    if step and not any(finding.cost and is_open(finding) for finding in report.findings):
         return f"nothing of {milliseconds(step)} ms a step lost at breaks"
     if (gains := gain.faster(report)) is not None:
         return gains
@@ -335,7 +337,7 @@ def _verdict(report: Report) -> str | None:
 
 def nothing_open(report: Report) -> str:
     """What a report with nothing to act on found; that it is healthy, where nothing is left to be asked."""
-    meant = sum(one.kind != "recompile" for one in report.findings)
+    meant = sum(finding.kind != "recompile" for finding in report.findings)
     breaks = f"{count(meant, 'graph break')} that {_are(meant)} meant to be" if meant else "no graph break"
     times = report.totals.recompiles
     recompiles = f"{count(times, 'recompile')} that {_are(times)} expected" if times else "no recompile"

@@ -49,10 +49,10 @@ def rows(verdict: Verdict, baseline: str, root: str | None, *, everything: bool)
     suppressed = [one for one in verdict.judged if one.state == "suppressed"]
     found: list[Row] = []
     if known_ones:
-        codes = Counter(one.finding.code for one in known_ones)
+        codes = Counter(known_one.finding.code for known_one in known_ones)
         kinds = ", ".join(f"{number} {harmless(code)}" for code, number in sorted(codes.items()))
         found.append(("known", f"{count(len(known_ones), 'finding')} in {harmless(baseline)}: {kinds}"))
-        renamed = [one for one in known_ones if one.why]
+        renamed = [known_one for known_one in known_ones if known_one.why]
         found += _listed("", [f"{_place(one, folders)}: {one.why}" for one in renamed], everything)
     for state in ("expected", "meant"):
         lines = [f"{_place(one, folders)}: {one.why}" for one in verdict.judged if one.state == state]

@@ -158,7 +158,7 @@ def _independent(arms: tuple[Arm, ...], places: list[str]) -> None:
         nodes = [arm.values[place] for arm in arms]
         nodes += [arm.tested.test for arm in arms[1:] if arm.tested is not None]
         attributes = (one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Attribute))
-        read = {ast.unparse(one) for one in attributes}
+        read = {ast.unparse(attribute) for attribute in attributes}
         for earlier in places[:number]:
             if earlier in read:
                 raise Unsafe(

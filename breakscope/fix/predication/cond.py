@@ -43,7 +43,7 @@ class _Side:
     @property
     def nodes(self) -> list[ast.AST]:
         """Its statements, and the expressions that it hands on."""
-        return [*self.block, *(one for one in self.gives.values() if one is not None)]
+        return [*self.block, *(give for give in self.gives.values() if give is not None)]
 
 
 def rewrite_with_cond(site: Site, top: ast.If) -> Rewrite:
@@ -179,7 +179,7 @@ def _check(site: Site, block: list[ast.stmt]) -> None:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         if isinstance(statement, ast.AnnAssign):
             targets = [statement.target]
-        if len(targets) > 1 or not all(isinstance(one, ast.Name) for one in targets):
+        if len(targets) > 1 or not all(isinstance(target, ast.Name) for target in targets):
             raise Unsafe(f"a branch stores into `{ast.unparse(statement)[:60]}`")
         for node in ast.walk(statement):
             if isinstance(node, _LEAVES) or (
@@ -199,9 +199,9 @@ def _operands(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outpu
     """Local tensors that a side reads, or that it hands on as they were."""
     own = {*parameters(site.function)}
     own |= {
-        one.id
-        for one in own_nodes(site.function)
-        if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
+        own_node.id
+        for own_node in own_nodes(site.function)
+        if isinstance(own_node, ast.Name) and not isinstance(own_node.ctx, ast.Load)
     }
     found: dict[str, None] = {}
     for side in sides:

@@ -49,8 +49,8 @@ def split(site: Site, evaluate: Evaluator, test: ast.expr, *, ran: bool = True) 
     if count and not ran:
         raise Unsafe("the condition has a part that Python decides")
     static = _joined(site, operands[:count])
-    for one in operands[:count]:
-        _narrow(evaluate, one)
+    for operand in operands[:count]:
+        _narrow(evaluate, operand)
     texts = [
         as_tensor(site, evaluate, one, ran=ran and index == 0) for index, one in enumerate(operands[count:])
     ]
@@ -71,7 +71,7 @@ def _narrow(evaluate: Evaluator, node: ast.expr) -> None:
 
 
 def _joined(site: Site, operands: list[ast.expr]) -> str:
-    parts = [enclosed(site, one) for one in operands]
+    parts = [enclosed(site, operand) for operand in operands]
     weak = (ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Lambda)
     if len(operands) > 1:
         parts = [

@@ -51,21 +51,21 @@ def _most(site: Site, loop: ast.For) -> int:
     if not isinstance(call, ast.Call) or builtin(site, call.func) != "range" or call.keywords:
         raise Unsafe("the loop is not over a range, so how often it runs is not known")
     ends: list[list[int]] = []
-    for one in call.args:
+    for arg in call.args:
         try:
             # `-1` and `3` are no expressions that were recorded.
-            values: list[object] = [ast.literal_eval(one)]
+            values: list[object] = [ast.literal_eval(arg)]
         except ValueError:
-            seen = site.seen(one)
+            seen = site.seen(arg)
             if seen is None or not seen.only("int") or seen.more_values:
-                raise Unsafe(f"`{site.text(one)}` is no Python integer of few values") from None
+                raise Unsafe(f"`{site.text(arg)}` is no Python integer of few values") from None
             values = list(seen.values)
         if not all(type(value) is int for value in values):
-            raise Unsafe(f"`{site.text(one)}` is no integer")
+            raise Unsafe(f"`{site.text(arg)}` is no integer")
         ends.append([value for value in values if isinstance(value, int)])
     if len(ends) == 1:
         return max(*ends[0], 0)
-    step = min((abs(one) for one in ends[2]), default=1) if len(ends) > 2 else 1
+    step = min((abs(end) for end in ends[2]), default=1) if len(ends) > 2 else 1
     return max(abs(last - first) for first in ends[0] for last in ends[1]) // max(step, 1) + 1
 
 

@@ -204,7 +204,7 @@ class Evaluator:
             return self._builtin(name, node)
         if isinstance(node.func, ast.Attribute):
             receiver = self._receiver(node)
-            return self._operation(node.func.attr, node, [receiver, *(self(one) for one in node.args)])
+            return self._operation(node.func.attr, node, [receiver, *(self(arg) for arg in node.args)])
         raise Unsafe(f"what `{self._short(node)}` does is not known")
 
     def _receiver(self, node: ast.Call) -> Value:
@@ -234,11 +234,11 @@ class Evaluator:
         if head in ("torch", "torch.nn.functional", "torch.special"):
             if name in ("tensor", "zeros", "ones", "full", "arange", "scalar_tensor"):
                 raise Unsafe(f"`{self._short(node)}` makes a tensor whose dtype and device are settings")
-            return self._operation(name, node, [self(one) for one in node.args])
+            return self._operation(name, node, [self(arg) for arg in node.args])
         raise Unsafe(f"what `{self._short(node)}` does is not known")
 
     def _builtin(self, name: str, node: ast.Call) -> Value:
-        values = [self(one) for one in node.args]
+        values = [self(arg) for arg in node.args]
         if name in _NUMBER_FUNCTIONS and values and all(value.kind == "scalar" for value in values):
             kinds = {"float": "float", "int": "int", "len": "int", "bool": "bool"}
             if name == "int" and values[0].dtype == "float":
@@ -249,7 +249,7 @@ class Evaluator:
         raise Unsafe(f"what `{self._short(node)}` does is not known")
 
     def _operation(self, name: str, node: ast.Call, values: list[Value]) -> Value:
-        keywords = {str(one.arg): self(one.value) for one in node.keywords}
+        keywords = {str(keyword.arg): self(keyword.value) for keyword in node.keywords}
         text = self._short(node)
         if is_in_place(name):
             raise Unsafe(f"`{text}` writes into a tensor")

@@ -31,7 +31,7 @@ def operands(site: Site, node: ast.AST) -> tuple[str, list[ast.expr]] | None:
     if call is None or not isinstance(call.args[0], ast.List | ast.Tuple):
         return None
     parts = call.args[0].elts
-    if not any(site.is_tensor(one) for one in parts) or any(isinstance(p, ast.Starred) for p in parts):
+    if not any(site.is_tensor(part) for part in parts) or any(isinstance(p, ast.Starred) for p in parts):
         return None
     is_any = isinstance(call.func, ast.Name) and call.func.id == "any"
     return "|" if is_any else "&", parts

@@ -86,7 +86,7 @@ def branch_of_flag(site: Site, statement: ast.Assign) -> ast.If | None:
 def chosen_flag(site: Site, skip: Skip) -> ast.IfExp | None:
     """The ``True if drawn < p else False`` that gives a skip's flag its value."""
     values = stores(site, skip.flag) if skip.flag is not None and skip.test is None else []
-    return next((one for one in values if isinstance(one, ast.IfExp) and _is_choice(one)), None)
+    return next((value for value in values if isinstance(value, ast.IfExp) and _is_choice(value)), None)
 
 
 def _is_choice(value: ast.expr) -> bool:
@@ -128,7 +128,7 @@ def _constants(block: list[ast.stmt]) -> frozenset[str] | None:
             return None
         target, value = statement.targets[0], statement.value
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        if not isinstance(target, ast.Name) or not all(isinstance(one, ast.Constant) for one in parts):
+        if not isinstance(target, ast.Name) or not all(isinstance(part, ast.Constant) for part in parts):
             return None
         names.add(target.id)
     return frozenset(names)

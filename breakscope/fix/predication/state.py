@@ -147,7 +147,7 @@ def _made_once(statement: ast.If) -> str | None:
         return None
     target = made.targets[0]
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
-    rest = [one for one in parts[1:] if not (isinstance(one, ast.Name) and one.id == "_")]
+    rest = [part for part in parts[1:] if not (isinstance(part, ast.Name) and part.id == "_")]
     path = f"{ast.unparse(owner)}.{name.value!s}"
     if rest or ast.unparse(parts[0]) != path or not isinstance(made.value, ast.Call):
         return None

@@ -233,10 +233,10 @@ class Branches:
     def _parallel(
         self, statement: ast.stmt, target: ast.Tuple, value: ast.Tuple, mask: str, indent: int
     ) -> list[str]:
-        names = [self._target(one) for one in target.elts]
-        if len(names) != len(value.elts) or any(isinstance(one, ast.Starred) for one in value.elts):
+        names = [self._target(elt) for elt in target.elts]
+        if len(names) != len(value.elts) or any(isinstance(elt, ast.Starred) for elt in value.elts):
             raise Unsafe("a branch unpacks a value")
-        news = [self.evaluate(one) for one in value.elts]
+        news = [self.evaluate(elt) for elt in value.elts]
         changes: list[tuple[ast.expr, str]] = []
         for name, new, one in zip(names, news, value.elts, strict=True):
             old = None if self.temporary(name) else self.current(name)

@@ -59,11 +59,13 @@ def _given_a_number(file: File, place: ast.Assign, name: str) -> int | None:
             case ast.Call(ast.Name("setattr"), [_, ast.Constant(attribute), *_]) if attribute == name:
                 return node.lineno
             case ast.Attribute(owner, attribute, ast.Store()) if attribute == name:
-                statement = next(one for one in file.parents(node) if isinstance(one, ast.stmt))
+                statement = next(parent for parent in file.parents(node) if isinstance(parent, ast.stmt))
                 if statement is place or _comes_of_itself(statement, name):
                     continue
                 # Another class may have an attribute of the same name; one that inherits has this one.
-                holder = next((one for one in file.parents(node) if isinstance(one, ast.ClassDef)), None)
+                holder = next(
+                    (parent for parent in file.parents(node) if isinstance(parent, ast.ClassDef)), None
+                )
                 other = (
                     holder is not None and id(holder) not in around and not _inherits(holder, around, file)
                 )

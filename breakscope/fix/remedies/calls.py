@@ -111,9 +111,11 @@ def is_simple(node: ast.expr) -> bool:
 def sites(signatures: Iterable[Signature], files: Files) -> list[Site]:
     """The calls of the user's own files that caused compiles, in order; others are left out."""
     found: dict[tuple[str, int, int | None], list[Signature]] = {}
-    for one in signatures:
-        if one.call is not None and one.call.owner == "project":
-            found.setdefault((one.call.file, one.call.line, one.call.column), []).append(one)
+    for signature in signatures:
+        if signature.call is not None and signature.call.owner == "project":
+            found.setdefault((signature.call.file, signature.call.line, signature.call.column), []).append(
+                signature
+            )
     made = []
     for (path, _, _), same in found.items():
         file = files.open(path)
@@ -135,8 +137,8 @@ def _leads(name: str, source: str) -> bool:
 
 def hidden(subject: Subject, source: str) -> Refusal:
     """Why a value cannot be changed at the call: it is not typed there, or is made behind it."""
-    passed = any(origin(one, source) for one in subject.signatures)
-    broken = any(one.kind == "graph_break" for one in subject.report.findings)
+    passed = any(origin(signature, source) for signature in subject.signatures)
+    broken = any(finding.kind == "graph_break" for finding in subject.report.findings)
     if not passed and broken and source.partition(".")[0] != "self":
         return Refusal(
             f"{source} is not passed by the outermost call but reaches {subject.finding.location.function} "

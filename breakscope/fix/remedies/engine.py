@@ -47,7 +47,7 @@ def treat(report: Report, trials: Trials, findings: Sequence[Finding]) -> Iterat
 def _treated(finding: Finding, report: Report, trials: Trials, files: Files) -> Answer:
     about = subject(finding, report, trials.main)
     proposals = propose(about, files)
-    if not any(isinstance(one, Patch) for one in proposals) and _current(about, files):
+    if not any(isinstance(proposal, Patch) for proposal in proposals) and _current(about, files):
         return _answer(about, proposals, [])
     # From here on what the script is now counts, not what it was when it was scanned.
     now = trials.before.report
@@ -67,9 +67,13 @@ def _treated(finding: Finding, report: Report, trials: Trials, files: Files) -> 
 
 def _current(about: Subject, files: Files) -> bool:
     """Whether the report knows the calls, and they stand where they stood when it was made."""
-    for one in about.signatures:
-        file = files.open(one.call.file) if one.call is not None else None
-        if file is not None and one.call is not None and file.line(one.call.line) != one.call.source:
+    for signature in about.signatures:
+        file = files.open(signature.call.file) if signature.call is not None else None
+        if (
+            file is not None
+            and signature.call is not None
+            and file.line(signature.call.line) != signature.call.source
+        ):
             return False
     return bool(about.signatures)
 
@@ -85,7 +89,7 @@ def _gone(finding: Finding, trials: Trials) -> NoPatch:
 
 
 def _answer(about: Subject, proposals: Sequence[Proposal], tried: Sequence[Tried]) -> Answer:
-    refusals = tuple(one.reason for one in proposals if isinstance(one, Refusal))
+    refusals = tuple(proposal.reason for proposal in proposals if isinstance(proposal, Refusal))
     sharing = limits.instances(about) if about.finding.code == "BS303" else None
     best = next((one for one in tried if one.proved), next((one for one in tried if one.helped), None))
     others = tuple(

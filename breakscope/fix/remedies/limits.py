@@ -43,7 +43,7 @@ def shares_code(subject: Subject) -> bool:
     """
     guards = subject.finding.guards
     of_self = all(guard.source is not None and guard.source.partition(".")[0] == "self" for guard in guards)
-    calls = Counter(one.number for one in subject.signatures)
+    calls = Counter(signature.number for signature in subject.signatures)
     return bool(guards) and of_self and max(calls.values(), default=0) > 1
 
 
@@ -53,10 +53,10 @@ def instances(subject: Subject) -> str | None:
         return None
     place = subject.finding.location
     breaks = [
-        one
-        for one in subject.report.findings
-        if one.kind == "graph_break"
-        and (one.location.function, one.location.file) == (place.function, place.file)
+        finding
+        for finding in subject.report.findings
+        if finding.kind == "graph_break"
+        and (finding.location.function, finding.location.file) == (place.function, place.file)
     ]
     text = f"each instance needs its own version of {place.function}, and all of them share one code object"
     if breaks:

@@ -15,7 +15,9 @@ def only_computed_with(subject: Subject, files: Files, name: str) -> bool:
     """
     place = subject.finding.location
     file = files.open(place.file)
-    if file is None or any(one.module or one.entry != one.function for one in subject.signatures):
+    if file is None or any(
+        signature.module or signature.entry != signature.function for signature in subject.signatures
+    ):
         return False
     function = _with_parameter(file, place.line, name)
     if function is None:
@@ -51,8 +53,11 @@ def _with_parameter(file: File, line: int, name: str) -> ast.FunctionDef | None:
 def _tensor_parameters(subject: Subject) -> set[str]:
     """Parameters that were tensors in every call that was compiled."""
     found: set[str] | None = None
-    for one in subject.signatures:
-        passed = dict(zip(one.parameters, one.arguments["args"], strict=False)) | one.arguments["kwargs"]
+    for signature in subject.signatures:
+        passed = (
+            dict(zip(signature.parameters, signature.arguments["args"], strict=False))
+            | signature.arguments["kwargs"]
+        )
         names = {name for name, value in passed.items() if "tensor" in value or "same" in value}
         found = names if found is None else found & names
     return found or set()

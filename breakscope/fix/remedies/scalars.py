@@ -44,7 +44,9 @@ def float_value(subject: Subject, files: Files) -> list[Proposal]:
     typed = source
     for site in sites(subject.signatures, files):
         # A number has no identity: it is followed by the parameter's name alone.
-        path = next((p for one in site.signatures if (p := _parameter(one.parameters, source))), None)
+        path = next(
+            (p for signature in site.signatures if (p := _parameter(signature.parameters, source))), None
+        )
         argument = site.argument(path) if path else None
         if argument is None:
             named = next((k.value for k in site.call.keywords if k.arg == source), None)
@@ -86,7 +88,10 @@ def _parameter(parameters: tuple[str, ...], source: str) -> str | None:
 
 def _hyperparameter(subject: Subject, files: Files, name: str) -> Proposal:
     """``lr=0.1`` -> ``lr=torch.tensor(0.1, dtype=torch.float64)`` where the optimizer is made."""
-    paths = [subject.main, *(one.call.file for one in subject.signatures if one.call is not None)]
+    paths = [
+        subject.main,
+        *(signature.call.file for signature in subject.signatures if signature.call is not None),
+    ]
     for path in dict.fromkeys(paths):
         file = files.open(path)
         calls = (node for node in ast.walk(file.tree) if isinstance(node, ast.Call)) if file else ()

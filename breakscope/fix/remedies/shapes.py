@@ -43,7 +43,9 @@ def _marked(subject: Subject, files: Files, source: str, dimension: int) -> Prop
     unbacked = False
     for site in sites(subject.signatures, files):
         entry = site.signatures[0].entry
-        marks = _varying([one for one in subject.signatures if one.entry == entry], source, dimension)
+        marks = _varying(
+            [signature for signature in subject.signatures if signature.entry == entry], source, dimension
+        )
         if marks is None or site.statement is None:
             return hidden(subject, source)
         lines: list[str] = []
@@ -96,11 +98,11 @@ def _varying(
     None where the one that it named is no argument.
     """
     sizes: dict[tuple[str, int], set[int]] = {}
-    for one in signatures:
-        for path, tensor in tensors(one):
+    for signature in signatures:
+        for path, tensor in tensors(signature):
             for at, seen in enumerate(tensor["shape"]):
                 sizes.setdefault((path, at), set()).add(seen)
-    named = next((found for one in signatures if (found := origin(one, source))), None)
+    named = next((found for signature in signatures if (found := origin(signature, source))), None)
     if named is None:
         return None
     marks = {(named, dimension), *(key for key, seen in sizes.items() if len(seen) > 1)}
@@ -109,8 +111,8 @@ def _varying(
 
 def _name(subject: Subject, path: str) -> str:
     """What the function calls an argument; a name for a variable that holds it."""
-    for one in subject.signatures:
-        for local, argument in one.origins.items():
+    for signature in subject.signatures:
+        for local, argument in signature.origins.items():
             if argument == path:
                 return local.partition("[")[0]
     return "argument"
@@ -118,7 +120,7 @@ def _name(subject: Subject, path: str) -> str:
 
 def dynamic(subject: Subject, files: Files) -> list[Proposal]:
     """``dynamic=True`` on the ``torch.compile`` that compiled the outermost function."""
-    names = tuple(dict.fromkeys(one.entry for one in subject.signatures))
+    names = tuple(dict.fromkeys(signature.entry for signature in subject.signatures))
     targets = subject.report.run.targets
     edits: list[Edit] = []
     for name in names:
@@ -173,7 +175,7 @@ def _wrap(subject: Subject, files: Files, suffix: str, rule: str, caveat: str, f
     source = subject.guard.source or ""
     text = source
     for site in sites(subject.signatures, files):
-        path = next((p for one in site.signatures if (p := origin(one, source))), None)
+        path = next((p for signature in site.signatures if (p := origin(signature, source))), None)
         argument = site.argument(path) if path else None
         if argument is None or argument.rest:
             return hidden(subject, source)

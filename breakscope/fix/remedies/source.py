@@ -205,7 +205,7 @@ def _defaults(arguments: ast.arguments, name: str) -> list[ast.expr]:
 
 def _first_line(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(one.lineno for one in decorators)])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 class Files:

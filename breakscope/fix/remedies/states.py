@@ -55,9 +55,9 @@ def _without_gradients(subject: Subject, files: Files) -> Proposal:
     """Put the calls that ran with gradients on under ``no_grad`` as well, in case nobody needs them."""
     edits: list[Edit] = []
     for site in sites(subject.signatures, files):
-        if not any(one.grad for one in site.signatures):
+        if not any(signature.grad for signature in site.signatures):
             continue
-        if not all(one.grad for one in site.signatures):
+        if not all(signature.grad for signature in site.signatures):
             return Refusal("one call runs in either grad mode: choose it once, around the loop")
         changed = _under(site, "with torch.no_grad():")
         if changed is None:
@@ -94,7 +94,7 @@ def dispatch_keys(subject: Subject, files: Files) -> list[Proposal]:
     if "Autograd" not in keys and "ADInplaceOrView" not in keys:
         return [Refusal("the tensors come in other layouts, wrappers or transforms: pass one kind of them")]
     edits: list[Edit] = []
-    calls = [one.call for one in subject.signatures if one.call is not None]
+    calls = [signature.call for signature in subject.signatures if signature.call is not None]
     paths = [subject.main, *(call.file for call in calls if call.owner == "project")]
     for path in dict.fromkeys(paths):
         if (file := files.open(path)) is not None:

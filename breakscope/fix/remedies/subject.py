@@ -72,5 +72,9 @@ class Subject:
 def subject(finding: Finding, report: Report, main: str) -> Subject:
     """A finding with what the report knows of its calls."""
     frames = {compile_id.partition("/")[0] for compile_id in finding.counts.compile_ids}
-    same = tuple(one for one in report.signatures if (one.compile_id or "").partition("/")[0] in frames)
+    same = tuple(
+        signature
+        for signature in report.signatures
+        if (signature.compile_id or "").partition("/")[0] in frames
+    )
     return Subject(finding, report, same, main)

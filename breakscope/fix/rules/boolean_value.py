@@ -114,11 +114,11 @@ def _rewrite(site: Site, node: ast.expr) -> Rewrite:
     evaluate = Evaluator(site, statement)
     condition = _taken_apart(site, evaluate, node)
     rest = _after_prefix(site, evaluate, node)
-    ends = [one for part in rest for one in _ends(part)]
+    ends = [end for part in rest for end in _ends(part)]
     # Each of them is looked at: none may be a number.
     tensors = [_is_tensor(site, evaluate, one, first=index == 0) for index, one in enumerate(rest)]
     hands_on = all(tensors)
-    unaliased = hands_on and not all(gives_own(site, one) for one in ends)
+    unaliased = hands_on and not all(gives_own(site, end) for end in ends)
     if not hands_on:
         devices = _devices(site, node)
         for use in uses(site, node, "the bool"):
@@ -126,7 +126,7 @@ def _rewrite(site: Site, node: ast.expr) -> Rewrite:
     written = changed_in_place(site, statement) if unaliased or not hands_on else None
     if written is not None:
         raise Unsafe(f"`{written}` is changed in place elsewhere, and may be what is handed on here")
-    certain = not hands_on or all(_certainly(evaluate, one) for one in ends)
+    certain = not hands_on or all(_certainly(evaluate, end) for end in ends)
     joined = " and " if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else " or "
     text = condition.text
     if condition.static:
@@ -151,8 +151,10 @@ def _taken_apart(site: Site, evaluate: Evaluator, node: ast.expr) -> Condition:
         raise Unsafe("it is decided in Python")
     parts = [as_tensor(site, evaluate, one, ran=index == 0) for index, one in enumerate(node.values[count:])]
     static = " or ".join(
-        f"({site.text(one)})" if isinstance(one, ast.IfExp | ast.NamedExpr | ast.Lambda) else site.text(one)
-        for one in node.values[:count]
+        f"({site.text(value)})"
+        if isinstance(value, ast.IfExp | ast.NamedExpr | ast.Lambda)
+        else site.text(value)
+        for value in node.values[:count]
     )
     return Condition(static, *combine(parts, "|"))
 
@@ -182,7 +184,7 @@ def _is_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, first: bool) 
         return all(tensors)
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         sides = [node.left, *node.comparators]
-        tensors = [site.is_tensor(one) for one in sides]
+        tensors = [site.is_tensor(side) for side in sides]
         return all(a or b for a, b in pairwise(tensors))
     if _is_truth(site, node):
         return False
@@ -205,14 +207,14 @@ def _is_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, first: bool) 
 
 def _ends(node: ast.expr) -> list[ast.expr]:
     """The operands that ``and`` and ``or`` may hand on."""
-    return [end for one in node.values for end in _ends(one)] if isinstance(node, ast.BoolOp) else [node]
+    return [end for value in node.values for end in _ends(value)] if isinstance(node, ast.BoolOp) else [node]
 
 
 def _certainly(evaluate: Evaluator, node: ast.expr) -> bool:
     """Whether the code itself says that an operand is a bool tensor without dimensions."""
     try:
         sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node]
-        values = [evaluate(one) for one in sides]
+        values = [evaluate(side) for side in sides]
     except Unsafe:
         return False
     bools = isinstance(node, ast.Compare) or all(value.dtype == "bool" for value in values)

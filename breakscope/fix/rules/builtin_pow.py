@@ -52,7 +52,7 @@ def f(x, n):
                 return None
             node = calls[0]
         assert isinstance(node, ast.Call)
-        text = " ** ".join(operand(site, one) for one in node.args)
+        text = " ** ".join(operand(site, arg) for arg in node.args)
         if not stands_alone(site, node):
             text = f"({text})"
         return Rewrite(
@@ -63,6 +63,6 @@ def f(x, n):
 def _is_pow(site: Site, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or builtin(site, node.func) != "pow":
         return False
-    if len(node.args) != 2 or node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
+    if len(node.args) != 2 or node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
         return False
     return any(map(site.is_tensor, node.args))

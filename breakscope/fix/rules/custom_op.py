@@ -167,12 +167,12 @@ def _inputs(site: Site, node: ast.expr) -> list[_Input]:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             own.add(part.id)
     found: dict[str, _Input] = {}
-    for one in _reads(site, node):
-        root = next(part for part in ast.walk(one) if isinstance(part, ast.Name))
+    for read in _reads(site, node):
+        root = next(part for part in ast.walk(read) if isinstance(part, ast.Name))
         if root.id not in own:
             continue
-        path = ast.unparse(one)
-        seen = site.seen(one)
+        path = ast.unparse(read)
+        seen = site.seen(read)
         if seen is None or len(seen.kinds) != 1 or not seen.kinds <= {"tensor", *_TYPES}:
             raise Unsafe(f"it reads `{path}`, which is neither a tensor nor a number")
         kind = "torch.Tensor" if seen.only("tensor") else _TYPES[next(iter(seen.kinds))]
@@ -223,9 +223,9 @@ def _moved(node: ast.expr, names: dict[str, str]) -> str:
 
 def _shape(tensors: list[_Input], given: Seen) -> tuple[str, str]:
     """Source of the result's shape, and how it is known."""
-    for one in tensors:
-        if one.seen.shapes == given.shapes:
-            return f"{one.name}.shape", f"what it gave had the shape of `{one.path}`"
+    for tensor in tensors:
+        if tensor.seen.shapes == given.shapes:
+            return f"{tensor.name}.shape", f"what it gave had the shape of `{tensor.path}`"
     if len(given.shapes) == 1:
         shape = next(iter(given.shapes))
         return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})", f"its shape was {shape}"

@@ -75,10 +75,10 @@ def _rewrite(site: Site, statement: ast.stmt) -> Rewrite | None:
     edits: list[Edit] = []
     assumes: list[str] = []
     for call in divisions:
-        rounds = next(one.value for one in call.keywords)
+        rounds = next(keyword.value for keyword in call.keywords)
         assert isinstance(rounds, ast.Constant)
         only_sizes(site, call, set())
-        left, right = (_not_negative(site, one) for one in call.args)
+        left, right = (_not_negative(site, arg) for arg in call.args)
         if rounds.value == "trunc":
             negative = [text for node, text in zip(call.args, (left, right), strict=True) if not _count(node)]
             assumes += [f"`{text}` is never negative, as in the recorded run" for text in negative]
@@ -113,12 +113,12 @@ def _divisions(site: Site, statement: ast.stmt) -> list[ast.Call]:
 def _is_division(site: Site, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or dotted(site, node.func) not in ("torch.div", "torch.divide"):
         return False
-    rounds = [one.value for one in node.keywords if one.arg == "rounding_mode"]
+    rounds = [keyword.value for keyword in node.keywords if keyword.arg == "rounding_mode"]
     if len(node.args) != 2 or len(node.keywords) != 1 or len(rounds) != 1:
         return False
     if not isinstance(rounds[0], ast.Constant) or rounds[0].value not in ("trunc", "floor"):
         return False
-    return all(site.is_integer(one) for one in node.args)
+    return all(site.is_integer(arg) for arg in node.args)
 
 
 def _not_negative(site: Site, node: ast.expr) -> str:

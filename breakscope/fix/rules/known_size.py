@@ -85,7 +85,7 @@ def _call_at(site: Site) -> ast.Call | None:
 
 
 def _one_hot(site: Site, call: ast.Call) -> Rewrite | Refusal | None:
-    if len(call.args) + len(call.keywords) != 1 or any(one.arg != "input" for one in call.keywords):
+    if len(call.args) + len(call.keywords) != 1 or any(keyword.arg != "input" for keyword in call.keywords):
         return None
     index = call.args[0] if call.args else call.keywords[0].value
     if isinstance(index, ast.Starred):
@@ -115,8 +115,8 @@ def _classes(site: Site, call: ast.Call, text: str, notes: tuple[str, ...] = ())
 
 def _argument(site: Site, call: ast.Call, text: str) -> Edit:
     """One more keyword argument, the last; a comment or a comma behind the others stays."""
-    parts = [*call.args, *(one.value for one in call.keywords)]
-    end = max(site.offsets(one)[1] for one in parts)
+    parts = [*call.args, *(keyword.value for keyword in call.keywords)]
+    end = max(site.offsets(part)[1] for part in parts)
     stop = site.offsets(call)[1] - 1
     # Brackets around the last argument belong to it.
     behind = site.source[end:stop]
@@ -129,7 +129,7 @@ def _counted(site: Site, index: ast.expr) -> str | None:
     """``n`` of ``torch.arange(n)``, as source that may be evaluated twice."""
     if not isinstance(index, ast.Call) or dotted(site, index.func) != "torch.arange" or len(index.args) != 1:
         return None
-    if any(one.arg not in ("device", "dtype") for one in index.keywords):
+    if any(keyword.arg not in ("device", "dtype") for keyword in index.keywords):
         return None
     count = index.args[0]
     if isinstance(count, ast.Constant):
@@ -149,12 +149,12 @@ def _plain(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         operands = (node.left, node.right)
         return isinstance(node.op, ast.Add | ast.Sub | ast.Mult) and all(
-            _plain(site, one) for one in operands
+            _plain(site, operand) for operand in operands
         )
     if isinstance(node, ast.Subscript):
         held = node.value
         return isinstance(held, ast.Attribute) and held.attr == "shape" and _is_tensor(site, held.value)
-    if isinstance(node, ast.Call) and not node.keywords and all(_plain(site, one) for one in node.args):
+    if isinstance(node, ast.Call) and not node.keywords and all(_plain(site, arg) for arg in node.args):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel", "dim"):
             return _is_tensor(site, node.func.value)
         return len(node.args) == 1 and builtin(site, node.func) == "len"
@@ -280,12 +280,12 @@ def _observed(site: Site, call: ast.Call) -> Rewrite | Refusal:
 
 def _repeated(site: Site, call: ast.Call, *, method: bool) -> Rewrite | None:
     """``output_size`` of repeats that are written as a list of numbers."""
-    if any(one.arg not in ("repeats", "dim", "input") for one in call.keywords):
+    if any(keyword.arg not in ("repeats", "dim", "input") for keyword in call.keywords):
         return None
-    if any(isinstance(one, ast.Starred) for one in call.args):
+    if any(isinstance(arg, ast.Starred) for arg in call.args):
         return None
     place = 0 if method else 1
-    named = [one.value for one in call.keywords if one.arg == "repeats"]
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "repeats"]
     repeats = named[0] if named else call.args[place] if len(call.args) > place else None
     if method:
         assert isinstance(call.func, ast.Attribute)
@@ -305,14 +305,14 @@ def _total(site: Site, repeats: ast.expr | None) -> int | None:
     """The sum of ``torch.tensor([1, 2])``. A single number would be repeated for every row."""
     if not isinstance(repeats, ast.Call) or dotted(site, repeats.func) != "torch.tensor":
         return None
-    if len(repeats.args) != 1 or any(one.arg not in ("device", "dtype") for one in repeats.keywords):
+    if len(repeats.args) != 1 or any(keyword.arg not in ("device", "dtype") for keyword in repeats.keywords):
         return None
     numbers = repeats.args[0]
     if not isinstance(numbers, ast.List | ast.Tuple) or len(numbers.elts) < 2:
         return None
     found: list[int] = []
-    for one in numbers.elts:
-        if not isinstance(one, ast.Constant) or type(one.value) is not int:
+    for elt in numbers.elts:
+        if not isinstance(elt, ast.Constant) or type(elt.value) is not int:
             return None
-        found.append(one.value)
+        found.append(elt.value)
     return sum(found)

@@ -107,7 +107,7 @@ def math_module(site: Site) -> tuple[str, tuple[Edit, ...]] | None:
 
 
 def _imports_numpy(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import) and any(one.name == "numpy" for one in node.names)
+    return isinstance(node, ast.Import) and any(name.name == "numpy" for name in node.names)
 
 
 def _name(site: Site, call: ast.Call) -> str:
@@ -153,5 +153,5 @@ def _numpy_in(site: Site, call: ast.Call) -> list[ast.Call]:
 
 def _replaceable(site: Site, call: ast.Call) -> bool:
     known = _SAME.get(_name(site, call))
-    starred = any(isinstance(one, ast.Starred) for one in call.args)
+    starred = any(isinstance(arg, ast.Starred) for arg in call.args)
     return known is not None and len(call.args) == known[1] and not call.keywords and not starred

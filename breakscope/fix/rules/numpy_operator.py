@@ -192,7 +192,7 @@ def _bindings(site: Site, name: str) -> int:
 
 
 def _dtype(site: Site, made: ast.Call) -> str:
-    given = [one.value for one in made.keywords if one.arg == "dtype"]
+    given = [keyword.value for keyword in made.keywords if keyword.arg == "dtype"]
     if len(made.keywords) != 1 or len(given) != 1 or len(made.args) != _FILLED[dotted(site, made.func) or ""]:
         raise Unsafe(f"the dtype of `{shown(site, made)}` does not stand there alone")
     name = builtin(site, given[0]) or dotted(site, given[0]) or ""
@@ -236,7 +236,7 @@ def _unpacks(statement: ast.Assign, name: str) -> bool:
     target = statement.targets[0]
     if len(statement.targets) != 1 or not isinstance(target, ast.Tuple):
         return False
-    names = [one.id for one in target.elts if isinstance(one, ast.Name)]
+    names = [elt.id for elt in target.elts if isinstance(elt, ast.Name)]
     return len(names) == len(target.elts) and name in names and isinstance(statement.value, ast.Name)
 
 
@@ -244,7 +244,7 @@ def _plain_parameters(site: Site) -> list[str]:
     arguments = site.function.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
         raise Unsafe("the function takes any number of arguments, or some by place or by name only")
-    return [one.arg for one in arguments.args]
+    return [arg.arg for arg in arguments.args]
 
 
 def _parameter(site: Site, name: str, unpacked: dict[str, ast.Assign]) -> _Given:
@@ -261,7 +261,7 @@ def _parameter(site: Site, name: str, unpacked: dict[str, ast.Assign]) -> _Given
             return _Given(name, schema, name)
     if name in unpacked and seen.only("other") and set(seen.types) <= _TUPLES:
         return _Given(name, "SymInt[]", f"tuple({name})")
-    annotation = next(one.annotation for one in site.function.args.args if one.arg == name)
+    annotation = next(arg.annotation for arg in site.function.args.args if arg.arg == name)
     optional = annotation is not None and "Tensor" in ast.unparse(annotation)
     if seen.only("tensor", "None") and ("tensor" in seen.kinds or optional):
         return _Given(name, "Tensor?", name)
@@ -357,7 +357,11 @@ def _harmless(site: Site, call: ast.Call, own: set[str], inner: set[str]) -> Non
     if name is not None and name.startswith("numpy."):
         last = name.rpartition(".")[2]
         elsewhere = last in _INTO and not (isinstance(first, ast.Name) and first.id in own)
-        if last not in _OUTSIDE and not elsewhere and not any(one.arg == "out" for one in call.keywords):
+        if (
+            last not in _OUTSIDE
+            and not elsewhere
+            and not any(keyword.arg == "out" for keyword in call.keywords)
+        ):
             return
     elif isinstance(function, ast.Name):
         known = builtin(site, function) or ""
@@ -381,7 +385,7 @@ def _rewrite(
     unique = f"{name}_{zlib.crc32(site.source.encode()):08x}"
     names = ", ".join(one.name for one in given)
     schema = ", ".join([f"Tensor(a!) {order}", *(f"{one.kind} {one.name}" for one in given)])
-    taken_apart = "".join(f"    {site.text(one)}\n" for one in dict.fromkeys(unpacked.values()))
+    taken_apart = "".join(f"    {site.text(fromkey)}\n" for fromkey in dict.fromkeys(unpacked.values()))
     shape = " ".join(site.text(made.args[0]).split())
     definitions = (
         f"\n\n\n@{torch}.library.custom_op(\n"

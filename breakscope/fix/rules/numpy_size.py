@@ -89,14 +89,14 @@ def _computes_number(site: Site, node: ast.AST) -> bool:
     if seen is None or not seen.only("other") or seen.types != _NUMBER:
         return False
     if name in _PAIRS:
-        return len(node.args) == 2 and all(site.is_integer(one) for one in node.args)
+        return len(node.args) == 2 and all(site.is_integer(arg) for arg in node.args)
     return len(node.args) == 1 and _holds_integers(site, node.args[0])
 
 
 def _holds_integers(site: Site, node: ast.expr) -> bool:
     """Whether it is a size, or a list of integers that is written there."""
     if isinstance(node, ast.List | ast.Tuple):
-        return bool(node.elts) and all(site.is_integer(one) for one in node.elts)
+        return bool(node.elts) and all(site.is_integer(elt) for elt in node.elts)
     seen = site.seen(node)
     return seen is not None and seen.only("other") and seen.types == ("torch.Size",)
 

@@ -319,7 +319,7 @@ def _branch(site: Site, statement: ast.If, skipped: _Skipped) -> None:
 
 def _only_names(target: ast.expr) -> bool:
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
-    return all(isinstance(one, ast.Name) for one in parts)
+    return all(isinstance(part, ast.Name) for part in parts)
 
 
 def _first_line(site: Site, statement: ast.stmt) -> str:
@@ -356,7 +356,7 @@ def _never_read(site: Site, read: ast.Name, name: str, skip: Skip) -> bool:
 
 def _seen_before(site: Site, skip: Skip, name: str, reads: list[ast.Name]) -> list[Seen]:
     """What a name was where the skipped code first reads it, if it gives it no value before that."""
-    first = min((one for one in reads if site.seen(one)), key=site.offsets, default=None)
+    first = min((read for read in reads if site.seen(read)), key=site.offsets, default=None)
     if first is None:
         return []
     stored = [
@@ -401,7 +401,7 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
         raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
     if not olds or not seen:
         raise Unsafe(f"`{name}` was not seen before and after what is skipped")
-    if not all(one.only("tensor") for one in [*olds, *seen]):
+    if not all(old.only("tensor") for old in [*olds, *seen]):
         raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
     first = olds[0]
     if len(first.dtypes) != 1 or any(

@@ -83,7 +83,7 @@ def f(x):
         if call is None:
             return _created(site)
         assert isinstance(call.func, ast.Attribute)
-        argument = call.args[0] if call.args else next((one.value for one in call.keywords), None)
+        argument = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
         known = argument is None or isinstance(argument, ast.Constant)
         value = argument.value is not False if isinstance(argument, ast.Constant) else True
         if not known:
@@ -107,7 +107,7 @@ def _assigned(statement: ast.stmt) -> tuple[ast.Attribute, bool] | None:
 def _already(seen: Seen | None, *, value: bool) -> bool:
     if seen is None or not seen.only("tensor") or not seen.tensors:
         return False
-    return all(one.requires_grad is value for one in seen.tensors)
+    return all(tensor.requires_grad is value for tensor in seen.tensors)
 
 
 def _call(site: Site) -> ast.Call | None:
@@ -132,8 +132,10 @@ def _created(site: Site) -> Refusal | None:
     """``torch.zeros(…, requires_grad=True)``: a leaf that compiled code makes."""
     for node in ast.walk(enclosing_statement(site, site.node)):
         if isinstance(node, ast.Call) and any(
-            one.arg == "requires_grad" and isinstance(one.value, ast.Constant) and one.value.value is True
-            for one in node.keywords
+            keyword.arg == "requires_grad"
+            and isinstance(keyword.value, ast.Constant)
+            and keyword.value.value is True
+            for keyword in node.keywords
         ):
             return Refusal(
                 f"`{shown(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "

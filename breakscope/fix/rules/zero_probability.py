@@ -93,8 +93,8 @@ def _is_draw(site: Site, value: ast.expr) -> bool:
         return False
     size = value.args[0]
     parts = size.elts if isinstance(size, ast.List | ast.Tuple) else [size]
-    return all(isinstance(one, ast.Constant) and one.value == 1 for one in parts) and all(
-        one.arg in ("device", "generator") for one in value.keywords
+    return all(isinstance(part, ast.Constant) and part.value == 1 for part in parts) and all(
+        keyword.arg in ("device", "generator") for keyword in value.keywords
     )
 
 
@@ -113,7 +113,7 @@ def _asked_first(site: Site, compare: ast.Compare) -> str:
     seen = site.seen(probability)
     if seen is None or not seen.only("int", "float", "bool"):
         raise Unsafe(f"`{text}` is not always a Python number")
-    if seen.more_values or not all(isinstance(one, int | float) and one <= 0 for one in seen.values):
+    if seen.more_values or not all(isinstance(value, int | float) and value <= 0 for value in seen.values):
         raise Unsafe(f"`{text}` is above 0, so that what is drawn decides")
     _only_asked(site, compare)
     asked = f"{text} > 0 and {site.text(compare)}"

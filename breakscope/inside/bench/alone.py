@@ -43,7 +43,9 @@ class Again:
         self._folder = folder
         self._on_gpu = on_gpu
         # Those that assert something of their inputs come last: what ends the context ends nothing else.
-        runnable = [one for one in records if one["marker"] is not None and "alone_why" not in one]
+        runnable = [
+            record for record in records if record["marker"] is not None and "alone_why" not in record
+        ]
         self._waiting = sorted(runnable, key=lambda one: bool(one.get("particular")))
         self._flush = _flush_buffer(on_gpu)
 
@@ -91,7 +93,7 @@ class Again:
         launches = trace.device_launches(exported(profiler, self._folder))
         for number, record in enumerate(group):
             if "alone_why" not in record:
-                _read(record, [one for one in launches if one.marker == number])
+                _read(record, [launch for launch in launches if launch.marker == number])
 
     def _run_on_gpu(self, record: Record, number: int) -> None:
         prepared = self._inputs(record)
@@ -163,10 +165,10 @@ def _still_usable(name: str, error: Exception) -> None:
 
 def _read(record: Record, ours: Sequence[trace.Launch]) -> None:
     key = (record["name"], tuple(record["grid"]), tuple(record["block"]))
-    mine = [one.us for one in ours if one.key == key]
+    mine = [our.us for our in ours if our.key == key]
     if not mine:
         record["alone_why"] = "run again, its op chose another kernel"
         return
     record["alone_us"] = statistics.median(mine)
     record["op_kernels"] = round(len(ours) / _REPEATS)
-    record["op_alone_us"] = sum(one.us for one in ours) / _REPEATS
+    record["op_alone_us"] = sum(our.us for our in ours) / _REPEATS

@@ -103,7 +103,7 @@ class CompileWatch:
         # Only the last ones are kept, so that their number says nothing.
         told = next((place for place, one in enumerate(metrics) if one is self._told), -1)
         self._told = metrics[-1] if metrics else None
-        return list(dict.fromkeys(f"{one.co_name}: {_why(one)}" for one in metrics[told + 1 :]))
+        return list(dict.fromkeys(f"{metric.co_name}: {_why(metric)}" for metric in metrics[told + 1 :]))
 
 
 def _why(metrics: Any) -> str:

@@ -89,7 +89,9 @@ class Attribution:
         self.done.append(done)
         with record_function(f"{MARK}{number}"):
             result = func(*args, **kwargs)
-        done.outputs = [one for one in leaves(arm_compat.tree_map(spec, result)) if isinstance(one, Spec)]
+        done.outputs = [
+            leave for leave in leaves(arm_compat.tree_map(spec, result)) if isinstance(leave, Spec)
+        ]
         return result
 
     def _arguments(self, name: str, args: Any, kwargs: Any, particular: bool) -> tuple[Any, Any]:

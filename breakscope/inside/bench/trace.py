@@ -47,32 +47,34 @@ class Launch:
 def steps(events: Sequence[Event]) -> list[tuple[float, float]]:
     """(begin, end) of each marked step."""
     marks = [
-        one for one in events if one.get("name") == STEP and one.get("cat") in ("user_annotation", "cpu_op")
+        event
+        for event in events
+        if event.get("name") == STEP and event.get("cat") in ("user_annotation", "cpu_op")
     ]
-    return sorted((float(one["ts"]), float(one["ts"]) + float(one["dur"])) for one in marks)
+    return sorted((float(mark["ts"]), float(mark["ts"]) + float(mark["dur"])) for mark in marks)
 
 
 def device_launches(events: Sequence[Event]) -> list[Launch]:
     """What ran on the GPU, in order, each with the marker that launched it."""
     launched_at = {
-        one["args"]["correlation"]: one
-        for one in events
-        if one.get("cat") in _LAUNCHES and "correlation" in one.get("args", {})
+        event["args"]["correlation"]: event
+        for event in events
+        if event.get("cat") in _LAUNCHES and "correlation" in event.get("args", {})
     }
     markers, ops = _markers(events), _ops(events)
     found = []
-    for one in events:
-        if one.get("cat") not in _DEVICE or one.get("ph") != "X":
+    for event in events:
+        if event.get("cat") not in _DEVICE or event.get("ph") != "X":
             continue
-        arguments = one.get("args", {})
+        arguments = event.get("args", {})
         host = launched_at.get(arguments.get("correlation"))
         found.append(
             Launch(
                 # Inside a CUDA graph the profiler does not know which memory a fill fills.
-                name=str(one["name"]).removesuffix(" (Unknown)"),
-                category=str(one["cat"]),
-                begin=float(one["ts"]),
-                us=float(one["dur"]),
+                name=str(event["name"]).removesuffix(" (Unknown)"),
+                category=str(event["cat"]),
+                begin=float(event["ts"]),
+                us=float(event["dur"]),
                 grid=tuple(arguments.get("grid", ())),
                 block=tuple(arguments.get("block", ())),
                 registers=arguments.get("registers per thread"),
@@ -155,23 +157,23 @@ def _span(event: Event, value: Any) -> tuple[Any, float, float, Any]:
 
 def _markers(events: Sequence[Event]) -> _Spans:
     return _Spans(
-        _span(one, int(str(one["name"])[len(MARK) :]))
-        for one in events
-        if one.get("cat") in ("user_annotation", "cpu_op") and str(one["name"]).startswith(MARK)
+        _span(event, int(str(event["name"])[len(MARK) :]))
+        for event in events
+        if event.get("cat") in ("user_annotation", "cpu_op") and str(event["name"]).startswith(MARK)
     )
 
 
 def _ops(events: Sequence[Event]) -> _Spans:
     return _Spans(
-        _span(one, str(one["name"]))
-        for one in events
-        if one.get("cat") == "cpu_op" and one.get("ph") == "X" and _is_kernel(str(one["name"]))
+        _span(event, str(event["name"]))
+        for event in events
+        if event.get("cat") == "cpu_op" and event.get("ph") == "X" and _is_kernel(str(event["name"]))
     )
 
 
 def within(launches: Iterable[Launch], spans: Sequence[tuple[float, float]]) -> list[Launch]:
     """Those that began inside one of the spans."""
-    return [one for one in launches if any(begin <= one.begin <= end for begin, end in spans)]
+    return [launch for launch in launches if any(begin <= launch.begin <= end for begin, end in spans)]
 
 
 def busy_us(launches: Iterable[Launch]) -> float:

@@ -57,7 +57,10 @@ class AtWork:
 
     def _note_lines(self, innermost: Any) -> None:
         """Count a run of each call on the way to this op, unless the op before came through the same one."""
-        path = [(one, one.instruction_pointer or 0) for one in torch_api.translators(innermost)]
+        path = [
+            (translator, translator.instruction_pointer or 0)
+            for translator in torch_api.translators(innermost)
+        ]
         for level, ((at, pointer), before) in enumerate(zip_longest(path, self._path[: len(path)])):
             same = (
                 before is not None

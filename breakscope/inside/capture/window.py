@@ -87,7 +87,7 @@ def compact(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         launches: beginnings of calls that give the device work; busy: (beginning, end) of stretches in which
         the device worked. All of the thread that the regions ran in, and in order.
     """
-    timed = [one for one in events if one.get("ph") == "X"]
+    timed = [event for event in events if event.get("ph") == "X"]
     # A mark on the host throws a shadow on the device, under the same name.
     threads = [one["tid"] for one in timed if one["name"] == REGION and one.get("cat") != _SHADOW]
     thread = max(set(threads), key=threads.count) if threads else None
@@ -97,7 +97,7 @@ def compact(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     runtime = [one for one in mine if one.get("cat") in _RUNTIME]
     regions = [one for one in mine if one["name"] == REGION]
     return {
-        "regions": [one["ts"] for one in regions],
+        "regions": [region["ts"] for region in regions],
         "ops": [[one["ts"], one["dur"], one["name"]] for one in _outermost([*regions, *ops])],
         "waits": [[one["ts"], one["dur"]] for one in runtime if _waits(one["name"])],
         "launches": [one["ts"] for one in runtime if "Launch" in one["name"]],
@@ -112,19 +112,19 @@ def _waits(name: str) -> bool:
 def _outermost(spans: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Those that lie in no other one, without the regions."""
     found, end = [], float("-inf")
-    for one in sorted(spans, key=lambda one: (one["ts"], -one["dur"])):
-        if one["ts"] >= end:
-            end = one["ts"] + one["dur"]
-            if one["name"] != REGION:
-                found.append(one)
+    for span in sorted(spans, key=lambda span: (span["ts"], -span["dur"])):
+        if span["ts"] >= end:
+            end = span["ts"] + span["dur"]
+            if span["name"] != REGION:
+                found.append(span)
     return found
 
 
 def _stretches(spans: Sequence[Mapping[str, Any]]) -> list[list[float]]:
     """Times joined where they touch or overlap."""
     joined: list[list[float]] = []
-    for one in sorted(spans, key=lambda one: one["ts"]):
-        begin, end = one["ts"], one["ts"] + one["dur"]
+    for span in sorted(spans, key=lambda span: span["ts"]):
+        begin, end = span["ts"], span["ts"] + span["dur"]
         if joined and begin <= joined[-1][1]:
             joined[-1][1] = max(joined[-1][1], end)
         else:

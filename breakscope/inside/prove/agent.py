@@ -85,7 +85,9 @@ class ProofRun:
         from breakscope.inside.prove.structure import relies_on
 
         if name not in self._sessions:
-            conditions = [Condition(one.text, one.operand_of) for one in self._conditions[name]]
+            conditions = [
+                Condition(condition.text, condition.operand_of) for condition in self._conditions[name]
+            ]
             claims = Claims(**self.settings["claims"])
             same = relies_on(*self._texts[name], silent=claims.silent)
             self._sessions[name] = Session(

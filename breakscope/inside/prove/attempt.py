@@ -113,7 +113,7 @@ def attempt(
         UnreadableError: what the call left behind cannot be looked at.
     """
     copies = Copies(world.tensors, conditions.change, world.given if conditions.gradients else ())
-    originals = {id(copies(one)): one for one in world.tensors}
+    originals = {id(copies(tensor)): tensor for tensor in world.tensors}
     for cache in world.caches:
         cache.cache_clear()
     try:
@@ -146,7 +146,7 @@ def attempt(
             if wanted
             else ([], None)
         )
-        there = saved & {memory_of(copies(one)) for one in world.tensors}
+        there = saved & {memory_of(copies(tensor)) for tensor in world.tensors}
         names = frozenset(taken.holders[memory] for memory in there if memory in taken.holders)
         own = tuple(copies.own)
         return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed, left, names, own)

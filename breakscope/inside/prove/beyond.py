@@ -29,8 +29,8 @@ def beyond(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     With the script's values, then with others, because a difference may show in one branch only.
     """
     for name, fill in (("", None), ("signs flipped, ", "signs flipped"), ("zeros, ", "zeros")):
-        for one in _kinds(function, calls):
-            yield one if fill is None else replace(one, name=name + one.name, mutate=inputs.filled(fill))
+        for kind in _kinds(function, calls):
+            yield kind if fill is None else replace(kind, name=name + kind.name, mutate=inputs.filled(fill))
 
 
 def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -75,7 +75,7 @@ def _of_one(tensor: torch.Tensor) -> Iterator[tuple[str, str, Callable[[torch.Te
 
 
 def _modes(tensors: Sequence[torch.Tensor]) -> Iterator[Conditions]:
-    device = next((one.device.type for one in tensors), "cpu")
+    device = next((tensor.device.type for tensor in tensors), "cpu")
     low = torch.bfloat16 if device == "cpu" else torch.float16
     modes: list[tuple[str, Callable[[], AbstractContextManager[Any]]]] = [
         ("inference mode", torch.inference_mode),

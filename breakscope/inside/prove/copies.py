@@ -43,21 +43,21 @@ class Copies:
     def __post_init__(self) -> None:
         tensors = list(self.tensors)
         dtypes: dict[int, set[torch.dtype]] = {}
-        for one in tensors:
-            check(one)
-            dtypes.setdefault(memory_of(one), set()).add(one.dtype)
+        for tensor in tensors:
+            check(tensor)
+            dtypes.setdefault(memory_of(tensor), set()).add(tensor.dtype)
         if any(len(kinds) > 1 for kinds in dtypes.values()):
             raise NotCopiedError("two tensors look at one memory with different dtypes")
         # Copies of a user's inference tensors must be able to take part in autograd.
         with torch.inference_mode(False):
-            for one in tensors:
-                self.made[id(one)] = self._copy(one)
-        for one in tensors:
+            for tensor in tensors:
+                self.made[id(tensor)] = self._copy(tensor)
+        for tensor in tensors:
             carried = {
                 name: self(item) if isinstance(item, torch.Tensor) else item
-                for name, item in one.__dict__.items()
+                for name, item in tensor.__dict__.items()
             }
-            self.made[id(one)].__dict__.update(carried)
+            self.made[id(tensor)].__dict__.update(carried)
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         """The copy of a tensor; a tensor that is not among those copied is itself."""

@@ -83,7 +83,7 @@ def shapes(calls: Sequence[Call], limits: Iterable[int] = ()) -> Iterator[Condit
     Args:
         limits: sizes that may be one: a dimension becomes as long, and one longer.
     """
-    beside = [size for one in limits for size in (one, one + 1)]
+    beside = [size for limit in limits for size in (limit, limit + 1)]
     sizes: dict[int, None] = {}
     for args, kwargs in calls:
         for tensor in tensors((args, kwargs)):

@@ -44,9 +44,9 @@ def novelty(old: Outcome, ways: tuple[tuple[bool, bool], ...]) -> Any:
     whether it holds NaN, infinity, zeros, values below zero.
     """
     ended = old.raised.partition(":")[0] if old.raised else None
-    results = (one.what for one in old.picture.entries if one.path.startswith("result"))
-    tensors = frozenset(_kind(one.values) for one in results if isinstance(one, TensorEntry))
-    gradients = frozenset("none" if one is None else _kind(one) for one in old.gradients)
+    results = (entry.what for entry in old.picture.entries if entry.path.startswith("result"))
+    tensors = frozenset(_kind(result.values) for result in results if isinstance(result, TensorEntry))
+    gradients = frozenset("none" if gradient is None else _kind(gradient) for gradient in old.gradients)
     return ways, ended, bool(old.printed), tensors, gradients, old.backward_failed is None
 
 

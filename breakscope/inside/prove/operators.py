@@ -60,7 +60,7 @@ def _returned(function: ast.FunctionDef) -> ast.expr | None:
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
-    return [one.arg for one in function.args.args]
+    return [arg.arg for arg in function.args.args]
 
 
 def _names(given: list[ast.expr]) -> list[str] | None:

@@ -90,9 +90,9 @@ def _matches(old: ast.stmt, dump: str, new: ast.stmt) -> bool:
 
 def _added(statements: list[ast.stmt], prefix: str) -> list[ast.stmt]:
     """New statements: functions, imports and the like at the top of a module, whose effect is a name."""
-    for one in statements:
-        if prefix or not isinstance(one, _Function | ast.Import | ast.ImportFrom):
-            raise NotPairedError(f"it adds more than a function or an import at line {one.lineno}")
+    for statement in statements:
+        if prefix or not isinstance(statement, _Function | ast.Import | ast.ImportFrom):
+            raise NotPairedError(f"it adds more than a function or an import at line {statement.lineno}")
     return statements
 
 
@@ -239,7 +239,7 @@ def _leaves(block: list[ast.stmt]) -> bool:
 
 def _in_loop(function: ast.AST, node: ast.AST) -> bool:
     loops = [one for one in _own(function) if isinstance(one, ast.For | ast.While | ast.AsyncFor)]
-    return any(node in ast.walk(one) for one in loops)
+    return any(node in ast.walk(loop) for loop in loops)
 
 
 def _behind(function: ast.AST, node: ast.If) -> list[ast.AST]:

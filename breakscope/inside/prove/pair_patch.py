@@ -98,7 +98,9 @@ def _globals_read(source: str, path: str) -> set[str]:
         tables += table.get_children()
         top = table.get_type() == "module"
         found |= {
-            one.get_name() for one in table.get_symbols() if one.is_referenced() and (one.is_global() or top)
+            get_symbol.get_name()
+            for get_symbol in table.get_symbols()
+            if get_symbol.is_referenced() and (get_symbol.is_global() or top)
         }
     return found
 
@@ -235,8 +237,12 @@ class _Pairing:
 
 def _key(statement: ast.stmt) -> tuple[str, ...]:
     if isinstance(statement, _Function | ast.ClassDef):
-        decorators = [ast.dump(one) for one in _others(statement)]
-        return (type(statement).__name__, statement.name, *(one for one in decorators if "'setter'" in one))
+        decorators = [ast.dump(other) for other in _others(statement)]
+        return (
+            type(statement).__name__,
+            statement.name,
+            *(decorator for decorator in decorators if "'setter'" in decorator),
+        )
     return (ast.dump(statement),)
 
 
@@ -258,20 +264,23 @@ def _bound(statement: ast.stmt) -> list[str] | None:
         return [statement.name] if plain and inside else None
     if isinstance(statement, ast.Import | ast.ImportFrom):
         future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-        names = [one.asname or one.name.partition(".")[0] for one in statement.names]
+        names = [name.asname or name.name.partition(".")[0] for name in statement.names]
         return None if future or "*" in names else names
     if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         calls = any(isinstance(one, ast.Call | ast.Await | ast.NamedExpr) for one in ast.walk(statement))
-        if not calls and all(isinstance(one, ast.Name) for one in targets):
-            return [one.id for one in targets if isinstance(one, ast.Name)]
+        if not calls and all(isinstance(target, ast.Name) for target in targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
     return None
 
 
 def _only_defines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether nothing else runs when it is defined: no call in a default, no decorator of anybody's."""
-    defaults = [*function.args.defaults, *(one for one in function.args.kw_defaults if one is not None)]
-    calls = any(isinstance(node, ast.Call) for one in defaults for node in ast.walk(one))
+    defaults = [
+        *function.args.defaults,
+        *(kw_default for kw_default in function.args.kw_defaults if kw_default is not None),
+    ]
+    calls = any(isinstance(node, ast.Call) for default in defaults for node in ast.walk(default))
     own = [ast.unparse(one) for one in function.decorator_list]
     return not calls and all(one.startswith(_DECORATORS) for one in own)
 
@@ -330,11 +339,11 @@ def _owners(function: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         elif isinstance(node, ast.For | ast.AsyncFor):
             yield node, node
         elif isinstance(node, ast.Try | ast.TryStar):
-            yield from ((node, one) for one in node.handlers)
+            yield from ((node, handler) for handler in node.handlers)
         elif isinstance(node, ast.Match):
-            yield from ((node, one) for one in node.cases)
+            yield from ((node, case) for case in node.cases)
         if isinstance(node, ast.BoolOp):
-            yield from ((node, one) for one in node.values)
+            yield from ((node, value) for value in node.values)
         if id(node) not in inside and isinstance(node, ast.expr) and pair._is_truth(node):
             inside.update(map(id, ast.walk(node)))
             yield node, node

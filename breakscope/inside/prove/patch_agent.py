@@ -87,8 +87,14 @@ class PatchRun(ProofRun):
         self._loaded[file] = {**names, "removed": pairs.removed, "added": pairs.added}
         for name, conditions in pairs.conditions.items():
             made = [
-                Condition(one.text, one.operand_of, kept=one.kept, block=one.block, computed=one.computed)
-                for one in conditions
+                Condition(
+                    condition.text,
+                    condition.operand_of,
+                    kept=condition.kept,
+                    block=condition.block,
+                    computed=condition.computed,
+                )
+                for condition in conditions
             ]
             self._conditions[f"{number}{_SEPARATOR}{name}"] = made
             if name in pairs.through:
@@ -154,9 +160,9 @@ class PatchRun(ProofRun):
             {**session.result(), "key": name, "function": name.partition(_SEPARATOR)[2]}
             for name, session in self._sessions.items()
         ]
-        for one in functions:
-            number = int(one["key"].partition(_SEPARATOR)[0])
-            one["file"] = list(self.settings["files"])[number]
+        for function in functions:
+            number = int(function["key"].partition(_SEPARATOR)[0])
+            function["file"] = list(self.settings["files"])[number]
         self._save(
             {
                 "functions": functions,

@@ -76,7 +76,7 @@ def asked_in(function: types.FunctionType) -> Iterator[str]:
         return
     codes = [function.__code__]
     for code in codes:
-        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+        codes += [co_const for co_const in code.co_consts if isinstance(co_const, types.CodeType)]
         for instruction in dis.get_instructions(code):
             # An attribute called id is no question.
             called = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval == "id"
@@ -377,7 +377,7 @@ def _functions_of(member: Any) -> Iterator[types.FunctionType]:
     if isinstance(member, staticmethod | classmethod):
         member = member.__func__
     candidates = (member.fget, member.fset) if isinstance(member, property) else (member,)
-    yield from (one for one in candidates if isinstance(one, types.FunctionType))
+    yield from (candidate for candidate in candidates if isinstance(candidate, types.FunctionType))
 
 
 def caches_of(function: types.FunctionType) -> Iterator[Any]:

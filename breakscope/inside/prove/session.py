@@ -300,7 +300,7 @@ class Session:
 
     def _search(self, bench: _Bench, constants: Iterable[float], *, again: bool) -> None:
         """Look for an input that tells the forms apart; ``again``: around a second call of one kind."""
-        given = [one for one in bench.world.tensors if id(one) in bench.world.given]
+        given = [tensor for tensor in bench.world.tensors if id(tensor) in bench.world.given]
         constants = tuple(constants)
         # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
         # early. Edge values never do, and no kind does for a patch of which nothing is believed.
@@ -362,8 +362,20 @@ class Session:
         """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
         if not self.anybody:
             return []
-        held = [size for one in bench.world.tensors if id(one) not in bench.world.given for size in one.shape]
-        wanted = [*(int(one) for one in constants if one == one // 1 and abs(one) < MAX_SIZE), *held]
+        held = [
+            size
+            for tensor in bench.world.tensors
+            if id(tensor) not in bench.world.given
+            for size in tensor.shape
+        ]
+        wanted = [
+            *(
+                int(constant)
+                for constant in constants
+                if constant == constant // 1 and abs(constant) < MAX_SIZE
+            ),
+            *held,
+        ]
         return sorted({one for one in wanted if 1 < one < MAX_SIZE}, reverse=True)[:MOST_SIZES]
 
     def _saves(self, bench: _Bench, plain: Conditions) -> None:
@@ -558,7 +570,7 @@ class Session:
                 return
             self.apart.update(dict.fromkeys(comparer.apart))
             self.kinds["compiled by Dynamo"] += 1
-            if conditions.gradients and any(one is not None for one in old.gradients):
+            if conditions.gradients and any(gradient is not None for gradient in old.gradients):
                 self.kinds["calls with gradients"] += 1
 
     def _inputs_that_drive(self) -> list[Conditions]:
@@ -588,7 +600,7 @@ class Session:
             name = one.name if one.gradients else f"{one.name}, with gradients"
             yield replace(one, name=name, gradients=True)
         if searched:
-            given = [one for one in bench.world.tensors if id(one) in bench.world.given]
+            given = [tensor for tensor in bench.world.tensors if id(tensor) in bench.world.given]
             yield from itertools.islice(inputs.values(given, (), gradients=False), EDGES_COMPILED)
 
     # -- what came of it -------------------------------------------------------------------------
@@ -606,14 +618,14 @@ class Session:
             "max_difference": self.max_difference,
             "conditions": [
                 {
-                    "text": one.text,
-                    "operand_of": one.operand_of,
-                    "unknown": one.unknown,
-                    "true": one.taken[True],
-                    "false": one.taken[False] or int(one.block),
+                    "text": condition.text,
+                    "operand_of": condition.operand_of,
+                    "unknown": condition.unknown,
+                    "true": condition.taken[True],
+                    "false": condition.taken[False] or int(condition.block),
                 }
-                for one in self.conditions
-                if not one.kept and not self.by_structure  # both forms have it, or a message has
+                for condition in self.conditions
+                if not condition.kept and not self.by_structure  # both forms have it, or a message has
             ],
             "mismatch": self.mismatch,
             "breaks": self.breaks,
@@ -633,7 +645,12 @@ class Session:
 
     def _never(self) -> list[str]:
         """Code that both forms have and that no input drove: what the patch does to it is not known."""
-        ways = [(one.text, way) for one in self.conditions if one.kept for way in one.ways_left]
+        ways = [
+            (condition.text, way)
+            for condition in self.conditions
+            if condition.kept
+            for way in condition.ways_left
+        ]
         return [f"`{text}` was never {str(way).lower()}: nothing was compared there" for text, way in ways]
 
 
@@ -674,7 +691,7 @@ def _names(forms: Mapping[str, Callable[..., Any]]) -> frozenset[str]:
 def _numbers(bench: _Bench, call: Call) -> Iterator[float]:
     """Numbers that the forms get or read: a value on such a limit tells as much as one in the code."""
     args, kwargs = call
-    yield from (float(one) for one in (*args, *kwargs.values()) if type(one) in (int, float))
+    yield from (float(arg) for arg in (*args, *kwargs.values()) if type(arg) in (int, float))
     names = _names(bench.forms)
     for _, content in bench.world.content:
         yield from (float(one) for name, one in content if name in names and type(one) in (int, float))

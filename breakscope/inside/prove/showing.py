@@ -29,13 +29,13 @@ def shown(outcome: Outcome) -> list[str]:
     from breakscope.inside.prove.picture import TensorEntry
 
     lines = [f"raises {outcome.raised}"] if outcome.raised else []
-    results = [one for one in outcome.picture.entries if one.path.startswith("result")]
-    for one in results[:_MOST_RESULTS]:
-        if isinstance(one.what, TensorEntry):
-            aspects = f", stride={one.what.layout[8]}, requires_grad={one.what.layout[4]}"
-            lines.append(_short(f"{one.path} = {_tensor(one.what.values)}{aspects}"))
-        elif isinstance(one.what, tuple) and len(one.what) == 2 and isinstance(one.what[1], str):
-            lines.append(_short(f"{one.path} = {one.what[1]}"))
+    results = [entry for entry in outcome.picture.entries if entry.path.startswith("result")]
+    for result in results[:_MOST_RESULTS]:
+        if isinstance(result.what, TensorEntry):
+            aspects = f", stride={result.what.layout[8]}, requires_grad={result.what.layout[4]}"
+            lines.append(_short(f"{result.path} = {_tensor(result.what.values)}{aspects}"))
+        elif isinstance(result.what, tuple) and len(result.what) == 2 and isinstance(result.what[1], str):
+            lines.append(_short(f"{result.path} = {result.what[1]}"))
     if outcome.printed:
         lines.append(_short(f"prints {outcome.printed!r}"))
     for index, gradient in enumerate(outcome.gradients, 1):

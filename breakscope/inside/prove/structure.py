@@ -87,7 +87,7 @@ class _Plainly(ast.NodeTransformer):
         plain = len(node.args) == 2 and not node.keywords
         if not (plain and isinstance(node.func, ast.Name) and node.func.id == "pow"):
             return node
-        if any(isinstance(one, ast.Starred) for one in node.args):
+        if any(isinstance(arg, ast.Starred) for arg in node.args):
             return node
         self._names.add("pow")
         return ast.BinOp(node.args[0], ast.Pow(), node.args[1])

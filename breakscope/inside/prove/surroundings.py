@@ -87,8 +87,8 @@ def _of_loggers() -> list[str]:
     for logger in loggers:
         if not isinstance(logger, logging.Logger):
             continue
-        for one in (*logger.handlers, *logger.filters):
-            for part in (one, *getattr(one, "filters", ())):
+        for handler in (*logger.handlers, *logger.filters):
+            for part in (handler, *getattr(handler, "filters", ())):
                 if _is_own(type(part)) or isinstance(part, types.FunctionType):
                     name = getattr(part, "__qualname__", type(part).__qualname__)
                     found.append(f"the script listens to messages ({name} of the logger {logger.name!r})")

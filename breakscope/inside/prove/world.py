@@ -57,8 +57,8 @@ class World:
         self.content: list[tuple[Holder, list[tuple[Any, Any]]]] = []
         self._names: set[str] = set()
         self._classes: dict[type, None] = {}
-        forms = (inspect.unwrap(one) for one in roots if isinstance(one, types.FunctionType))
-        self._files = {one.__code__.co_filename for one in forms}
+        forms = (inspect.unwrap(root) for root in roots if isinstance(root, types.FunctionType))
+        self._files = {form.__code__.co_filename for form in forms}
         self._walk(roots)
         memories = {memory_of(one): one.untyped_storage() for one in self._strided()}
         self.bytes = sum(storage.nbytes() for storage in memories.values())
@@ -66,7 +66,7 @@ class World:
             raise TooLargeError(f"what it can reach holds {self.bytes / 2**20:.0f} MiB of tensors")
 
     def _strided(self) -> list[torch.Tensor]:
-        return [one for one in self.tensors if one.layout is torch.strided]
+        return [tensor for tensor in self.tensors if tensor.layout is torch.strided]
 
     def _walk(self, roots: list[Any]) -> None:
         seen: set[int] = set()

@@ -30,7 +30,7 @@ def show(config: Config) -> str:
 
 
 def _names(record: Any) -> list[str]:
-    return [one.name for one in dataclasses.fields(record)]
+    return [field.name for field in dataclasses.fields(record)]
 
 
 def _entries(values: Mapping[str, Any], origins: Mapping[str, str], prefix: str = "") -> list[str]:

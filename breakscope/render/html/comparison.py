@@ -180,11 +180,11 @@ def _source(finding: Finding) -> Pieces | None:
 def _counts(old: Finding | None, new: Finding | None) -> list[Count]:
     """Each number that one of the reports has, before and after."""
     sides = (old, new)
-    found = [("occurrences", [None if one is None else f"{one.counts.occurrences:,}" for one in sides])]
-    if any(one is not None and one.counts.crossings is not None for one in sides):
-        found.append(("crossings", [None if one is None else _crossings(one) for one in sides]))
-    if any(one is not None and one.cost is not None for one in sides):
-        found.append(("ms a step", [None if one is None else _cost(one) for one in sides]))
+    found = [("occurrences", [None if side is None else f"{side.counts.occurrences:,}" for side in sides])]
+    if any(side is not None and side.counts.crossings is not None for side in sides):
+        found.append(("crossings", [None if side is None else _crossings(side) for side in sides]))
+    if any(side is not None and side.cost is not None for side in sides):
+        found.append(("ms a step", [None if side is None else _cost(side) for side in sides]))
     return [_count(what, *texts) for what, texts in found]
 
 

@@ -163,7 +163,7 @@ class Maker:
             hints=tuple(block(hint) for hint in finding.hints[:_MOST_HINTS]),
             facts=tuple(self._facts(finding)),
             callers=tuple(self._caller(frame) for frame in _call_path(finding)[-_MOST_FRAMES:]),
-            guards=tuple(_guard(one) for one in _all_guards(finding)[:_MOST_GUARDS]),
+            guards=tuple(_guard(guard) for guard in _all_guards(finding)[:_MOST_GUARDS]),
             skipped=tuple(
                 (name(one.function), self.path(one.file, one.line), count(one.calls, "call"), block(one.why))
                 for one in finding.skipped

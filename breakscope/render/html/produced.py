@@ -86,11 +86,11 @@ def produced(
     if read is None or not report.artifacts:
         return None
     by_compile: dict[tuple[int, str], list[Artifact]] = {}
-    for one in report.artifacts:
-        by_compile.setdefault((one.rank, one.compile_id), []).append(one)
+    for artifact in report.artifacts:
+        by_compile.setdefault((artifact.rank, artifact.compile_id), []).append(artifact)
     functions = {(one.rank, one.compile_id): one.function for one in report.compiles}
     # Regions have the name by which their source calls the function.
-    functions |= {(one.rank, one.compile_id): one.function for one in report.regions}
+    functions |= {(region.rank, region.compile_id): region.function for region in report.regions}
     shelf = _Shelf(read, files)
     made = []
     for (rank, compile_id), kept in list(by_compile.items())[:_MOST_COMPILES]:

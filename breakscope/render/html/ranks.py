@@ -45,13 +45,13 @@ def ranks_section(
         return None
     lines = (
         RankLine(
-            one.label,
-            name(one.text, 600),
-            name(one.where),
-            name(one.each),
-            anchors.get(one.fingerprint or "", ""),
+            line.label,
+            name(line.text, 600),
+            name(line.where),
+            name(line.each),
+            anchors.get(line.fingerprint or "", ""),
         )
-        for one in view.lines
+        for line in view.lines
     )
     return RanksSection(
         sentence=view.sentence,

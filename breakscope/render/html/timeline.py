@@ -52,7 +52,7 @@ class Timeline:
 
 def timeline(report: Report, findings: Sequence[Finding], labels: Labels) -> Timeline:
     """The timeline of a report; its findings in the order in which they are to stand."""
-    known = [(one, one.first_step) for one in findings if one.first_step is not None]
+    known = [(finding, finding.first_step) for finding in findings if finding.first_step is not None]
     if not known:
         why = "there is no finding" if not findings else "this report does not say at which steps"
         return Timeline((), (), 0, None, f"nothing to draw: {why}")

@@ -259,10 +259,10 @@ def _compiled(run: Run, maker: Maker) -> str:
     if not run.targets:
         return name(", ".join(run.compiled)) or "nothing"
     names = []
-    for one in run.targets[:20]:
-        by = "breakscope" if one.by == "breakscope" else f"the {one.by}"
-        where = f" at {maker.path(one.file, one.line)}" if one.file else ""
-        names.append(f"{name(one.name)} (by {by}{where})")
+    for target in run.targets[:20]:
+        by = "breakscope" if target.by == "breakscope" else f"the {target.by}"
+        where = f" at {maker.path(target.file, target.line)}" if target.file else ""
+        names.append(f"{name(target.name)} (by {by}{where})")
     more = len(run.targets) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
 
