@@ -61,6 +61,7 @@ def add(app: typer.Typer) -> None:
         modes: Annotated[
             str,
             typer.Option(
+                "--modes",
                 metavar="MODES",
                 help="Modes of Inductor, separated by commas; as-script is the mode that the script uses.",
             ),
@@ -74,6 +75,7 @@ def add(app: typer.Typer) -> None:
         function: Annotated[
             str | None,
             typer.Option(
+                "--function",
                 metavar="FUNCTION",
                 help="Measure only this function, on its first inputs: train_step, model.py:Net.forward.",
             ),
@@ -92,7 +94,10 @@ def add(app: typer.Typer) -> None:
             int | None, typer.Option(min=1, metavar="N", help="Number of timed steps in each process.")
         ] = None,
         seconds: Annotated[
-            float, typer.Option(min=0.01, metavar="SECONDS", help="Maximum timed seconds in each process.")
+            float,
+            typer.Option(
+                "--seconds", min=0.01, metavar="SECONDS", help="Maximum timed seconds in each process."
+            ),
         ] = 10.0,
         repeat: Annotated[
             bool,

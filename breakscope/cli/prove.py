@@ -62,7 +62,9 @@ def add(app: typer.Typer) -> None:
         ],
         report: Annotated[
             Path | None,
-            typer.Option(metavar="REPORT", help="Run the script of this report, as it was scanned."),
+            typer.Option(
+                "--report", metavar="REPORT", help="Run the script of this report, as it was scanned."
+            ),
         ] = None,
         against: Annotated[
             Path | None, typer.Option(metavar="OLD_FILE", help="The changed file as it was before.")

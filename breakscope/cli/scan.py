@@ -60,7 +60,8 @@ def add(app: typer.Typer) -> None:
             Backend, typer.Option(metavar="|".join(Backend), help="Backend to compile with.")
         ] = Backend.EAGER,
         mode: Annotated[
-            str | None, typer.Option(metavar="MODE", help="Mode of Inductor; needs --backend inductor.")
+            str | None,
+            typer.Option("--mode", metavar="MODE", help="Mode of Inductor; needs --backend inductor."),
         ] = None,
         dynamic: Annotated[
             Dynamic, typer.Option(metavar="|".join(Dynamic), help="Value of dynamic= for torch.compile.")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 import report_samples as samples
 from test_cli_contract import LOG, breakscope
+from typer.models import OptionInfo
 
 from breakscope.cli import arguments
 from breakscope.cli.app import NAMES, Commands
@@ -48,6 +50,22 @@ def options() -> Iterator[tuple[str, str, Any]]:
                 yield from (
                     (command, name, option) for name in option.opts if name not in OLD.get(command, {})
                 )
+
+
+def test_no_option_takes_its_name_from_what_stands_behind_it() -> None:
+    """typer 0.27 calls an option `--MODES` whose metavar is MODES, unless its name is written out."""
+    assert not [
+        f"{command} --{name}"
+        for command in NAMES
+        for name, hint in get_type_hints(
+            inspect.unwrap(COMMANDS[command].callback), include_extras=True
+        ).items()
+        for option in getattr(hint, "__metadata__", ())
+        if isinstance(option, OptionInfo)
+        and (option.metavar or "").casefold() == name
+        # The first word of an Annotated option is its default, as far as typer knows at first.
+        and not str(option.default).startswith("--")
+    ]
 
 
 @pytest.mark.parametrize(("name", "metavar"), MEANINGS.items())
