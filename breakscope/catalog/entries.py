@@ -974,7 +974,8 @@ y = net(x)""",
     Entry(
         "BS305",
         "fullgraph=True failed",
-        "fullgraph=True makes the first graph break an error, so nothing behind it was looked at.",
+        "fullgraph=True, as error_on_graph_break(True), makes the first graph break an error, so nothing "
+        "behind it was looked at.",
         "Repair the break, or scan without --keep-fullgraph to see every break.",
         """\
 # before
@@ -1024,6 +1025,22 @@ top = torch.linalg.eigvalsh(x).amax()
 top = x.abs().sum(-1).amax()""",
         "info",
         "upstream",
+    ),
+    Entry(
+        "BS309",
+        "size marked as dynamic that the code fixes",
+        "mark_dynamic asks for one graph for all sizes of a dimension, but the code compares that size with "
+        "a constant, or with another size that is one; torch raises ConstraintViolationError.",
+        "Take the mark off that dimension, or use maybe_mark_dynamic, which lets torch fix the size.",
+        """\
+# before: the weight of the layer fixes the size of dimension 1
+torch._dynamo.mark_dynamic(x, 1)
+y = torch.compile(layer)(x)
+# after
+torch._dynamo.maybe_mark_dynamic(x, 1)
+y = torch.compile(layer)(x)""",
+        "error",
+        "config",
     ),
     Entry(
         "BS401",

@@ -264,7 +264,8 @@ def advice(
 
     Args:
         code: of the finding; inner: of what broke, where the finding is that its frame was given up.
-        function: what runs eagerly until then; in_loop: whether that is because the break is in a loop.
+        function: what runs eagerly until then, or what makes an error of a break.
+        in_loop: whether all of it runs eagerly because the break is in a loop.
     """
     if code == "BS306" and inner == catalog.GENERIC:
         return catalog.entry(code).fix
@@ -280,7 +281,7 @@ def advice(
 
 def _until_then(code: str, function: str | None) -> str:
     if code == "BS305":
-        return "fullgraph=True raises"
+        return f"{function or 'fullgraph=True'} raises"
     return f"all of {function or 'the function'} runs eagerly"
 
 

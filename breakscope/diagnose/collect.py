@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,11 @@ from breakscope.diagnose.records import BreakRecord
 
 Event = dict[str, Any]
 
+_FORBIDDEN = re.compile(
+    r"stance is 'fail_on_recompile'\. filename: '(?P<file>.+?)', function name: '(?P<name>.+?)',"
+    r" line number: (?P<line>\d+)"
+)
+_FAILED_GUARD = re.compile(r"^    - (.+)$", re.MULTILINE)
 _LIMIT = re.compile(r"(?:Recompile|Cache)Limit|(?:recompile|cache_size)_limit")
 
 # Events that are kept as they are, by where.
@@ -89,6 +94,7 @@ class Recompile:
 
     Attributes:
         refused: whether the recompile limit was reached, so that Dynamo did not compile after all.
+        raised: whether ``set_stance("fail_on_recompile")`` raised in its place, which ended the script.
     """
 
     failures: tuple[GuardFailure, ...]
@@ -97,6 +103,7 @@ class Recompile:
     values: dict[str, str]
     step: int | None
     refused: bool = False
+    raised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +209,19 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     given_up = {(skip.site, skip.frame) for skip in found.skips if not skip.limit}
     found.breaks = [replace(b, skips=b.skips or (b.site, b.frame) in given_up) for b in found.breaks]
     refused = {e["cid"] for e in found.metrics if is_limit(e["metrics"])}
+    found.recompiles += [made for event in found.raised for made in _forbidden(event)]
     refused |= {skip.compile_id for skip in found.skips if skip.limit and skip.compile_id}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
+
+
+def _forbidden(raised: Event) -> Iterator[Recompile]:
+    """The recompile that a stance forbade; torch tells of it in the exception's text only."""
+    for error in raised["errors"]:
+        if said := _FORBIDDEN.search(error["text"]):
+            frame = {"file": said["file"], "name": said["name"], "line": int(said["line"])}
+            reasons: list[str] = _FAILED_GUARD.findall(error["text"])
+            yield Recompile(parse_reasons(reasons), None, FrameRef.read(frame), {}, None, raised=True)
 
 
 def _start_over(found: Collected) -> None:

@@ -15,14 +15,16 @@ _COMPARED = 200  # characters of two texts of one exception: one of them may be 
 
 def mark(found: Collected, findings: Sequence[Finding], *, vacuous: bool) -> list[Finding]:
     """The findings with their effects."""
-    fatal = _fatal(found)
-    return [replace(finding, effect=_effect(found, finding, fatal, vacuous=vacuous)) for finding in findings]
+    ended_by = fatal(found)
+    return [
+        replace(finding, effect=_effect(found, finding, ended_by, vacuous=vacuous)) for finding in findings
+    ]
 
 
-def _effect(found: Collected, finding: Finding, fatal: str | None, *, vacuous: bool) -> Effect | None:
+def _effect(found: Collected, finding: Finding, ended_by: str | None, *, vacuous: bool) -> Effect | None:
     if finding.kind == "recompile":
-        return None
-    if fatal is not None and fatal in finding.counts.compile_ids:
+        return finding.effect
+    if ended_by is not None and ended_by in finding.counts.compile_ids:
         return "ended"
     code, raised = _LIMIT
     if finding.code == code and any(
@@ -33,7 +35,7 @@ def _effect(found: Collected, finding: Finding, fatal: str | None, *, vacuous: b
     return "incomplete" if hides else finding.effect
 
 
-def _fatal(found: Collected) -> str | None:
+def fatal(found: Collected) -> str | None:
     """The compile that failed with the exception that ended the script; None where another one did."""
     failed = [event for event in found.metrics if event["metrics"].get("fail_type")]
     ended = (event for event in reversed(failed) if any(_is_of(one, event) for one in found.raised))

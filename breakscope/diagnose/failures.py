@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from breakscope import catalog
-from breakscope.diagnose import records, trials
+from breakscope.diagnose import effects, guard_paths, records, trials
 from breakscope.diagnose.break_advice import Site, advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
@@ -13,6 +13,11 @@ from breakscope.diagnose.sites import is_own
 from breakscope.report.model import Counts, Finding, Unattributed
 
 # What running an op on fake tensors raised.
+_VIOLATED = re.compile(
+    r"You marked (?P<size>.+?) as dynamic but your code specialized it to be a constant \((?P<value>\d+)\)"
+)
+# What makes an error of a graph break.
+_FULLGRAPH, _STRICT = "fullgraph=True", "error_on_graph_break(True)"
 _RAISED = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote),?\)", re.DOTALL)
 
 
@@ -20,6 +25,7 @@ def failures(found: Collected, places: Places, backend: str) -> tuple[list[Findi
     """One finding for each (fullgraph=True, a crash), and what cannot be placed."""
     explained = {b.compile_id for b in found.breaks}
     fullgraph = any(e.get("fullgraph") and not e.get("lifted") for e in found.compiled)
+    ended_by = effects.fatal(found)
     paths = {event["cid"]: records.parse_error_frames(event["payload"]) for event in found.errors}
     made: list[Finding] = []
     lost: list[Unattributed] = []
@@ -29,7 +35,9 @@ def failures(found: Collected, places: Places, backend: str) -> tuple[list[Findi
             continue
         if is_limit(metrics):
             continue
-        finding = _failure(found, event, paths.get(event["cid"], ()), places, backend, fullgraph=fullgraph)
+        path = paths.get(event["cid"]) or _user_stack(metrics)
+        strict = _FULLGRAPH if fullgraph else _STRICT if event["cid"] == ended_by else None
+        finding = _failure(found, event, path, places, backend, strict)
         if finding is None:
             text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
             lost.append(Unattributed("compile", event["cid"], text))
@@ -38,9 +46,19 @@ def failures(found: Collected, places: Places, backend: str) -> tuple[list[Findi
     return made, lost
 
 
-def _code(fail_type: str, said: str, *, fullgraph: bool) -> str:
-    if fail_type in ("Unsupported", "UserError"):
-        return "BS305" if fullgraph else "BS302"
+def _user_stack(metrics: Event) -> tuple[records.RawFrame, ...]:
+    """Where the code fixed a size, as the text of a ConstraintViolationError says it."""
+    _, _, stack = str(metrics.get("fail_reason")).partition("\nUser stack:\n")
+    return records.parse_frames(stack)
+
+
+def _code(fail_type: str, said: str, strict: str | None) -> str:
+    if fail_type == "Unsupported":
+        return "BS305" if strict else "BS302"
+    if fail_type == "UserError":
+        return "BS305" if strict == _FULLGRAPH else "BS302"
+    if fail_type == "ConstraintViolationError":
+        return "BS309"
     if fail_type == "UncapturedHigherOrderOpError":
         return "BS120"  # what breaks inside of torch.cond and the like ends the compile
     if "There was no fake impl registered" in said:
@@ -49,7 +67,24 @@ def _code(fail_type: str, said: str, *, fullgraph: bool) -> str:
     return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
 
 
-def _advice(code: str, reason: records.Reason, backend: str, in_eager: str) -> str:
+def _fixed(said: str) -> tuple[str, str] | None:
+    """What a ConstraintViolationError says of the first size, and what to do about it."""
+    fixed = _VIOLATED.search(said)
+    path = fixed and guard_paths.path_of(guard_paths.parse(fixed["size"]))
+    geometry = path.geometry() if path else None
+    if fixed is None or geometry is None:
+        return None
+    tensor, dimension = guard_paths.words(geometry[0], ""), geometry[2]
+    why = f"dimension {dimension} of {tensor} is marked as dynamic, and the code fixes it to {fixed['value']}"
+    what_to_do = (
+        f"Take the mark off dimension {dimension} of {tensor} (mark_dynamic, or Dim.DYNAMIC in torch.export),"
+        f" or use torch._dynamo.maybe_mark_dynamic({tensor}, {dimension}), which lets torch fix the size; to"
+        f" keep it dynamic, let nothing in this line need the size to be {fixed['value']}."
+    )
+    return why, what_to_do
+
+
+def _advice(code: str, reason: records.Reason, backend: str, in_eager: str, strict: str | None) -> str:
     if code == "BS306" and backend in ("eager", "aot_eager"):
         works = "; the same call passes in eager" if in_eager == "passed" else ""
         return (
@@ -57,7 +92,7 @@ def _advice(code: str, reason: records.Reason, backend: str, in_eager: str) -> s
             " torch.compiler.disable on"
             " the function that holds the line, and report the text to PyTorch."
         )
-    return advice(code, records.code_of(reason), reason, Site("plain"), None)
+    return advice(code, records.code_of(reason), reason, Site("plain"), strict if code == "BS305" else None)
 
 
 def _said(metrics: Event, reason: records.Reason) -> str:
@@ -80,13 +115,13 @@ def _failure(
     path: tuple[records.RawFrame, ...],
     places: Places,
     backend: str,
-    *,
-    fullgraph: bool,
+    strict: str | None,
 ) -> Finding | None:
     """The finding of a compile that failed.
 
     Args:
         path: how one got there, from the error's text; empty where that does not say.
+        strict: what makes an error of a graph break; None where nothing does.
     """
     metrics = event["metrics"]
     file = metrics.get("fail_user_frame_filename")
@@ -102,9 +137,9 @@ def _failure(
         file, line = metrics.get("co_filename"), metrics.get("co_firstlineno")
     if file is None or line is None or is_own(file):
         return None
-    code = trials.code(
-        found, event["cid"], _code(metrics["fail_type"], str(metrics.get("fail_reason")), fullgraph=fullgraph)
-    )
+    said = str(metrics.get("fail_reason"))
+    by_text = _code(metrics["fail_type"], said, strict)
+    code = trials.code(found, event["cid"], by_text)
     reasons = records.parse_reasons(metrics.get("fail_reason") or metrics["fail_type"])
     reason = reasons[0]
     name = records.unresumed(metrics.get("co_name") or "<unknown>")
@@ -112,16 +147,23 @@ def _failure(
     location = places.location(frame, None)
     stack = places.stack(path)
     step = event.get("step")
+    title = trials.title(found, event["cid"], code) or catalog.entry(code).title
+    if code == "BS305":
+        title = f"graph break where {strict} allows none"
+    in_eager = trials.outcome(found, event["cid"])["outcome"]
+    why, what_to_do = _said(metrics, reason), _advice(code, reason, backend, in_eager, strict)
+    if code == "BS309":
+        why, what_to_do = _fixed(said) or (why, what_to_do)
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,
         kind="skip",
         gb_id=reason.gb_id,
-        title=trials.title(found, event["cid"], code) or catalog.entry(code).title,
-        reason=_said(metrics, reason),
+        title=title,
+        reason=why,
         explanation=trials.explained(found, event["cid"], reason.explanation or catalog.entry(code).why),
         hints=reason.hints,
-        advice=_advice(code, reason, backend, trials.outcome(found, event["cid"])["outcome"]),
+        advice=what_to_do,
         location=location,
         stack=stack,
         counts=Counts(1, None, (event["cid"],) if event["cid"] else ()),

@@ -15,6 +15,8 @@ from breakscope.diagnose.recompile_advice import advice
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
 
+_FORBIDDEN = 'set_stance("fail_on_recompile") made an error of it, in place of a compile.'
+
 
 @dataclass(slots=True)
 class Cause:
@@ -119,9 +121,10 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
         called_from=places.caller(location, stack),
         guard=cause.guard,
         advice=_advice(found, cause, places),
+        effect="ended" if any(recompile.raised for recompile in cause.recompiles) else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
-        expected=why_expected,
+        expected=why_expected if all(not recompile.raised for recompile in cause.recompiles) else None,
     )
 
 
@@ -145,7 +148,8 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
-    return advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused))
+    said = advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused))
+    return f"{said}. {_FORBIDDEN}" if first.raised else said
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:

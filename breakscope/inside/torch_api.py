@@ -227,6 +227,12 @@ ACCESSES: dict[str, Access] = {
             "recompile remedies cannot be placed at a call, and there is no warm-up plan",
         ),
         _since_29(
+            "set_stance",
+            "torch._dynamo.decorators:_set_stance",
+            "under some stances compiled functions run eagerly, without a break or a recompile",
+            "calls that a stance of torch.compiler.set_stance lets run eagerly are not told of",
+        ),
+        _since_29(
             "create_proxy",
             "torch._dynamo.output_graph:OutputGraph.create_proxy",
             "every op that goes into a graph: the live line counts them, and loops that are unrolled show",
@@ -287,6 +293,21 @@ def missing() -> list[str]:
         for access in ACCESSES.values()
         if not available(access.name)
     ]
+
+
+def watch_stances(told: Callable[[str], None]) -> Callable[[], None]:
+    """Have ``told`` called with the name of each stance that is set; returns what undoes that."""
+    from torch._dynamo import decorators as home
+
+    real = get("set_stance")
+
+    @functools.wraps(real)
+    def set_stance(stance: Any) -> Any:
+        told(stance.stance)
+        return real(stance)
+
+    home._set_stance = set_stance
+    return lambda: setattr(home, "_set_stance", real)
 
 
 # -- what Dynamo is doing right now ------------------------------------------------------------

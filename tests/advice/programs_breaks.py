@@ -597,4 +597,20 @@ BREAKS: tuple[Followed, ...] = (
         (("    print('here')\n", ""),),
         options=("--keep-fullgraph",),
     ),
+    Followed(
+        "BS305",
+        "error_on_graph_break",
+        r"Remove the call.* error_on_graph_break\(True\) raises",
+        "@torch.compile\ndef f(x):\n    with torch._dynamo.error_on_graph_break(True):\n        print('here')\n        return x + 1\nsay(f(x))\n",
+        (("        print('here')\n", ""),),
+        silent=True,
+    ),
+    Followed(
+        "BS309",
+        "a matrix product",
+        r"maybe_mark_dynamic\(x, 1\)",
+        "w = torch.ones(3, 2)\n@torch.compile\ndef f(x):\n    return x @ w\ntorch._dynamo.mark_dynamic(x, 1)\nsay(f(x))\n",
+        (("._dynamo.mark_dynamic", "._dynamo.maybe_mark_dynamic"),),
+        silent=True,
+    ),
 )

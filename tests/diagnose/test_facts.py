@@ -124,6 +124,61 @@ def test_a_limit_that_raises_is_in_the_report(scan: Scan, setting: str, options:
     assert [guard.source for guard in limit.guards] == ["n"]
 
 
+def test_a_recompile_that_a_stance_forbids_is_what_ended_the_run(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile
+        def f(x): return x * 2
+
+        f(torch.ones(3))
+        with torch.compiler.set_stance("fail_on_recompile"):
+            f(torch.ones(3))
+            f(torch.ones(5))
+    """)
+    [forbidden] = report.findings
+    assert (forbidden.code, forbidden.title) == ("BS201", "size of x, dimension 0: compiled for 3, got 5")
+    assert (forbidden.effect, forbidden.expected) == ("ended", None)
+    assert 'set_stance("fail_on_recompile")' in str(forbidden.advice)
+    assert forbidden.location.function == "f"
+
+
+@pytest.mark.parametrize("stance", ["force_eager", "eager_on_recompile", "eager_then_compile"])
+def test_a_stance_under_which_calls_run_eagerly_is_told(scan: Scan, stance: str) -> None:
+    report = scan(f"""
+        import torch
+
+        @torch.compile
+        def f(x): return x * 2
+
+        f(torch.ones(3))
+        for _ in range(2):
+            with torch.compiler.set_stance("{stance}"):
+                f(torch.ones(5))
+    """)
+    told = [note for note in report.run.notes if "set_stance" in note]
+    assert len(told) == 1
+    assert f'set_stance("{stance}")' in told[0]
+    assert "eagerly" in told[0]
+
+
+def test_a_size_that_the_code_fixes_is_named_where_it_is_fixed(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile
+        def f(batch):
+            return batch["x"].view(-1, 8)
+
+        x = torch.ones(3, 8)
+        torch._dynamo.mark_dynamic(x, 1)
+        f({"x": x})
+    """)
+    [fixed] = coded(report, "BS309")
+    assert fixed.reason == "dimension 1 of batch['x'] is marked as dynamic, and the code fixes it to 8"
+    assert (fixed.location.line, fixed.location.function, fixed.effect) == (6, "f", "ended")
+
+
 def test_a_pass_of_the_line_is_what_crosses_a_skipped_frame(scan: Scan) -> None:
     report = scan("""
         import torch

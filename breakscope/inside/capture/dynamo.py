@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
 
 
+# The stances under which a compiled function may run eagerly, with neither a break nor a recompile.
+_EAGERLY = {
+    "force_eager": "while it holds, compiled functions run eagerly, and their calls are in no count here",
+    "eager_on_recompile": "while it holds, calls that fit nothing compiled run eagerly, uncounted here",
+    "eager_then_compile": "the first call of each function runs eagerly, and is in no count here",
+    "aot_eager_then_compile": "the first call of each function is compiled without Inductor",
+}
+
+
 class TorchHooks:
     """Everything that is hooked in torch, for one agent."""
 
@@ -114,6 +123,7 @@ class TorchHooks:
             ("some skipped frames are not reported", self._open_break_log),
             ("regions without CUDA graphs are not reported", self._listen_to_cudagraphs),
             ("our own frames may be compiled", self._hide_our_frames),
+            ("calls that a stance lets run eagerly are not told of", self._hook_stances),
             ("ops are not counted while Dynamo is at work", self._hook_ops),
             ("no step runs under the profiler", self._open_window),
             ("what guards and eager operations take of a break is not known", self._allow_glances),
@@ -175,6 +185,17 @@ class TorchHooks:
         real = torch_api.get("frame_callback")
         if real is not torch_api.MISSING:
             self._undo.append(torch_api.replace_frame_callback(self._frames.callback(real)))
+
+    def _hook_stances(self) -> None:
+        told = set()
+
+        def tell(stance: str) -> None:
+            if stance in _EAGERLY and stance not in told:
+                told.add(stance)
+                self._agent.note(f'torch.compiler.set_stance("{stance}"): {_EAGERLY[stance]}')
+
+        if torch_api.available("set_stance"):
+            self._undo.append(torch_api.watch_stances(tell))
 
     def _hook_ops(self) -> None:
         if torch_api.available("create_proxy"):
