@@ -66,8 +66,7 @@ def save(report: Report, script: Script, options: Options, fixed: Fixed, files: 
         "outcomes": [_outcome_data(outcome, numbers) for outcome in fixed.outcomes],
         "written": _written_data(fixed.written),
     }
-    place = options.proofs / f"{_name(report, script, options)}.json"
-    proofs.write_whole(place, json.dumps(data))
+    proofs.keep(options.proofs / f"{_name(report, script, options)}.json", data)
 
 
 def _may_come_out_otherwise(one: Outcome) -> bool:

@@ -16,6 +16,7 @@ from faithful import planted
 from scanning import Scanned, clean_environment, command
 
 from breakscope.cli import main
+from breakscope.fix import proofs
 from breakscope.render import FORMATS, Options
 from breakscope.render.lint import FORMATS as FORMATS_OF_LINT
 from breakscope.report import secrets
@@ -186,6 +187,14 @@ def test_lint_shows_no_secret_of_the_lines_that_it_shows(
     assert _leaks({format_: shown, "cache": "".join(map(_text, Path(".breakscope").rglob("*.txt")))}) == []
 
 
+@pytest.mark.parametrize("name", ["api_key", "Hugging Face token"])
+def test_a_proof_that_holds_a_secret_is_not_kept(tmp_path: Path, name: str) -> None:
+    text, _ = (SHAPED | NAMED)[name]
+    proofs.keep(tmp_path / "proof.json", {"conditions": [{"text": "x.sum() > 0"}]})
+    proofs.keep(tmp_path / "telling.json", {"conditions": [{"text": f"if {text.replace('=', '==')}:"}]})
+    assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]
+
+
 TO_FIX = """
     import torch
 
@@ -244,5 +253,7 @@ def test_neither_fix_nor_prove_nor_a_counterexample_shows_a_secret(
     assert "refused" in outputs["prove"], outputs
     assert "no counterexample is written" in ran["prove"].stderr
     assert not (scanned.folder / "example.py").exists()
-    left = {path.name: _text(path) for path in (tmp_path / ".breakscope").glob("*.json")}
+    reports = (tmp_path / ".breakscope").glob("*.json")
+    kept = (tmp_path / ".breakscope" / "proofs").glob("*")
+    left = {path.name: _text(path) for path in (*reports, *kept)}
     assert _leaks({**outputs, **left}) == []
