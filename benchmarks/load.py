@@ -3,7 +3,8 @@
 Each load is a script that is scanned here, run by Python as well, and looked at once a tenth of a second:
 resident memory of the script's process and of ours, wall time, size of the report and of the page, time of
 ``report``, and how soon the page can be used in a browser (CHROMIUM, default /usr/bin/chromium; null without
-it). Processor time stands beside wall time, which depends on what else the machine does.
+it). Processor time stands beside wall time, which depends on what else the machine does. ``load_writes``
+has what many writers, kills and full disks do to the files that are written.
 """
 
 from __future__ import annotations
@@ -204,6 +205,12 @@ def main() -> None:
     for name, source, count, few in LOADS:
         if options.only in name:
             print(json.dumps(measure(name, source, few if options.quick else count)), flush=True)
+    if options.only in "writes":
+        import load_writes
+
+        with tempfile.TemporaryDirectory() as made:
+            for row in load_writes.measure(Path(made), quick=options.quick):
+                print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

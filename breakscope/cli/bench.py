@@ -211,7 +211,9 @@ def add(app: typer.Typer) -> None:
         if json or format_ is Format.JSON:
             import json as json_module
 
-            print(json_module.dumps(report.benchmark, indent=1))
+            from breakscope.report.secrets import masked
+
+            print(json_module.dumps(masked(report.benchmark), indent=1))
         elif not quiet:
             _show(result, place)
         if result.interrupted:
@@ -234,12 +236,13 @@ def _show(result: Any, place: Path) -> None:
 
     from breakscope.cli import output
     from breakscope.render import bench_terminal
+    from breakscope.report.secrets import mask
 
     name = output.relative(place)
     steps = [(f"breakscope report {name} --html", "the same as a page, with the scan's findings")]
     width = shutil.get_terminal_size((160, 24)).columns
     text = bench_terminal.render(result, width=width, color=output.wants_color(), next_steps=steps)
-    output.write(text)
+    output.write(mask(text))
 
 
 def _judge(result: Any, stored: Any) -> int:

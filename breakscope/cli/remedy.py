@@ -65,6 +65,7 @@ def add(app: typer.Typer) -> None:
         from breakscope.inside.settings import Settings
         from breakscope.report import schema
         from breakscope.report.latest import FOLDER, LATEST
+        from breakscope.report.secrets import mask
         from breakscope.run import interpreter, launch
 
         interpreter.use(python)
@@ -97,7 +98,7 @@ def add(app: typer.Typer) -> None:
                     raise
         schema.save(outcomes.suggested(report, fixed), target)
         if not quiet:
-            printer.write(shown(report, fixed))
+            printer.write(mask(shown(report, fixed)))
         proved = [outcome.suggestion.label == "proved" for outcome in fixed.outcomes]
         return 0 if all(proved) else 1
 

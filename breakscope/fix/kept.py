@@ -34,12 +34,16 @@ def load(report: Report, script: Script, options: Options) -> Fixed | None:
     place = options.proofs / f"{_name(report, script, options)}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError, codec.MismatchError):
         data = json.loads(place.read_text(encoding="utf-8"))
-        if data["files"] == proofs.digests(data["files"]):
+        # Read first: a file that another fix writes now must not get the edits of what it held before.
+        sources = _sources(data["sources"])
+        known = data["files"]
+        unchanged = all(known[file] == source.sha256 for file, source in sources.items())
+        if unchanged and known == proofs.digests(known):
             patches = [_patch(one) for one in data["patches"]]
             said = [codec.decode(one, Suggestion) for one in data["suggestions"]]
             outcomes = tuple(_outcome(one, patches, said) for one in data["outcomes"])
             written = _written(data["written"])
-            return Fixed(outcomes, _sources(data["sources"]), None, kept=True, written=written)
+            return Fixed(outcomes, sources, None, kept=True, written=written)
     return None
 
 
@@ -66,8 +70,7 @@ def save(report: Report, script: Script, options: Options, fixed: Fixed, files: 
         "outcomes": [_outcome_data(outcome, numbers) for outcome in fixed.outcomes],
         "written": _written_data(fixed.written),
     }
-    place = options.proofs / f"{_name(report, script, options)}.json"
-    proofs.write_whole(place, json.dumps(data))
+    proofs.keep(options.proofs / f"{_name(report, script, options)}.json", data)
 
 
 def _may_come_out_otherwise(one: Outcome) -> bool:

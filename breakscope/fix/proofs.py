@@ -27,6 +27,8 @@ from breakscope.fix.patch import Edit
 from breakscope.fix.runs import Script
 from breakscope.fix.side import Side
 from breakscope.inside.prove.claims import Claims
+from breakscope.report import files
+from breakscope.report.secrets import masked
 
 Proof = dict[str, Any]
 # Variables that torch and its libraries read.
@@ -80,8 +82,7 @@ class Proofs:
         # One that ran out of time would see more on a machine that is less busy.
         whole = not any(one["ran_out"] for one in found.get("functions", ()))
         if self._folder is not None and "trouble" not in found and whole:
-            data = {"proof": found, "files": digests(found["files"])}
-            write_whole(self._folder / f"{name}.json", json.dumps(data))
+            keep(self._folder / f"{name}.json", {"proof": found, "files": digests(found["files"])})
         return found
 
     def _load(self, name: str) -> Proof | None:
@@ -124,13 +125,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def write_whole(place: Path, text: str) -> None:
-    """Write a file whole or not at all; where it cannot be written, nothing is kept."""
-    with contextlib.suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        new = place.with_suffix(f".{os.getpid()}.new")
-        new.write_text(text, encoding="utf-8")
-        os.replace(new, place)
+def keep(place: Path, data: Mapping[str, Any]) -> None:
+    """Write a file whole or not at all; where it cannot be written, nothing is kept.
+
+    Nor is what holds a secret: an answer with a masked part would be another answer.
+    """
+    if masked(data) is data:
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            files.replace(place, json.dumps(data).encode())
 
 
 @cache

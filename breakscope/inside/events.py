@@ -89,6 +89,7 @@ METRIC_FIELDS = (
 
 # Of what is written while nothing is compiled, a forked process's own file must have these too.
 _HEAD = frozenset({START, TORCH, COMPILED})
+_MOST_OF_HEAD = 256  # a script may give torch.compile a new function in every step
 _WORK = frozenset({REGION, GRAPH_BREAK, RECOMPILE, SKIP, ERROR, METRICS, COMPILING})
 OF_FORK = ".fork-"  # between the name of a file and the process that writes it
 SLOTS = 65_536
@@ -128,7 +129,7 @@ class EventWriter:
 
     def write(self, event: Event) -> None:
         """Append one event in a single write, so that threads cannot mix two lines."""
-        if event["t"] in _HEAD:
+        if event["t"] in _HEAD and len(self._head) < _MOST_OF_HEAD:
             self._head.append(event)
         # A forked child (a DataLoader worker) has our descriptor and our hooks, but is not the script.
         forked = self._apart or os.getpid() != self._pid

@@ -41,7 +41,7 @@ class Sources:
         self.lines = cache(self._lines)
         self._spans = cache(self._read_spans)
         self._spans_of = cache(self._read_spans_of)
-        self._tree = lru_cache(maxsize=8)(
+        self._tree = lru_cache(maxsize=4)(
             self._parse
         )  # trees are large, and sites are looked at file by file
         self._begins = cache(self._read_begins)

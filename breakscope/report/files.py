@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from breakscope.errors import OutputError
 
@@ -15,17 +15,21 @@ _TEMPORARY = ".breakscope-"
 _LEFT_AFTER_S = 3600.0  # nobody writes one file for so long
 
 
-def write(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file, such as a report in any format, whole or not at all. Raises OutputError."""
+def write(data: bytes | Iterable[bytes], path: str | os.PathLike[str]) -> None:
+    """Write a file, such as a report in any format, whole or not at all. Raises OutputError.
+
+    Args:
+        data: parts are asked for one by one, so that the whole need not be in memory.
+    """
     name = os.fspath(path)
     try:
-        _write(name, data)
+        _write(name, (data,) if isinstance(data, bytes) else data)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise OutputError(f"cannot write the report to {name}: {reason}") from None
 
 
-def _write(name: str, data: bytes) -> None:
+def _write(name: str, parts: Iterable[bytes]) -> None:
     try:
         mode = os.stat(name).st_mode
     except FileNotFoundError:
@@ -33,9 +37,9 @@ def _write(name: str, data: bytes) -> None:
     if not stat.S_ISREG(mode):
         # /dev/stdout, a pipe: to be written to, not replaced. A directory fails here, as it should.
         with open(name, "wb") as device:
-            device.write(data)
+            device.write(b"".join(parts))
         return
-    replace(name, data)
+    _replace(name, parts)
     _hide(os.path.dirname(os.path.realpath(name)))
 
 
@@ -64,6 +68,16 @@ def replace(
     Raises:
         OSError: the folder is missing, full or not to be written to.
     """
+    _replace(path, (data,), mode=mode, last_look=last_look)
+
+
+def _replace(
+    path: str | os.PathLike[str],
+    parts: Iterable[bytes],
+    *,
+    mode: int | None = None,
+    last_look: Callable[[str], None] = lambda _target: None,
+) -> None:
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f"{_TEMPORARY}{os.urandom(8).hex()}.tmp")
@@ -71,7 +85,7 @@ def replace(
         with open(temporary, "xb") as file:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         last_look(target)

@@ -94,8 +94,10 @@ def scan(
         else:
             seen = ranks.observe(what, torchrun, settings, folder, timeout_s, live=live)
         report = seen.report if who is None else _stamped(seen, who)
+        missed, exit_code = _problem(settings, seen), seen.ended.exit_code
+        del seen  # many events, which the report needs no more
         place, problem = _save(report, place, keep=output is None and who is None)
-    return Scan(report, place, seen.ended.exit_code, problem or _problem(settings, seen))
+    return Scan(report, place, exit_code, problem or missed)
 
 
 def _save(report: Report, place: Path, *, keep: bool) -> tuple[Path, str | None]:

@@ -87,6 +87,16 @@ def child(*words, **options):
     return [done.returncode, done.stdout, done.stderr]
 
 
+# What a Python that the script starts sees: asked in one, for each costs a start.
+CHILD = """
+import sys
+print(sys.path, sorted(sys.modules), sys.flags, sys.argv)
+import os, signal
+print(sorted(name for name in os.environ if "SCOPE" in name or "PYTHON" in name))
+print([number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN])
+"""
+
+
 def raised(function):
     try:
         return repr(function())
@@ -267,15 +277,7 @@ probes(
     random_is_pythons=lambda: random.__file__,
     traced=traced,
     # what the script starts
-    child_path=lambda: child("-c", "import sys; print(sys.path)"),
-    child_modules=lambda: child("-c", "import sys; print(sorted(sys.modules))"),
-    child_environ=lambda: child(
-        "-c", "import os; print(sorted(n for n in os.environ if 'SCOPE' in n or 'PYTHON' in n))"
-    ),
-    child_flags=lambda: child("-c", "import sys; print(sys.flags, sys.argv)"),
-    child_signals=lambda: child(
-        "-c", "import signal as s; print([n for n in s.valid_signals() if s.getsignal(n) is s.SIG_IGN])"
-    ),
+    child=lambda: child("-c", CHILD),
     child_isolated=lambda: child("-I", "-c", "import sys; print(sys.path[:1], sys.flags.isolated)"),
     shell=shell,
     forked=forked,

@@ -9,16 +9,21 @@ import json
 import subprocess
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from faithful import planted
+from report_samples import RECOMPILES
 from scanning import Scanned, clean_environment, command
 
 from breakscope.cli import main
+from breakscope.fix import engine, proofs
+from breakscope.fix.outcomes import Fixed, Outcome
 from breakscope.render import FORMATS, Options
 from breakscope.render.lint import FORMATS as FORMATS_OF_LINT
-from breakscope.report import secrets
+from breakscope.report import schema, secrets
+from breakscope.report.model import Suggestion
 
 SHAPED, NAMED, OPTIONS = planted.shaped(), planted.named(), planted.options()
 
@@ -186,6 +191,30 @@ def test_lint_shows_no_secret_of_the_lines_that_it_shows(
     assert _leaks({format_: shown, "cache": "".join(map(_text, Path(".breakscope").rglob("*.txt")))}) == []
 
 
+@pytest.mark.parametrize("name", ["api_key", "Hugging Face token"])
+def test_a_proof_that_holds_a_secret_is_not_kept(tmp_path: Path, name: str) -> None:
+    text, _ = (SHAPED | NAMED)[name]
+    proofs.keep(tmp_path / "proof.json", {"conditions": [{"text": "x.sum() > 0"}]})
+    proofs.keep(tmp_path / "telling.json", {"conditions": [{"text": f"if {text.replace('=', '==')}:"}]})
+    assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]
+
+
+def test_remedy_shows_no_secret_of_the_lines_that_it_would_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    schema.save(replace(RECOMPILES, run=replace(RECOMPILES.run, cwd=str(tmp_path))), "report.json")
+    Path("train.py").touch()
+    lines = "\n".join(text for text, _ in (*NAMED.values(), *SHAPED.values()))
+    suggestion = Suggestion("dynamic", "mark it dynamic", lines, "proved", "bitwise equal")
+    found = Outcome(RECOMPILES.findings[0], suggestion, None, True)
+    monkeypatch.setattr(engine, "remedies", lambda *_: Fixed((found,), {}, None))
+    assert main(["remedy", "report.json", "--trust-report"]) == 0
+    shown = capsys.readouterr().out
+    assert "****" in shown
+    assert _leaks({"remedy": shown, "report": Path("report.json").read_text()}) == []
+
+
 TO_FIX = """
     import torch
 
@@ -244,5 +273,7 @@ def test_neither_fix_nor_prove_nor_a_counterexample_shows_a_secret(
     assert "refused" in outputs["prove"], outputs
     assert "no counterexample is written" in ran["prove"].stderr
     assert not (scanned.folder / "example.py").exists()
-    left = {path.name: _text(path) for path in (tmp_path / ".breakscope").glob("*.json")}
+    reports = (tmp_path / ".breakscope").glob("*.json")
+    kept = (tmp_path / ".breakscope" / "proofs").glob("*")
+    left = {path.name: _text(path) for path in (*reports, *kept)}
     assert _leaks({**outputs, **left}) == []

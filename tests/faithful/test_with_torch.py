@@ -76,7 +76,7 @@ def test_modules_beside_a_script_that_trains_stay_its_own(tmp_path: Path) -> Non
     )
     names = ("sysconfig", "settings", "events")
     world = World(files={"script.py": source, **{f"{name}.py": "" for name in names}})
-    plain, _ = twice(tmp_path, ["script.py"], world)
+    plain = run(tmp_path, [sys.executable, "script.py"], world)
     (tmp_path / "installed.py").write_text("from breakscope.cli import main\nraise SystemExit(main())\n")
     scan = [sys.executable, str(tmp_path / "installed.py"), "scan", "-q", "script.py"]
     assert run(tmp_path, scan, world) == plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import threading
 import types
@@ -51,8 +52,7 @@ class _Skipped:
 
     code: types.CodeType  # held: ids of dead code objects are used again
     answer: Any
-    counts: bool  # whether the answer holds code that counts by itself
-    called: Callable[[], None]
+    called: Callable[[], None] | None  # None where the answer holds code that counts by itself
 
 
 class Frames:
@@ -89,7 +89,7 @@ class Frames:
         def callback(wrapper: Any, frame: Any, cache_entry: Any, frame_state: Any) -> Any:
             skipped = frames._skipped.get(id(frame.f_code))
             if skipped is not None:
-                if not skipped.counts:
+                if skipped.called is not None:
                     skipped.called()
                 return skipped.answer
             return frames._convert(real, wrapper, frame, cache_entry, frame_state)
@@ -136,21 +136,19 @@ class Frames:
             return None
         code = compile_.frame.f_code
         slot = self._agent.counters.new()
-        site = counting = depth = position = None
+        site = counting = depth = counted = None
         tick: Callable[[], None] = _nothing
         if compile_.broke_at is not None and not at_limit:
             key, depth = compile_.broke_at
             site, counting = self.crossings.slot(key, 0), self.crossings.slot(key, depth, given_up=True)
-            resumed = records.is_resume(code.co_name) and depth == 0
-            tick = self.crossings.ticker(counting, RESUMED if resumed else depth)
-            position = key[1:] if key[0] == code.co_filename else None
-        called = self._on_call(slot, tick)
-        counted = None
-        if position is not None and site is not None:
-            counted = self._agent.guarded(
-                "crossings of a skipped frame are calls of the frame",
-                lambda: self._with_counts(answer, code, slot, position, site),
-            )
+            if key[0] == code.co_filename:
+                counted = self._agent.guarded(
+                    "crossings of a skipped frame are calls of the frame",
+                    functools.partial(self._with_counts, answer, code, slot, key[1:], site),
+                )
+            if counted is None:
+                resumed = records.is_resume(code.co_name) and depth == 0
+                tick = self.crossings.ticker(counting, RESUMED if resumed else depth)
         self._agent.emit(
             events.SKIP,
             limit=at_limit,
@@ -163,9 +161,10 @@ class Frames:
             why=compile_.metrics.get("fail_reason") if at_limit else None,
         )
         # Not applied to the code object: Dynamo then asks again at each call, and we can count.
+        called = None if counted is not None else self._on_call(slot, tick)
         kept = counted or dataclasses.replace(answer, apply_to_code=False)
-        self._skipped[id(code)] = _Skipped(code, kept, counted is not None, called)
-        if counted is None:
+        self._skipped[id(code)] = _Skipped(code, kept, called)
+        if called is not None:
             called()
         return kept
 
