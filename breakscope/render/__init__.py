@@ -27,6 +27,7 @@ class Options:
         width: columns of the terminal.
         color: whether to use ANSI styles.
         next_steps: (command, what it does) lines for the end.
+        links: whether a terminal's codes, ids and places are hyperlinks.
     """
 
     root: str | None = None
@@ -36,6 +37,7 @@ class Options:
     width: int = 100
     color: bool = False
     next_steps: Sequence[tuple[str, str]] = ()
+    links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Format:
 FORMATS: dict[str, Format] = {
     row.name: row
     for row in (
-        Format("terminal", ("width", "color", "limit", "everything", "root", "next_steps")),
+        Format("terminal", ("width", "color", "limit", "everything", "root", "next_steps", "links")),
         Format("json"),
         Format("markdown", ("root", "known")),
         Format("sarif", ("root", "known")),
