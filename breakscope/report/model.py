@@ -24,6 +24,7 @@ FindingKind = Literal["graph_break", "recompile", "skip", "compile"]
 Effect = Literal["ended", "incomplete"]
 # "unknown": an imported trace does not tell how its job ended.
 Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
+CacheAnswer = Literal["hit", "miss", "bypass"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
 
 GuardCause = Literal[
@@ -356,6 +357,8 @@ class Compile:
         finding: fingerprint of the recompile or break that caused it, where one did.
         failed: why it failed, if it did.
         process: which process compiled, in a merged report; rank: that process's number.
+        caches: what each cache said, of those that were asked: "fx_graph", "aot_autograd", "triton".
+        bypassed: why a cache was not asked, in torch's words, by its name.
     """
 
     compile_id: str
@@ -366,11 +369,13 @@ class Compile:
     at_s: float | None
     seconds: float | None
     phases: dict[str, float] = field(default_factory=dict)
-    cache: Literal["hit", "miss", "bypass"] | None = None
+    cache: CacheAnswer | None = None
     finding: str | None = None
     failed: str | None = None
     rank: int = 0
     process: str | None = None
+    caches: dict[str, CacheAnswer] = field(default_factory=dict)
+    bypassed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
