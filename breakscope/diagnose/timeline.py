@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from breakscope.diagnose import records
 from breakscope.diagnose.collect import Collected, Event
-from breakscope.report.model import CacheAnswer, Compile, Finding, Step
+from breakscope.report.model import CacheAnswer, Compile, Finding, Step, StepPart
 
 Phases = dict[str, float]
 
@@ -39,7 +40,8 @@ def steps(
         made.append(
             Step(
                 index=index,
-                at_s=round(start / 1e9, 6),
+                at_s=start
+                / 1e9,  # to the nanosecond: a step must not begin before the one in front of it ends
                 ms=round(length / 1e6, 6),
                 compile_ms=round(compile_ms.get(index, 0.0), 3),
                 compiles=count.get(index, 0),
@@ -48,6 +50,11 @@ def steps(
             )
         )
     return tuple(made)
+
+
+def with_parts(steps: Sequence[Step], parts: Mapping[int, tuple[StepPart, ...]]) -> tuple[Step, ...]:
+    """The steps, with the parts of those that were taken apart."""
+    return tuple(replace(step, parts=parts[step.index]) if step.index in parts else step for step in steps)
 
 
 def compiles(found: Collected, findings: Sequence[Finding]) -> tuple[Compile, ...]:

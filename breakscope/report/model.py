@@ -379,6 +379,24 @@ class Compile:
 
 
 @dataclass(frozen=True, slots=True)
+class StepPart:
+    """A stretch of a sampled step, on the host's clock.
+
+    Attributes:
+        what: "region", a run of a compiled graph; "gap", between regions, at a site; "prologue", from the
+            beginning of an outermost call to its first region.
+        at_ms: when it began, in milliseconds from the beginning of the step.
+        region: of a region, its compile id; finding: of a gap, the fingerprint of its site.
+    """
+
+    what: Literal["region", "gap", "prologue"]
+    at_ms: float
+    ms: float
+    region: str | None = None
+    finding: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step of the run: from the end of the step before it to its own end.
 
@@ -391,6 +409,7 @@ class Step:
         crossings: times that execution left compiled code at a site; None if not measured.
         launches: compiled graphs that ran; None if not measured.
         process: which process made the step, in a merged report; rank: that process's number.
+        parts: what the host did in the step, of a few of those that were sampled.
     """
 
     index: int
@@ -402,6 +421,7 @@ class Step:
     launches: int | None = None
     rank: int = 0
     process: str | None = None
+    parts: tuple[StepPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,7 @@ class TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._agent = agent
         self._frames = frames
-        self._bypassed: dict[
-            str | None, dict[str, str]
-        ] = {}  # by compile: why a cache was not asked
+        self._bypassed: dict[str | None, dict[str, str]] = {}  # by compile: why a cache was not asked
         self._broken: str | None = None  # the last compile that broke: an error of the same says nothing more
         folder = agent.settings.artifacts
         self._store = None if folder is None else artifacts.Store(Path(folder))
