@@ -24,6 +24,9 @@ class Addresses(MetadataHookInterface):
         """Called by hatchling."""
         base = repository(self.root)
         metadata["urls"] = {name: base + page for name, page in PAGES.items()} if base else {}
+        # Where the site is published, if it is: the same variable as in mkdocs.yml.
+        if site := os.environ.get("SITE_URL"):
+            metadata["urls"]["Documentation"] = site
 
 
 def repository(root: str) -> str:

@@ -391,6 +391,9 @@ def test_the_addresses_are_those_of_the_repository_that_builds(monkeypatch: pyte
         "Changelog": f"{page}/blob/main/CHANGELOG.md",
         "Issues": f"{page}/issues",
     }
+    monkeypatch.setenv("SITE_URL", "https://ada.example.org/breakscope/")
+    there = ProjectMetadata(str(ROOT), PluginManager()).core.urls
+    assert there == {**metadata.urls, "Documentation": "https://ada.example.org/breakscope/"}
     published = metadata.optional_dependencies
     assert not {"test", "lint", "models"} & published.keys()
     assert not any(one.startswith("pandas") for one in metadata.dependencies)

@@ -64,6 +64,7 @@ def publish(
         width=shutil.get_terminal_size((100, 24)).columns if on_screen else 100,
         color=on_screen and screen.wants_color(),
         next_steps=_next_steps(check, runs),
+        links=on_screen and screen.wants_links(),
     )
     for other, file in others:
         if other == _HTML:

@@ -30,6 +30,29 @@ def wants_color() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
+# What terminals that know hyperlinks say of themselves. FORCE_HYPERLINK decides, as elsewhere.
+_LINKING_VARIABLES = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "DOMTERM")
+_LINKING_PROGRAMS = frozenset(("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "zed"))
+_LINKING_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
+_FIRST_VTE = 5000  # 0.50, without the faults of the first release that had them
+
+
+def wants_links() -> bool:
+    """Whether standard output is a terminal that shows hyperlinks; never in a pipe."""
+    if not sys.stdout.isatty() or not wants_color():
+        return False
+    told = os.environ
+    if forced := told.get("FORCE_HYPERLINK"):
+        return forced != "0"
+    version = told.get("VTE_VERSION", "")
+    return (
+        any(map(told.get, _LINKING_VARIABLES))
+        or told.get("TERM_PROGRAM") in _LINKING_PROGRAMS
+        or told.get("TERM", "").startswith(_LINKING_TERMS)
+        or (version.isdecimal() and int(version) >= _FIRST_VTE)
+    )
+
+
 def next_steps(report: Report, report_argument: str) -> list[tuple[str, str]]:
     """The commands that go on from a report, with what they do."""
     from breakscope.view import report_view
@@ -58,6 +81,7 @@ def terminal(report: Report, *, limit: int, everything: bool, next_steps: Sequen
         everything=everything,
         root=os.getcwd(),
         next_steps=next_steps,
+        links=wants_links(),
     )
     write(text)
 

@@ -15,6 +15,7 @@ from breakscope.errors import OutputError, UsageError
 from breakscope.render import FORMATS, Options, format_named
 
 if TYPE_CHECKING:
+    from breakscope.render.html.sources import SourceReader
     from breakscope.report.model import Report
 
 
@@ -78,6 +79,7 @@ def add(app: typer.Typer) -> None:
             known=earlier,
             limit=limit,
             everything=all_,
+            sources=_sources(loaded, place) if "sources" in render.takes else None,
         )
         if format_ == "terminal" and output is None:
             show(loaded, path, options)
@@ -86,6 +88,14 @@ def add(app: typer.Typer) -> None:
         if format_ == "github":
             summarize(loaded, options)
         return 0
+
+
+def _sources(report: Report, path: Path) -> SourceReader:
+    """The files that may be shown of a report: the user's own, as they were when they were scanned."""
+    from breakscope.cli.trust import own_projects
+    from breakscope.render.html.sources import OnDisk, evidenced
+
+    return OnDisk(evidenced(report, own_projects(report, path)))
 
 
 def repository(report: Report) -> str:

@@ -17,6 +17,7 @@ from breakscope.diagnose import (
     recompiles,
     refusals,
     sites,
+    step_parts,
     timeline,
     vacuous,
 )
@@ -95,7 +96,11 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         reconciliation=reconciliation,
         findings=tuple(sorted(made, key=worst_first)),
         regions=regions,
-        steps=timeline.steps(found, compiles, [sites.counted_by(found, site) for site in folded]),
+        steps=timeline.with_parts(
+            timeline.steps(found, compiles, [sites.counted_by(found, site) for site in folded]),
+            # As in _regions: the site findings come first, in the order of the sites.
+            step_parts.parts(found, cost.owners_of(found, folded), [one.fingerprint for one in made]),
+        ),
         compiles=compiles,
         timing=replace(priced.timing, functions=_by_function(site_findings, priced)),
         signatures=signatures(found.signatures, places, by_optimizer=found.by_optimizer),

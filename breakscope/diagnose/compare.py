@@ -15,6 +15,9 @@ from breakscope.report.ranking import worst_first
 # Two measurements of one thing differ: a cost has changed when it did so by both of these.
 COST_SHARE = 0.10
 COST_MS = 0.02
+# Compile times of one script differ by a third from run to run: they differ much by both of these.
+COMPILE_RATIO = 1.5
+COMPILE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,23 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class CompileTime:
+    """Seconds that the runs compiled, where they differ much.
+
+    Attributes:
+        phase: in which most of the difference lies, with its seconds in both runs; None if not known.
+        hits: of each cache that answered differently, graphs found and asked for: (old, new).
+        compiles: how many compiles there were.
+    """
+
+    old: float
+    new: float
+    phase: tuple[str, float, float] | None
+    hits: dict[str, tuple[tuple[int, int], tuple[int, int]]]
+    compiles: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What became of every finding of two reports; each is in one list. Worst first.
 
@@ -70,6 +90,7 @@ class Comparison:
         unseen: findings that only the old report has, where the new run may not have got to them.
         changed: findings in both whose numbers differ; some of them moved too.
         moved: findings in both that only moved.
+        compile_time: None where both compiled for about as long, or that is not known.
     """
 
     before: Report
@@ -82,6 +103,7 @@ class Comparison:
     changed: tuple[Pair, ...]
     moved: tuple[Pair, ...]
     unchanged: tuple[Pair, ...]
+    compile_time: CompileTime | None = None
 
 
 def compare(old: Report, new: Report) -> Comparison:
@@ -102,6 +124,7 @@ def compare(old: Report, new: Report) -> Comparison:
         changed=_ordered_pairs([pair for pair in pairs if pair.changes]),
         moved=_ordered_pairs([pair for pair in pairs if pair.moved and not pair.changes]),
         unchanged=_ordered_pairs([pair for pair in pairs if not pair.moved and not pair.changes]),
+        compile_time=_compile_time(old, new),
     )
 
 
@@ -185,6 +208,39 @@ def _may_be_unseen(finding: Finding, old: Report, new: Report) -> bool:
         return True
     steps = new.totals.steps
     return finding.first_step is not None and steps is not None and finding.first_step >= steps
+
+
+def _compile_time(old: Report, new: Report) -> CompileTime | None:
+    left, right = _seconds(old), _seconds(new)
+    if left is None or right is None or abs(left - right) < COMPILE_S:
+        return None
+    if max(left, right) < COMPILE_RATIO * min(left, right):
+        return None
+    phases = {phase for report in (old, new) for one in report.compiles for phase in one.phases}
+    spent = [(phase, _in_phase(old, phase), _in_phase(new, phase)) for phase in sorted(phases)]
+    caches = {cache for report in (old, new) for one in report.compiles for cache in one.caches}
+    hits = {cache: (_hits(old, cache), _hits(new, cache)) for cache in sorted(caches)}
+    return CompileTime(
+        old=left,
+        new=right,
+        phase=max(spent, key=lambda row: (row[1] - row[2]) * (left - right), default=None),
+        hits={cache: pair for cache, pair in hits.items() if pair[0] != pair[1]},
+        compiles=(len(old.compiles), len(new.compiles)),
+    )
+
+
+def _seconds(report: Report) -> float | None:
+    known = [one.seconds for one in report.compiles if one.seconds is not None]
+    return sum(known) if known else None
+
+
+def _in_phase(report: Report, phase: str) -> float:
+    return sum(one.phases.get(phase, 0.0) for one in report.compiles)
+
+
+def _hits(report: Report, cache: str) -> tuple[int, int]:
+    answers = [one.caches[cache] for one in report.compiles if cache in one.caches]
+    return answers.count("hit"), len(answers)
 
 
 def _settings(old: Report, new: Report) -> tuple[Difference, ...]:

@@ -63,7 +63,7 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     if why_not is not None:
         return _nothing(why_not, look(found.profile, {}, {}, {}).note)
     regions = {region.slot: region for region in found.regions if region.slot is not None}
-    owners = _owners(found, sites)
+    owners = owners_of(found, sites)
 
     def apart(events: Sequence[Event]) -> list[Sampled]:
         return [take_apart(event, regions, owners) for event in events]
@@ -366,7 +366,7 @@ def _why_not(found: Collected) -> str | None:
     )
 
 
-def _owners(found: Collected, sites: Sequence[Site]) -> dict[int, int]:
+def owners_of(found: Collected, sites: Sequence[Site]) -> dict[int, int]:
     """Index of the site that each counting slot belongs to."""
     owners: dict[int, int] = {}
     for index, site in enumerate(sites):

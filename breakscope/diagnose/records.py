@@ -12,6 +12,7 @@ The reason itself is a chain of blocks when handling one break met another (a br
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -294,3 +295,13 @@ def _parse_block(block: str) -> Reason:
 def _first_paragraph(lines: list[str]) -> str:
     text = "\n".join(lines).strip()
     return text.split("\n\n")[0].strip()
+
+
+def bypass_reason(payload: str) -> str:
+    """Why torch did not ask a cache for a graph, out of the artifact that says so."""
+    try:
+        told = json.loads(payload)
+    except ValueError:
+        return "torch gave no reason that could be read"
+    reason = told.get("cache_bypass_reason") if isinstance(told, dict) else None
+    return " ".join(str(reason).split()) if reason else "torch gave no reason"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from breakscope.diagnose import records
 from breakscope.diagnose.collect import Collected, Event
-from breakscope.report.model import Compile, Finding, Step
+from breakscope.report.model import CacheAnswer, Compile, Finding, Step, StepPart
 
 Phases = dict[str, float]
 
@@ -39,7 +40,8 @@ def steps(
         made.append(
             Step(
                 index=index,
-                at_s=round(start / 1e9, 6),
+                at_s=start
+                / 1e9,  # to the nanosecond: a step must not begin before the one in front of it ends
                 ms=round(length / 1e6, 6),
                 compile_ms=round(compile_ms.get(index, 0.0), 3),
                 compiles=count.get(index, 0),
@@ -48,6 +50,11 @@ def steps(
             )
         )
     return tuple(made)
+
+
+def with_parts(steps: Sequence[Step], parts: Mapping[int, tuple[StepPart, ...]]) -> tuple[Step, ...]:
+    """The steps, with the parts of those that were taken apart."""
+    return tuple(replace(step, parts=parts[step.index]) if step.index in parts else step for step in steps)
 
 
 def compiles(found: Collected, findings: Sequence[Finding]) -> tuple[Compile, ...]:
@@ -71,6 +78,8 @@ def _compile(found: Collected, event: Event, causes: Mapping[str, str]) -> Compi
     frame = event.get("frame") or {}
     live = found.slots is not None
     seconds = metrics.get("duration_us")
+    bypassed = event.get("bypassed") or {}
+    caches = _caches(metrics, bypassed)
     name = metrics.get("co_name") or frame.get("name") or "<unknown>"
     return Compile(
         compile_id=event["cid"] or "?",
@@ -81,7 +90,9 @@ def _compile(found: Collected, event: Event, causes: Mapping[str, str]) -> Compi
         at_s=_began(event, seconds) if live else None,
         seconds=None if seconds is None else seconds / 1e6,
         phases=phases(metrics),
-        cache=_cache(metrics),
+        cache=caches.get("fx_graph"),
+        caches=caches,
+        bypassed=bypassed,
         finding=causes.get(event["cid"] or ""),
         failed=metrics.get("fail_type"),
     )
@@ -114,8 +125,21 @@ def phases(metrics: Mapping[str, Any]) -> Phases:
     return made
 
 
-def _cache(metrics: Mapping[str, Any]) -> Literal["hit", "miss", "bypass"] | None:
-    hits = [metrics.get(f"inductor_fx_{where}_cache_hit_count") or 0 for where in ("local", "remote")]
-    if any(hits):
-        return "hit"
-    return "miss" if metrics.get("inductor_fx_local_cache_miss_count") else None
+def _caches(metrics: Mapping[str, Any], bypassed: Mapping[str, str]) -> dict[str, CacheAnswer]:
+    """What each cache answered, of those that were asked. A graph that was not there counts more than others.
+
+    Of Triton torch tells only that kernels came with a graph out of the cache.
+    """
+    found: dict[str, CacheAnswer] = {}
+    for cache, name in (("aot_autograd", "aotautograd"), ("fx_graph", "inductor_fx")):
+        hits, misses = (
+            any(metrics.get(f"{name}_{where}_cache_{answer}_count") for where in ("local", "remote"))
+            for answer in ("hit", "miss")
+        )
+        if cache in bypassed:
+            found[cache] = "bypass"
+        elif hits or misses:
+            found[cache] = "miss" if misses else "hit"
+    if metrics.get("num_triton_bundles"):
+        found["triton"] = "hit"
+    return found

@@ -85,7 +85,16 @@ METRIC_FIELDS = (
     "inductor_fx_local_cache_hit_count",
     "inductor_fx_local_cache_miss_count",
     "inductor_fx_remote_cache_hit_count",
+    "inductor_fx_remote_cache_miss_count",
+    "aotautograd_local_cache_hit_count",
+    "aotautograd_local_cache_miss_count",
+    "aotautograd_remote_cache_hit_count",
+    "aotautograd_remote_cache_miss_count",
+    "num_triton_bundles",
 )
+
+# Artifacts in which torch says why a cache of compiled code was not asked, and what we call that cache.
+CACHE_BYPASSES = {"fx_graph_cache_bypass": "fx_graph", "aotautograd_cache_bypass": "aot_autograd"}
 
 # Of what is written while nothing is compiled, a forked process's own file must have these too.
 _HEAD = frozenset({START, TORCH, COMPILED})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from breakscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from breakscope.render.html.sources import SourceReader
     from breakscope.report.model import Report
 
 
@@ -27,6 +28,8 @@ class Options:
         width: columns of the terminal.
         color: whether to use ANSI styles.
         next_steps: (command, what it does) lines for the end.
+        links: whether a terminal's codes, ids and places are hyperlinks.
+        sources: the source files that may be shown; None not to read any.
     """
 
     root: str | None = None
@@ -36,6 +39,8 @@ class Options:
     width: int = 100
     color: bool = False
     next_steps: Sequence[tuple[str, str]] = ()
+    links: bool = False
+    sources: SourceReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Format:
 FORMATS: dict[str, Format] = {
     row.name: row
     for row in (
-        Format("terminal", ("width", "color", "limit", "everything", "root", "next_steps")),
+        Format("terminal", ("width", "color", "limit", "everything", "root", "next_steps", "links")),
         Format("json"),
         Format("markdown", ("root", "known")),
         Format("sarif", ("root", "known")),
@@ -73,6 +78,8 @@ FORMATS: dict[str, Format] = {
         Format("parquet", ("root",), in_check=False),
         Format("warmup", in_check=False),
         Format("perfetto", in_check=False),
+        Format("speedscope", in_check=False),
+        Format("issue", ("root", "limit", "sources"), in_check=False),
     )
 }
 

@@ -54,7 +54,11 @@ def _terminal(check: Check, options: Options) -> str:
             notes=(*rows, *view.notes),
         )
         steps = options.next_steps if last else ()
-        screens.append(terminal.render_view(view, width=options.width, color=options.color, next_steps=steps))
+        screens.append(
+            terminal.render_view(
+                view, width=options.width, color=options.color, next_steps=steps, links=options.links
+            )
+        )
     return "\n".join(screens)
 
 

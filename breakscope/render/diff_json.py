@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from breakscope.diagnose.compare import Change, Comparison, Difference, Pair
@@ -31,6 +32,7 @@ def render(comparison: Comparison) -> str:
         "changed": _pairs(comparison.changed),
         "moved": _pairs(comparison.moved),
         "unchanged": _pairs(comparison.unchanged),
+        "compile_time": asdict(comparison.compile_time) if comparison.compile_time else None,
     }
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 

@@ -1,5 +1,8 @@
 """Steps and compiles as a trace for Perfetto or chrome://tracing: one process for each rank.
 
+Inside of a step that was sampled lie its parts: runs of regions, and the gaps between them with the site that
+each is due to. Crossings and launches of every step are counters on the same clock.
+
 The Trace Event Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. Times
 are in microseconds since the first rank began. How long each phase of a compile took is known, when it began
 is not: phases are drawn one after the other, from the outermost to the innermost.
@@ -8,12 +11,13 @@ is not: phases are drawn one after the other, from the outermost to the innermos
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from breakscope.diagnose.merge import Identity, as_rank
 from breakscope.diagnose.rank_groups import by_process
-from breakscope.report.model import Compile, Rank, Report, Step
+from breakscope.report.model import Compile, Finding, Rank, Report, Step
+from breakscope.view.lanes import lanes
 
 _STEPS, _COMPILES = 1, 10  # numbers of the first thread of each kind
 _LONE_SURROGATE = "backslashreplace"
@@ -27,15 +31,19 @@ def render(report: Report) -> str:
     began = [rank.began for rank in whole.ranks if rank.began is not None]
     events: list[Slice] = []
     lost = 0
+    findings = {one.fingerprint: one for one in whole.findings}
+    all_regions = by_process(whole.regions)
     all_steps, all_compiles = by_process(whole.steps), by_process(whole.compiles)
     for number, rank in enumerate(whole.ranks):
         offset = rank.began - min(began) if rank.began is not None else 0.0
         steps, compiles = all_steps.get(rank.process, []), all_compiles.get(rank.process, [])
-        drawn = [*_steps(steps, offset), *_compiles(compiles, offset)]
+        regions = {one.compile_id: one.function for one in all_regions.get(rank.process, [])}
+        drawn = [*_steps(steps, offset), *_parts(steps, offset, regions, findings)]
+        drawn += _compiles(compiles, offset)
         lost += sum(step.at_s is None or step.ms is None for step in steps)
         lost += sum(one.at_s is None or one.seconds is None for one in compiles)
         events += _names(number, _name(rank, whole.ranks), {one["tid"] for one in drawn})
-        events += ({**one, "pid": number} for one in drawn)
+        events += ({**one, "pid": number} for one in (*drawn, *_counters(steps, offset)))
     data = {
         "traceEvents": events,
         "displayTimeUnit": "ms",
@@ -85,15 +93,48 @@ def _steps(steps: Iterable[Step], offset: float) -> list[Slice]:
     ]
 
 
+def _parts(
+    steps: Iterable[Step], offset: float, regions: Mapping[str, str], findings: Mapping[str, Finding]
+) -> list[Slice]:
+    """What the host did in the steps that were sampled, inside of the steps' own slices."""
+    made = []
+    for step in steps:
+        if step.at_s is None or step.ms is None:
+            continue
+        for part in step.parts:
+            finding = findings.get(part.finding or "")
+            name: str = part.what
+            if part.region is not None:
+                name = f"{regions.get(part.region, 'region')} [{part.region}]"
+            elif finding is not None:
+                name = f"gap: {finding.code} {finding.location.function or ''}".rstrip()
+            at = max(0.0, min(part.at_ms, step.ms))
+            length = max(0.0, min(part.ms, step.ms - at))  # rounding must not carry a part beyond its step
+            start = offset + step.at_s + at / 1e3
+            made.append(_slice(name, part.what, _STEPS, start, length / 1e3, finding=part.finding))
+    return made
+
+
+def _counters(steps: Iterable[Step], offset: float) -> list[Slice]:
+    """Crossings and launches, one value for each step."""
+    return [
+        {
+            "ph": "C",
+            "name": name,
+            "cat": "count",
+            "ts": round((offset + step.at_s) * 1e6, 3),
+            "args": {name: count},
+        }
+        for step in steps
+        for name, count in (("crossings", step.crossings), ("launches", step.launches))
+        if step.at_s is not None and step.ms is not None and count is not None
+    ]
+
+
 def _compiles(compiles: Iterable[Compile], offset: float) -> list[Slice]:
     made: list[Slice] = []
-    free: list[float] = []  # when each thread's last slice ends: slices of one thread must not overlap
-    timed = [
-        (one.at_s, one.seconds, one) for one in compiles if one.at_s is not None and one.seconds is not None
-    ]
-    for at, seconds, one in sorted(timed, key=lambda item: (item[0], -item[1])):
-        lane = next((lane for lane, end in enumerate(free) if end <= at), len(free))
-        free[lane : lane + 1] = [at + seconds]
+    timed = ((number, *row) for number, lane in enumerate(lanes(compiles)) for row in lane)
+    for lane, at, seconds, one in timed:
         tid, start = _COMPILES + lane, offset + at
         made.append(
             _slice(

@@ -9,6 +9,7 @@ from typing import Any
 
 from breakscope import catalog
 from breakscope.catalog.entry import Severity
+from breakscope.catalog.links import help_page, torch_page
 from breakscope.render import sarif_places
 from breakscope.render.sarif_places import MAX_TEXT, Places, message
 from breakscope.report.model import Finding, Report
@@ -57,19 +58,23 @@ def _driver(report: Report, findings: list[Finding], codes: list[str]) -> dict[s
     return {
         "name": "breakscope",
         "version": harmless(report.tool.version),
-        "rules": [_rule(next(finding for finding in findings if finding.code == code)) for code in codes],
+        "rules": [_rule([finding for finding in findings if finding.code == code]) for code in codes],
     }
 
 
-def _rule(finding: Finding) -> dict[str, Any]:
-    return rule_of(finding.code, finding.title, severity(replace(finding, intended=None, expected=None)))
+def _rule(findings: list[Finding]) -> dict[str, Any]:
+    worst = findings[0]
+    ids = {finding.gb_id for finding in findings}
+    level = severity(replace(worst, intended=None, expected=None))
+    return rule_of(worst.code, worst.title, level, ids.pop() if len(ids) == 1 else None)
 
 
-def rule_of(code: str, title: str, level: Severity) -> dict[str, Any]:
+def rule_of(code: str, title: str, level: Severity, gb_id: str | None = None) -> dict[str, Any]:
     """The rule of a code; the catalog speaks, or ``title`` where the code is not in it."""
     entry = catalog.find(code)
     rule = {
         "id": harmless(code),
+        "helpUri": help_page(code, gb_id),
         "shortDescription": {"text": entry.title if entry else clip(harmless(title), MAX_TEXT)},
         "defaultConfiguration": {"level": LEVELS[level]},
         "properties": {"tags": ["torch.compile", "performance"], "problem.severity": _PROBLEMS[level]},
@@ -129,6 +134,7 @@ def _properties(finding: Finding) -> dict[str, Any]:
     values = {
         "kind": finding.kind,
         "torchId": finding.gb_id,
+        "torchPage": torch_page(finding.gb_id),
         "reason": finding.reason or None,
         "occurrences": finding.counts.occurrences,
         "crossings": finding.counts.crossings,

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 
+from breakscope.catalog.links import help_page, torch_page
 from breakscope.render import bench_terminal
+from breakscope.render.sarif_places import quoted
 from breakscope.report import benchmark
 from breakscope.report.model import FindingKind, Report
 from breakscope.view import report_view
@@ -41,6 +44,7 @@ def render(
     everything: bool = False,
     root: str | None = None,
     next_steps: Sequence[tuple[str, str]] = (),
+    links: bool = False,
 ) -> str:
     """The report as text that ends with a newline; worst finding first.
 
@@ -52,9 +56,10 @@ def render(
         everything: show every finding, every frame of a call path and every guard's own text.
         root: folder to which paths are shown relative, besides that in which the script ran.
         next_steps: (command, what it does) lines for the end.
+        links: whether codes, ids and places lead to their pages and files; only with ``color``.
     """
     view = report_view.build(report, limit=limit, all=everything, root=root)
-    text = render_view(view, width=width, color=color, next_steps=next_steps)
+    text = render_view(view, width=width, color=color, next_steps=next_steps, links=links)
     measured = benchmark.from_dict(report.benchmark)
     if measured is None:
         return text
@@ -62,10 +67,15 @@ def render(
 
 
 def render_view(
-    view: View, *, width: int | None, color: bool, next_steps: Sequence[tuple[str, str]] = ()
+    view: View,
+    *,
+    width: int | None,
+    color: bool,
+    next_steps: Sequence[tuple[str, str]] = (),
+    links: bool = False,
 ) -> str:
     """A view that is ready, laid out as :func:`render` does."""
-    return printed(_Layout(_width(width)).screen(view, next_steps), color=color)
+    return printed(_Layout(_width(width), links).screen(view, next_steps), color=color)
 
 
 def _width(asked: int | None) -> int:
@@ -74,6 +84,10 @@ def _width(asked: int | None) -> int:
 
 class _Layout(Layout):
     """Lays a view out in a width."""
+
+    def __init__(self, width: int, links: bool) -> None:
+        super().__init__(width)
+        self._links = links
 
     def screen(self, view: View, next_steps: Sequence[tuple[str, str]]) -> list[Text]:
         verdict = self.wrap(Text(view.verdict, "green")) if view.verdict else []
@@ -111,17 +125,17 @@ class _Layout(Layout):
         number = Text(f"{group.number or '':>{number_width}}{_GAP}", "dim")
         indent = " " * (2 if self.width < _NARROW else number.cell_len)
         style = _SEVERITY_STYLES.get(group.severity, "bold red")
-        title = Text.assemble(
-            (group.code, _KIND_STYLES[group.kind]), _GAP, (group.severity, style), _GAP, (group.title, "bold")
-        )
+        code = self.leading(_KIND_STYLES[group.kind], help_page(group.code))
+        title = Text.assemble((group.code, code), _GAP, (group.severity, style), _GAP, (group.title, "bold"))
         lines = self.sides(number, title, Text(group.amount, "bold"), indent)
         for place in group.places:
             lines += self.place(place, indent)
         return lines + self.details(group.details, indent)
 
     def place(self, place: Place, indent: str) -> list[Text]:
-        where = Text.assemble((place.where, "cyan"), _GAP if place.function else "", (place.function, "bold"))
-        gb_id = Text(place.gb_id, "dim")
+        file = self.leading("cyan", _address(place.location.file))
+        where = Text.assemble((place.where, file), _GAP if place.function else "", (place.function, "bold"))
+        gb_id = Text(place.gb_id, self.leading("dim", torch_page(place.gb_id)))
         whole = Text.assemble(where, _GAP, place.counts) if place.counts else where
         if len(indent) + whole.cell_len + len(_GAP) + gb_id.cell_len <= self.width:
             lines = self.sides(Text(indent), whole, gb_id, indent)
@@ -154,6 +168,10 @@ class _Layout(Layout):
                 lines += self.hang(prefix, Text(command, "bold"))
                 lines += self.wrap(Text(purpose), " " * (len(label) + len(_GAP)))
         return lines
+
+    def leading(self, style: str, address: str | None) -> Style:
+        """A style that leads to an address, where links are wanted."""
+        return Style.parse(style) + Style(link=address if self._links else None)
 
     # ---- lines ----
 
@@ -197,6 +215,10 @@ class _Layout(Layout):
             else:
                 lines += self.wrap(text)
         return lines
+
+
+def _address(file: str) -> str | None:
+    return f"file://{quoted(file)}" if file.startswith("/") else None
 
 
 def _first(items: Iterable[_T]) -> Iterable[tuple[bool, _T]]:

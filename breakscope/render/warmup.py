@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from breakscope.diagnose.warmup import Entry, Group, plan, repeated, tensors
 from breakscope.report.model import Report, Signature
-from breakscope.view.warmup_values import NotMadeError, dtype_name, expression, plain, quoted
+from breakscope.view.reproducer import call_contexts
+from breakscope.view.warmup_values import NotMadeError, expression, plain
 
 _INDENT = "    "
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|\W+")
@@ -78,7 +79,7 @@ def _calls(entry: Entry, name: str) -> list[str]:
         if switches:
             lines.append(f"{name}.train({first.training})")
         try:
-            contexts = _contexts(first)
+            contexts = call_contexts(first)
         except NotMadeError as error:
             lines.append(f"# Left out: {len(group.calls)} calls of {name} with {plain(str(error))}.")
             continue
@@ -114,18 +115,6 @@ def _argument(call: Signature, path: str) -> str:
         return re.sub(r"^kwargs\['(\w+)'\]", r"\1", path)
     index = int(found[1])
     return (call.parameters[index] if index < len(call.parameters) else f"argument {index}") + found[2]
-
-
-def _contexts(call: Signature) -> list[str]:
-    contexts = []
-    if call.inference:
-        contexts.append("torch.inference_mode()")
-    elif not call.grad:
-        contexts.append("torch.no_grad()")
-    if call.autocast is not None:
-        device, _, dtype = call.autocast.partition(" ")
-        contexts.append(f"torch.autocast({quoted(device)}, dtype={dtype_name(dtype)})")
-    return contexts
 
 
 def _call(

@@ -24,6 +24,7 @@ FindingKind = Literal["graph_break", "recompile", "skip", "compile"]
 Effect = Literal["ended", "incomplete"]
 # "unknown": an imported trace does not tell how its job ended.
 Status = Literal["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]
+CacheAnswer = Literal["hit", "miss", "bypass"]
 SuggestionStatus = Literal["proved", "unproved", "refused"]
 
 GuardCause = Literal[
@@ -356,6 +357,8 @@ class Compile:
         finding: fingerprint of the recompile or break that caused it, where one did.
         failed: why it failed, if it did.
         process: which process compiled, in a merged report; rank: that process's number.
+        caches: what each cache said, of those that were asked: "fx_graph", "aot_autograd", "triton".
+        bypassed: why a cache was not asked, in torch's words, by its name.
     """
 
     compile_id: str
@@ -366,11 +369,31 @@ class Compile:
     at_s: float | None
     seconds: float | None
     phases: dict[str, float] = field(default_factory=dict)
-    cache: Literal["hit", "miss", "bypass"] | None = None
+    cache: CacheAnswer | None = None
     finding: str | None = None
     failed: str | None = None
     rank: int = 0
     process: str | None = None
+    caches: dict[str, CacheAnswer] = field(default_factory=dict)
+    bypassed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepPart:
+    """A stretch of a sampled step, on the host's clock.
+
+    Attributes:
+        what: "region", a run of a compiled graph; "gap", between regions, at a site; "prologue", from the
+            beginning of an outermost call to its first region.
+        at_ms: when it began, in milliseconds from the beginning of the step.
+        region: of a region, its compile id; finding: of a gap, the fingerprint of its site.
+    """
+
+    what: Literal["region", "gap", "prologue"]
+    at_ms: float
+    ms: float
+    region: str | None = None
+    finding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +409,7 @@ class Step:
         crossings: times that execution left compiled code at a site; None if not measured.
         launches: compiled graphs that ran; None if not measured.
         process: which process made the step, in a merged report; rank: that process's number.
+        parts: what the host did in the step, of a few of those that were sampled.
     """
 
     index: int
@@ -397,6 +421,7 @@ class Step:
     launches: int | None = None
     rank: int = 0
     process: str | None = None
+    parts: tuple[StepPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class _Compile:
         waiting: its events, whose function may turn out to be another or none.
         site: number of the site at which its latest attempt ended.
         error: text of its ``dynamo_error``.
+        bypassed: caches that were not asked, and why.
     """
 
     frame: dict[str, Any] | None = None
@@ -43,6 +44,7 @@ class _Compile:
     site: int | None = None
     graph: bool = False
     error: str | None = None
+    bypassed: dict[str, str] = field(default_factory=dict)
     started: bool = False
 
 
@@ -84,6 +86,7 @@ class Assembler:
             "recompile_reasons": self._on_recompile,
             "dynamo_error": self._on_error,
             "compilation_metrics": self._on_metrics,
+            **dict.fromkeys(events.CACHE_BYPASSES, self._on_bypass),
         }
         self._latest: tuple[str | None, dict[str, Any] | None] = (None, None)
 
@@ -239,6 +242,11 @@ class Assembler:
         compile_.waiting.append(event)
         self._place(event, compile_.frame)
 
+    def _on_bypass(self, envelope: Envelope) -> None:
+        if envelope.intact:
+            reason = records.bypass_reason(envelope.payload or "")
+            self._compile(envelope.data).bypassed[events.CACHE_BYPASSES[envelope.kind]] = reason
+
     def _on_metrics(self, envelope: Envelope) -> None:
         data = envelope.data
         metrics: dict[str, Any] = data["compilation_metrics"]
@@ -264,7 +272,7 @@ class Assembler:
                 self._place(event, frame)
         self._latest = cid, frame
         self._on_end(envelope, compile_, metrics, frame)
-        self._emit(envelope, events.METRICS, metrics=fields, frame=frame)
+        self._emit(envelope, events.METRICS, metrics=fields, bypassed=compile_.bypassed, frame=frame)
 
     def _function(
         self, cid: str | None, metrics: dict[str, Any], compile_: _Compile

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
 
+from breakscope.inside.events import CACHE_BYPASSES
 from breakscope.traces.damage import MAX_RECORD, Damage
 from breakscope.traces.payloads import payload_text
 
@@ -28,7 +29,13 @@ _RECORD_END = re.compile(rb"\n(?!\t)")
 _TAIL = 8192  # more than the longest prefix, which names a source file, with the mark and the kind
 
 KINDS = ("str", "dynamo_start", "dynamo_output_graph", "compilation_metrics", "inductor_output_code")
-ARTIFACTS = ("dynamo_graph_break_reason", "recompile_reasons", "dynamo_error", "torch_version")
+ARTIFACTS = (
+    "dynamo_graph_break_reason",
+    "recompile_reasons",
+    "dynamo_error",
+    "torch_version",
+    *CACHE_BYPASSES,
+)
 
 
 class Source(Protocol):

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from breakscope.report.model import Compile, Report
-from breakscope.view.text import and_more, count, seconds
+from breakscope.view.text import and_more, count, harmless, seconds
 
+# In the order in which they happen; what a newer report adds comes after.
+PHASES = {
+    "dynamo": "Dynamo",
+    "aot_autograd": "AOTAutograd",
+    "inductor": "Inductor",
+    "triton": "kernels",
+}
+CACHES = {"aot_autograd": "AOTAutograd", "fx_graph": "FX graph", "triton": "Triton"}
 _QUIET = 2  # steps without a compile that end the warm-up
 _SHOWN_STEPS = 5
 
@@ -36,3 +44,42 @@ def compiled(report: Report) -> str | None:
     """``4 compiles, 0.7 s``; None where no time is known."""
     known = [one.seconds for one in report.compiles if one.seconds is not None]
     return f"{count(len(known), 'compile')}, {seconds(sum(known))}" if known else None
+
+
+def from_caches(report: Report) -> str | None:
+    """``caches: FX graph 3 of 4, AOTAutograd 1 of 2 (1 bypassed)``; None where none was asked."""
+    parts = []
+    for cache, title in CACHES.items():
+        answers = [answer for one in report.compiles if (answer := one.caches.get(cache)) is not None]
+        if answers:
+            passed = answers.count("bypass")
+            aside = f" ({passed:,} bypassed)" if passed else ""
+            parts.append(f"{title} {answers.count('hit'):,} of {len(answers):,}{aside}")
+    return f"caches: {', '.join(parts)}" if parts else None
+
+
+def answers(one: Compile) -> str:
+    """``AOTAutograd bypassed: unsupported call; FX graph miss``: what each cache said of a compile."""
+    told = []
+    for cache, answer in one.caches.items():
+        title = CACHES.get(cache, harmless(cache))
+        why = harmless(one.bypassed.get(cache, ""))
+        told.append(f"{title} bypassed: {why}" if answer == "bypass" else f"{title} {answer}")
+    return "; ".join(told)
+
+
+def each(report: Report) -> tuple[tuple[str, str], ...]:
+    """A line for every compile of which the time is known: how long, by phase, and what the caches said."""
+    lines: list[tuple[str, str]] = []
+    for one in report.compiles:
+        if one.seconds is None:
+            continue
+        where = f"[{harmless(one.compile_id)}] {harmless(one.function)}"
+        when = "" if one.step is None else f" at step {one.step:,}"
+        phases = ", ".join(
+            f"{PHASES.get(phase, harmless(phase))} {seconds(spent)}" for phase, spent in one.phases.items()
+        )
+        said = answers(one)
+        text = f"{where}{when}: {seconds(one.seconds)}" + (f" ({phases})" if phases else "")
+        lines.append(("" if lines else "compiles", text + (f" · {said}" if said else "")))
+    return tuple(lines)

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from breakscope.diagnose.compare import Change, Comparison, Difference, Pair
+from breakscope.diagnose.compare import Change, Comparison, CompileTime, Difference, Pair
 from breakscope.report import benchmark
 from breakscope.report.model import Finding, Report
 from breakscope.view import bench_view
-from breakscope.view.text import NOT_MEASURED, count, harmless, milliseconds, short_path
+from breakscope.view.compiling import CACHES, PHASES
+from breakscope.view.text import NOT_MEASURED, count, harmless, milliseconds, seconds, short_path
 from breakscope.view.words import said
 
 SectionName = Literal["new", "fixed", "unseen", "changed", "moved", "unchanged"]
@@ -93,7 +94,7 @@ def build(comparison: Comparison, *, root: str | None) -> DiffView:
         title=f"{_run(old, root)}{ARROW}{_run(new, root)}",
         settings=tuple((setting.what, _difference(setting)) for setting in comparison.settings),
         doubts=tuple(map(harmless, comparison.doubts)),
-        verdict=_verdict(sections),
+        verdict=_verdict(sections) + compile_time(comparison.compile_time),
         totals=(*_totals(old, new), *_benchmarks(old, new)),
         sections=tuple(section for section in sections if section.rows),
     )
@@ -102,6 +103,28 @@ def build(comparison: Comparison, *, root: str | None) -> DiffView:
 def _verdict(sections: Sequence[Section]) -> str:
     numbers = [f"{len(section.rows):,} {section.name}" for section in sections if section.rows]
     return ", ".join(numbers).replace("unseen", "not seen again") or "no findings in either report"
+
+
+def compile_time(found: CompileTime | None) -> str:
+    """``; compile time 17.6 s -> 3.3 s: …``, and why as far as the reports say; empty for no difference."""
+    if found is None:
+        return ""
+    reasons = [
+        f"{CACHES.get(cache, harmless(cache))} cache hits {_of(old)}{ARROW}{_of(new)}"
+        for cache, (old, new) in found.hits.items()
+    ]
+    if found.compiles[0] != found.compiles[1]:
+        reasons.append(f"compiles {found.compiles[0]:,}{ARROW}{found.compiles[1]:,}")
+    if found.phase is not None:
+        phase, old, new = found.phase
+        name = PHASES.get(phase, harmless(phase))
+        reasons.append(f"most of it in {name}, {seconds(old)}{ARROW}{seconds(new)}")
+    why = "; ".join(reasons) or "the reports do not say why"
+    return f"; compile time {seconds(found.old)}{ARROW}{seconds(found.new)}: {why}"
+
+
+def _of(hits: tuple[int, int]) -> str:
+    return f"{hits[0]:,} of {hits[1]:,}"
 
 
 def _run(report: Report, root: str | None) -> str:

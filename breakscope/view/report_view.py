@@ -13,7 +13,7 @@ from breakscope.diagnose.outcome import killer
 from breakscope.report.model import Finding, Report, Run, Timing
 from breakscope.report.ranking import is_open, worst_first
 from breakscope.view import gain, ranks
-from breakscope.view.compiling import compiled, compiled_late
+from breakscope.view.compiling import compiled, compiled_late, each, from_caches
 from breakscope.view.finding import Group, Maker, severity
 from breakscope.view.following import following
 from breakscope.view.text import (
@@ -261,7 +261,7 @@ def _totals(report: Report) -> tuple[str, ...]:
         f"{count(totals.regions, 'region')}, {count(totals.ops, 'op')}",
         *filter(None, (_launches(report),)),
         *([_lost(report)] if report.findings else []),
-        *filter(None, (_guards(report), compiled(report), compiled_late(report))),
+        *filter(None, (_guards(report), compiled(report), from_caches(report), compiled_late(report))),
     )
 
 
@@ -370,4 +370,4 @@ def _notes(report: Report, all: bool) -> tuple[tuple[str, str], ...]:  # noqa: A
         notes.append(("", f"{harmless(one.kind)}{place}: {first_line(one.text)}"))
     if len(shown) < len(unattributed):
         notes.append(("", f"and {len(unattributed) - len(shown):,} more … --all shows them"))
-    return tuple(notes)
+    return (*each(report), *notes) if all else tuple(notes)

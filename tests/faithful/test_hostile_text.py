@@ -84,7 +84,7 @@ def acts(character: str) -> bool:
 
 @every_text
 def test_a_terminal_is_sent_nothing_that_acts(text: str) -> None:
-    for name in ("terminal", "warmup", "markdown"):
+    for name in ("terminal", "warmup", "markdown", "issue"):
         assert [one for one in rendered(name, text) if acts(one)] == []
 
 
@@ -119,15 +119,16 @@ def test_markdown_keeps_its_structure(text: str) -> None:
         kinds = {token.type for token in (*tokens, *inner)}
         return kinds, sum(token.type == "th_open" for token in tokens)
 
-    kinds, columns = shape(rendered("markdown", text))
-    benign, expected = shape(rendered("markdown", "x"))
-    assert kinds - benign <= {"code_inline", "softbreak", "hardbreak", "text_special", "fence", "text"}
-    assert columns == expected
+    for name in ("markdown", "issue"):
+        kinds, columns = shape(rendered(name, text))
+        benign, expected = shape(rendered(name, "x"))
+        assert kinds - benign <= {"code_inline", "softbreak", "hardbreak", "text_special", "fence", "text"}
+        assert columns == expected
 
 
 @every_text
 def test_documents_for_machines_stay_valid(text: str) -> None:
-    for name in ("json", "sarif", "perfetto"):
+    for name in ("json", "sarif", "perfetto", "speedscope"):
         json.loads(rendered(name, text).encode("utf-8"))
     ET.fromstring(rendered("junit", text).encode("utf-8"))
     schema.from_dict(json.loads(schema.dumps(hostile(text))))

@@ -26,6 +26,7 @@ from report_samples import (
     VACUOUS,
 )
 
+from breakscope.catalog.links import help_page, torch_page
 from breakscope.render.html import OnDisk, benchmark
 from breakscope.render.html.diff import side_by_side
 from breakscope.render.html.findings import FindingView, heats
@@ -265,6 +266,12 @@ def test_an_unknown_code_of_a_newer_breakscope_shows_its_own_texts() -> None:
     view = build(newer, None)
     assert view.codes == {}
     assert view.findings[0].advice == "Use `torch.cond` to express dynamic control flow."
+
+
+def test_a_finding_leads_to_torchs_page_and_its_code_to_a_page() -> None:
+    made = build(replace(CLEAN, findings=(BRANCH, replace(BRANCH, gb_id="javascript:alert(1)"))), None)
+    assert [one.torch_page for one in made.findings] == [torch_page("GB0170"), None]
+    assert made.codes["BS101"].page == help_page("BS101")
 
 
 def test_two_findings_with_one_fingerprint_have_links_of_their_own() -> None:

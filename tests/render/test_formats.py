@@ -26,6 +26,8 @@ def test_the_formats_of_the_command_line() -> None:
         "parquet",
         "warmup",
         "perfetto",
+        "speedscope",
+        "issue",
     ]
 
 
@@ -52,6 +54,9 @@ def test_a_format_is_a_function_of_the_report_alone(
         ("junit", {"torch", "pandas", "rich", "jinja2", "libcst"}),
         ("terminal", {"torch", "pandas", "jinja2", "libcst"}),
         ("csv", {"torch", "rich", "jinja2", "libcst"}),
+        ("perfetto", {"torch", "pandas", "rich", "jinja2", "libcst"}),
+        ("speedscope", {"torch", "pandas", "rich", "jinja2", "libcst"}),
+        ("issue", {"torch", "pandas", "jinja2", "libcst"}),
     ],
 )
 def test_nothing_is_imported_that_a_format_does_not_use(name: str, absent: set[str]) -> None:

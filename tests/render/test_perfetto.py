@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import CLEAN, HOSTILE, HOSTILE_TEXT
+from report_samples import BRANCH, CLEAN, HOSTILE, HOSTILE_TEXT
+from scanning import Scanned
 
 from breakscope.diagnose.merge import Identity, as_rank, merge
 from breakscope.render import FORMATS, Options
-from breakscope.report.model import Compile, Step
+from breakscope.report.model import Compile, Region, Step, StepPart
 
 
 def trace(report):
@@ -83,3 +87,80 @@ def test_hostile_names_are_data():
     report = replace(HOSTILE, compiles=(Compile(HOSTILE_TEXT, HOSTILE_TEXT, HOSTILE_TEXT, 1, 0, 0.0, 1.0),))
     text = FORMATS["perfetto"](report, Options())
     assert json.loads(text.encode())["traceEvents"]
+
+
+PARTS = (
+    StepPart("prologue", 0.5, 0.1),
+    StepPart("region", 0.6, 0.3, region="0/0"),
+    StepPart("gap", 0.9, 0.2, finding=BRANCH.fingerprint),
+    StepPart("region", 1.1, 5.0, region="1/0"),  # as a report may say that was rounded, or written by hand
+)
+
+
+def test_a_sampled_step_holds_its_regions_and_gaps_by_name():
+    step = Step(7, 2.0, 4.0, 0.0, 0, 1, 2, parts=PARTS)
+    regions = (
+        Region("0/0", "Net.forward", 3, 8, None, BRANCH.fingerprint),
+        Region("1/0", "Net.forward", 1, 8, None, None),
+    )
+    data = trace(replace(CLEAN, findings=(BRANCH,), regions=regions, steps=(step,), compiles=()))
+    (whole,) = slices(data, "step")
+    drawn = [one for kind in ("prologue", "region", "gap") for one in slices(data, kind)]
+    assert [one["name"] for one in drawn] == [
+        "prologue",
+        "Net.forward [0/0]",
+        "Net.forward [1/0]",
+        "gap: BS101 Block.forward",
+    ]
+    for one in drawn:
+        assert one["tid"] == whole["tid"]
+        assert whole["ts"] <= one["ts"] <= one["ts"] + one["dur"] <= whole["ts"] + whole["dur"] + 0.01
+    assert [(one["name"], one["ts"], one["args"]) for one in slices(data, "count")] == [
+        ("crossings", 2e6, {"crossings": 1}),
+        ("launches", 2e6, {"launches": 2}),
+    ]
+
+
+SCRIPT = """
+    import torch
+
+    @torch.compile
+    def f(x, n):
+        y = x + n
+        if y.sum() > 0:
+            y = y * 2
+        return y.cos()
+
+    for i in range(40):
+        f(torch.ones(8), 1 if i < 30 else 2)
+"""
+
+
+@pytest.mark.torch
+def test_compiles_steps_regions_and_gaps_of_a_run_share_one_clock(scan: Callable[..., Scanned]) -> None:
+    report = scan(SCRIPT).report
+    data = trace(report)
+    steps = {one["name"]: one for one in slices(data, "step")}
+    compiles = slices(data, "compile")
+    assert {one["args"]["step"] for one in compiles} >= {0, 30}
+    for one in compiles:
+        around = steps[f"step {one['args']['step']}"]
+        assert around["ts"] <= one["ts"]
+        assert one["ts"] + one["dur"] <= around["ts"] + around["dur"]
+    ends = {}
+    for one in sorted(steps.values(), key=lambda one: one["ts"]):
+        assert one["ts"] >= ends.get("step", 0) - 0.01
+        ends["step"] = one["ts"] + one["dur"]
+    inner = [one for kind in ("region", "gap", "prologue") for one in slices(data, kind)]
+    assert {one["name"] for one in inner} >= {"f [0/0]", "gap: BS101 f"}
+    for one in inner:
+        assert any(
+            step["ts"] <= one["ts"] and one["ts"] + one["dur"] <= step["ts"] + step["dur"] + 0.01
+            for step in steps.values()
+        )
+    inner.sort(key=lambda one: one["ts"])
+    for one, after in pairwise(inner):
+        assert one["ts"] + one["dur"] <= after["ts"] + 0.01
+    counted = [one for one in slices(data, "count") if one["name"] == "crossings"]
+    assert [one["ts"] for one in counted] == sorted(step["ts"] for step in steps.values())
+    assert counted[-1]["args"]["crossings"] == 1

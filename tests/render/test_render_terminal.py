@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 from report_samples import (
@@ -35,6 +37,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from breakscope import catalog
+from breakscope.catalog.links import help_page
+from breakscope.cli import output
 from breakscope.diagnose import guards
 from breakscope.render import terminal
 from breakscope.report.model import (
@@ -96,6 +100,52 @@ def test_colour_changes_no_character(name: str) -> None:
     # Besides styles nothing steers the terminal.
     assert "\x1b" not in re.sub(r"\x1b\[[\d;]*m", "", styled)
     assert "\x1b[" in styled
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_links_are_of_ours_and_change_no_character(name: str) -> None:
+    linked = terminal.render(SAMPLES[name], width=80, color=True, next_steps=NEXT, links=True)
+    addresses = re.findall(r"\x1b\]8;id=\d+;([^\x1b]*)\x1b\\", linked)
+    assert all(re.fullmatch(r"(https://[\w./-]+|file:///[\w./%~-]*)", address) for address in addresses)
+    unlinked = re.sub(r"\x1b\]8;[^\x1b]*\x1b\\", "", linked)
+    assert Text.from_ansi(unlinked).plain.rstrip("\n") == "\n".join(
+        lines_of(SAMPLES[name], 80, next_steps=NEXT)
+    )
+    assert "\x1b" not in re.sub(r"\x1b\[[\d;]*m", "", unlinked)
+
+
+def test_a_code_an_id_and_a_place_lead_to_their_pages_and_file() -> None:
+    linked = terminal.render(only(BRANCH), width=120, color=True, links=True)
+    leads = dict(re.findall(r"\x1b\]8;id=\d+;([^\x1b]+)\x1b\\(?:\x1b\[[\d;]*m)*([^\x1b]+)", linked))
+    words = {words.split(":")[0]: address for address, words in leads.items()}
+    assert words["GB0170"] == "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html"
+    assert words["BS101"] == help_page("BS101")
+    assert f"file://{BRANCH.location.file}" in words.values()
+
+
+@pytest.mark.parametrize(
+    ("said", "linked"),
+    [
+        ({"TERM_PROGRAM": "vscode"}, True),
+        ({"TERM": "xterm-kitty"}, True),
+        ({"VTE_VERSION": "7006"}, True),
+        ({"VTE_VERSION": "4601"}, False),
+        ({"TERM": "linux"}, False),
+        ({"TERM_PROGRAM": "vscode", "NO_COLOR": "1"}, False),
+        ({"TERM_PROGRAM": "vscode", "FORCE_HYPERLINK": "0"}, False),
+        ({"TERM": "linux", "FORCE_HYPERLINK": "1"}, True),
+    ],
+    ids=str,
+)
+def test_links_are_for_terminals_that_show_them_and_never_for_pipes(
+    said: dict[str, str], linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mock.patch.dict(os.environ, said, clear=True):
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        assert output.wants_links() is linked
+        monkeypatch.setattr("sys.stdout.isatty", lambda: False)
+        os.environ["FORCE_COLOR"] = "1"
+        assert not output.wants_links()
 
 
 def test_colour_is_the_callers_choice(monkeypatch: pytest.MonkeyPatch) -> None:

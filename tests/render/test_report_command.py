@@ -69,7 +69,7 @@ def test_a_format_that_is_none_is_a_usage_error(folder: Path, capsys: pytest.Cap
     assert main(["report", "--format", "pdf"]) == 2
     assert capsys.readouterr().err == (
         "breakscope: no format 'pdf': "
-        "there are terminal, json, markdown, sarif, github, junit, csv, parquet, warmup, perfetto\n"
+        "there are terminal, json, markdown, sarif, github, junit, csv, parquet, warmup, perfetto, speedscope, issue\n"
     )
 
 

@@ -29,6 +29,7 @@ from report_samples import (
 )
 
 from breakscope import catalog
+from breakscope.catalog import links
 from breakscope.render import sarif
 from breakscope.report.model import Finding, Frame, Location, Report, SourceEdit
 
@@ -75,9 +76,26 @@ def test_rules_hold_the_catalogs_help_and_severity() -> None:
     for code, rule in rules.items():
         entry = catalog.entry(code)
         assert rule["shortDescription"]["text"] == entry.title
+        assert rule["helpUri"].startswith("https://")
         assert entry.fix in rule["help"]["text"]
         assert f"```python\n{entry.more}\n```" in rule["help"]["markdown"]
         assert rule["defaultConfiguration"]["level"] == "error"
+
+
+def test_a_rule_leads_to_our_page_where_it_is_published_and_else_to_torchs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def page(finding: Finding) -> str:
+        run = run_of(replace(CLEAN, findings=(finding,)))
+        assert run["results"][0]["properties"].get("torchPage") == links.torch_page(finding.gb_id)
+        address: str = run["tool"]["driver"]["rules"][0]["helpUri"]
+        return address
+
+    monkeypatch.setattr(links, "_site", lambda: None)
+    assert page(BRANCH) == links.torch_page("GB0170")
+    assert page(replace(BRANCH, gb_id=None)).endswith("/programming_model.graph_breaks_index.html")
+    monkeypatch.setattr(links, "_site", lambda: "https://example.org/docs")
+    assert page(BRANCH) == "https://example.org/docs/codes/BS101.html"
 
 
 @pytest.mark.parametrize(("code", "level"), [("BS101", "warning"), ("BS301", "error"), ("BS108", None)])

@@ -13,7 +13,7 @@ from breakscope.diagnose import guards, records
 from breakscope.inside import events, torch_api
 from breakscope.inside.capture import artifacts, live_values, signatures
 from breakscope.inside.capture.frames import Compile, Frames, frame_fields
-from breakscope.inside.events import METRIC_FIELDS
+from breakscope.inside.events import CACHE_BYPASSES, METRIC_FIELDS
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
@@ -46,6 +46,7 @@ class TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._agent = agent
         self._frames = frames
+        self._bypassed: dict[str | None, dict[str, str]] = {}  # by compile: why a cache was not asked
         self._broken: str | None = None  # the last compile that broke: an error of the same says nothing more
         folder = agent.settings.artifacts
         self._store = None if folder is None else artifacts.Store(Path(folder))
@@ -74,6 +75,9 @@ class TraceHandler(logging.Handler):
             self._on_break(metadata, str(record.payload))  # type: ignore[attr-defined]
         elif name == "recompile_reasons":
             self._on_recompile(metadata, record.payload)  # type: ignore[attr-defined]
+        elif (cache := CACHE_BYPASSES.get(name or "")) is not None:
+            reason = records.bypass_reason(str(record.payload))  # type: ignore[attr-defined]
+            self._bypassed.setdefault(_cid(metadata), {})[cache] = reason
         elif name == "dynamo_error" and _cid(metadata) != self._broken:
             self._agent.emit(events.ERROR, cid=_cid(metadata), payload=str(record.payload))  # type: ignore[attr-defined]
 
@@ -146,7 +150,12 @@ class TraceHandler(logging.Handler):
             fields.pop("fail_reason", None)  # the break's own text
         frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
         self._agent.emit(
-            events.METRICS, cid=_cid(metadata), metrics=fields, frame=frame, counters=torch_api.counted()
+            events.METRICS,
+            cid=_cid(metadata),
+            metrics=fields,
+            bypassed=self._bypassed.pop(_cid(metadata), {}),
+            frame=frame,
+            counters=torch_api.counted(),
         )
         if compile_ is not None and "fail_type" not in fields:
             self._agent.guarded(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from breakscope import catalog
+from breakscope.catalog.links import torch_page
 from breakscope.diagnose import guards
 from breakscope.render.html.diff import Diff, side_by_side
 from breakscope.render.html.highlight import line_spans
@@ -83,6 +84,7 @@ class FindingView:
         severity: what it did to the run, else how bad it is.
         closed: "expected" or "meant to be so" where nothing is to be done about it, and then ``why_closed``
             says why; else empty.
+        torch_page: address of torch's page about its id; None where there is none.
     """
 
     anchor: str
@@ -118,6 +120,7 @@ class FindingView:
     closed: str
     why_closed: str
     follows: bool = False
+    torch_page: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,7 @@ class Maker:
             severity=severity_words(finding),
             closed="meant to be so" if finding.intended else "expected" if finding.expected else "",
             why_closed=name(finding.intended or finding.expected or ""),
+            torch_page=torch_page(finding.gb_id),
         )
 
     def _news(self, finding: Finding) -> Literal["new", "known"] | None:

@@ -23,6 +23,8 @@ function el(tag, attributes, ...children) {
 }
 
 const link = (anchor, text, className) => el("a", { href: "#" + encodeURIComponent(anchor), class: className ?? null }, text);
+// A page elsewhere, opened by a click alone: this page asks for nothing.
+const leads = (address, text) => el("a", { href: address, rel: "noreferrer noopener", target: "_blank", class: "button" }, text);
 const fold = (title, ...body) => el("details", { class: "more" }, el("summary", {}, title), ...body);
 
 // ---- source lines ----
@@ -173,6 +175,8 @@ function bodyOf(finding) {
     code && code.example ? fold("Example of such a break, and of its repair", codeBox("Example", el("pre", {}, code.example))) : null,
     el("p", { class: "buttons" }, copyButton("Copy a link to this finding", () => location.href.split("#")[0] + "#" + encodeURIComponent(finding.anchor)),
       ...producedFor(finding),
+      finding.torch_page ? leads(finding.torch_page, "Torch’s page about it") : null,
+      code ? leads(code.page, "More about " + finding.code) : null,
       finding.excerpt.first !== null ? link(`source-${finding.file}-${finding.line}`, "Open in the source view", "button") : null));
 }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from breakscope.render.html.pictures import WIDTH
 from breakscope.render.html.texts import name
 from breakscope.report.model import Compile, Report, Step, Timing
-from breakscope.view.compiling import compiled_late
+from breakscope.view.compiling import PHASES, answers, compiled_late, from_caches
 from breakscope.view.report_view import why_untimed
 from breakscope.view.text import NOT_MEASURED, and_more, count, milliseconds, seconds
 
@@ -17,13 +17,6 @@ HEIGHT = 120
 _MOST_COLUMNS = 200
 _LEAST_HEIGHT = 2
 _MOST_ROWS = 12
-# In the order in which they happen; what a newer report adds comes after.
-PHASES = {
-    "dynamo": "Dynamo",
-    "aot_autograd": "AOTAutograd",
-    "inductor": "Inductor",
-    "triton": "kernels",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +184,8 @@ def compile_view(report: Report) -> CompileView:
         for index, phase in enumerate(present)
     )
     caption = f"{count(len(known), 'compile')} of {count(len(rows), 'function')}, {seconds(whole)} in all"
-    hits = sum(one.cache == "hit" for one in known)
-    asked = sum(one.cache is not None for one in known)
-    if asked:
-        caption += f"; the compile cache had {hits} of {asked} graphs"
+    if said := from_caches(report):
+        caption += f"; {said}"
     return CompileView(
         tuple(_row(group, longest, present) for group in rows[:_MOST_ROWS]),
         legend,
@@ -216,7 +207,8 @@ def _row(group: Sequence[Compile], longest: float, present: Sequence[str]) -> Co
     failed = sum(one.failed is not None for one in group)
     steps = dict.fromkeys(one.step for one in group if one.step is not None)
     when = f"at step {and_more([f'{step:,}' for step in steps], 4)}" if steps else ""
-    words = [count(len(group), "compile"), when, f"{failed} failed" if failed else ""]
+    said = and_more(dict.fromkeys(filter(None, map(answers, group))), 2)
+    words = [count(len(group), "compile"), when, f"{failed} failed" if failed else "", name(said)]
     return CompileRow(
         name(group[0].function), ", ".join(filter(None, words)), seconds(_seconds(group)), tuple(slices)
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope import catalog
+from breakscope.catalog.links import help_page
 from breakscope.diagnose.outcome import killer
 from breakscope.render.html import benchmark as bench
 from breakscope.render.html.findings import FindingView, Maker, heats
@@ -34,6 +35,7 @@ class Code:
     why: str
     fix: str
     example: str
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ def _codes(findings: Sequence[Finding]) -> dict[str, Code]:
         entry = catalog.find(code)
         if entry is None:  # a newer breakscope wrote the report; its own texts stand in the finding
             continue
-        known[code] = Code(entry.title, entry.why, entry.fix, entry.more)
+        known[code] = Code(entry.title, entry.why, entry.fix, entry.more, help_page(code))
     return known
 
 
