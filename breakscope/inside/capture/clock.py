@@ -236,7 +236,7 @@ class Clock:
         self._emit(events.STEPS, restart=True, rows=[])
         self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
         self._later.clear()
-        self._step, self._quiet, self._kept = 0, 0, 0
+        self._step, self._quiet, self._kept, self._preempted = 0, 0, 0, 0
         self._burst = self._pause = self._resting = 0
         self._slots, self._gains, self._lead_in = [], None, False
         self._step_began = self._first_began
