@@ -325,7 +325,7 @@ def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> lis
     if replayed:
         notes.append(
             f"the script ended before enough steps: up to {replayed} of the steps repeat one of its warm-up, "
-            "on copies of its inputs"
+            "on copies of its inputs, which are made between steps and in no step's time"
         )
     counts = [arm.step.samples for arm in arms if arm.step is not None]
     if counts and min(counts) < stats.MIN_SAMPLES * options.processes:
