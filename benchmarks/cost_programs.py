@@ -1,4 +1,4 @@
-"""Nine programs with breaks that can be taken out one by one: what cost_truth.py scans and measures.
+"""Ten programs with breaks that can be taken out one by one: what cost_truth.py scans and measures.
 
     python benchmarks/cost_programs.py NAME [--device cuda] [--without BREAK ...] [--steps 60]
 
@@ -231,6 +231,41 @@ class WithLstm(nn.Module):
             self.lstm(x)
 
 
+@torch.compiler.disable
+def summary(x: torch.Tensor) -> torch.Tensor:
+    """A few operations that stay, in eager: statistics that somebody keeps."""
+    return torch.stack([x.float().mean(), x.float().std(), x.float().abs().amax()])
+
+
+class Ranking(nn.Module):
+    """Items of a list are embedded, look at each other and get a score, with checks between the layers."""
+
+    def __init__(self, width: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.items, self.norm = nn.Embedding(4096, width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.b0, self.b1, self.score = Block(width, 2 * width), Block(width, 2 * width), nn.Linear(width, 1)
+        self.breaks = breaks
+
+    def forward(self, items: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        x = self.norm(self.items(items))
+        temperature = float(scale) if "scale" in self.breaks else 1.0
+        query, key, value = (self.qkv(x) * temperature).chunk(3, -1)
+        x = x + self.out(torch.nn.functional.scaled_dot_product_attention(query, key, value))
+        if "print" in self.breaks:
+            print(end="")
+        x = self.b0(x)
+        if "summary" in self.breaks:
+            seen = summary(x)
+        else:
+            seen = torch.stack([x.float().mean(), x.float().std(), x.float().abs().amax()])
+        x = self.b1(x)
+        best = self.score(x).squeeze(-1)
+        if "finite" in self.breaks and not best.isfinite().all():
+            best = best.clamp(-1e4, 1e4)
+        return best.softmax(-1).float().square().mean() + seen.sum()
+
+
 def _sizes(device: str, gpu: tuple[int, ...], cpu: tuple[int, ...]) -> tuple[tuple[int, ...], torch.dtype]:
     return (cpu, torch.float32) if device == "cpu" else (gpu, torch.float16)
 
@@ -288,12 +323,21 @@ def decoder(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[tor
     return net, (x, torch.tensor([length // 2], device=device))
 
 
+def ranking(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Lists of items to be put in order."""
+    (lists, length, width), dtype = _sizes(device, (64, 128, 384), (4, 16, 64))
+    net = Ranking(width, frozenset(RANKING) - set(without)).to(device, dtype).eval()
+    items = torch.arange(lists * length, device=device).reshape(lists, length) % 4096
+    return net, (items, torch.ones((), device=device, dtype=dtype))
+
+
 FIVE = ("branch", "item", "logger", "numpy", "tolist")
 LARGE = ("early_logger", "branch", "late_logger", "item")
 COPIES = ("all_host", "branch", "numpy")
 LSTM = ("lstm",)
 CONVOLUTIONS = ("first", "second", "third")
 DECODER = ("progress", "check", "end")
+RANKING = ("scale", "print", "summary", "finite")
 
 PROGRAMS = {
     "host_bound": Program(FIVE, five),
@@ -305,6 +349,7 @@ PROGRAMS = {
     "cpu": Program(FIVE, five, device="cpu"),
     "convolutions": Program(CONVOLUTIONS, convolutions),
     "decoder": Program(DECODER, decoder),
+    "ranking": Program(RANKING, ranking),
 }
 
 

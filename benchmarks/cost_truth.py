@@ -298,7 +298,7 @@ def keep(path: Path, scan: Scan, times: dict[str, list[float]]) -> None:
 
 # What the diagnosis reads of a run, for tests: everything else is left out.
 _NEEDED = ("start", "torch", "device", "region", "graph_break", "skip", "steps", "sample", "partial", "held")
-_NEEDED += ("glance", "calibration", "metrics")
+_NEEDED += ("glance", "calibration", "metrics", "later", "busy")
 
 
 def small(name: str, kept: dict[str, Any]) -> dict[str, Any]:

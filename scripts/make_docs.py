@@ -57,6 +57,7 @@ VARYING = (
     (re.compile(r"(torch \d+\.\d+\.\d+)\+\w+"), r"\1"),
     (re.compile(r"(\.py:\d+):\d+"), r"\1"),
     (re.compile(r"^ +\^+$", re.MULTILINE), "CARETS"),
+    (re.compile(r"^note +costs were measured on a busy machine:(.+\n)+?.*milliseconds\n", re.MULTILINE), ""),
 )
 
 

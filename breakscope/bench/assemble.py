@@ -221,8 +221,8 @@ def _arm_notes(found: Conducted, arm: Arm, players: Sequence[Player]) -> list[st
         notes.append(f"compiled again after the warm-up: {'; '.join(late)}")
     if arm.cuda_graphs:
         notes.append(
-            "CUDA graphs: breakscope marks each step (cudagraph_mark_step_begin); a script that keeps "
-            "outputs must do so, and copy them, itself"
+            "CUDA graphs: breakscope marks each step (cudagraph_mark_step_begin), which is not in its time; "
+            "a script that keeps outputs must do so, and copy them, itself"
         )
     if any(player.last.get("copied_outputs") for player in players):
         notes.append(
@@ -295,8 +295,16 @@ def _noise(found: Conducted, arms: Sequence[ArmResult], on_gpu: bool) -> list[st
     return reasons
 
 
+_LEFT_OUT = (
+    "left out of a step: all that the script does between two compiled calls (reading data and moving it to "
+    "the device, losses, looking at outputs and letting go of them)"
+)
+
+
 def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> list[str]:
     notes = list(found.notes)
+    if options.function is None and not all(player.unit == "optimizer" for player in found.players):
+        notes.append(_LEFT_OUT)
     if found.interrupted:
         notes.append("it was interrupted: these are the figures of what had been measured")
     slow = found.slow_turns
@@ -317,7 +325,7 @@ def _notes(found: Conducted, options: Options, arms: Sequence[ArmResult]) -> lis
     if replayed:
         notes.append(
             f"the script ended before enough steps: up to {replayed} of the steps repeat one of its warm-up, "
-            "on copies of its inputs"
+            "on copies of its inputs, which are made between steps and in no step's time"
         )
     counts = [arm.step.samples for arm in arms if arm.step is not None]
     if counts and min(counts) < stats.MIN_SAMPLES * options.processes:

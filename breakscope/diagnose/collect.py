@@ -168,6 +168,8 @@ class Collected:
     by_optimizer: bool = False
     slots: Sequence[int] | None = None
     step_rows: list[Any] = field(default_factory=list)
+    later_steps: list[Any] = field(default_factory=list)  # (gains, steps, ns)
+    busy: Event | None = None
     samples: list[Event] = field(default_factory=list)
     partial: list[Event] = field(default_factory=list)
     held: list[Event] = field(default_factory=list)
@@ -201,7 +203,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     for event in events:
         if event["t"] == "over":
             _start_over(found)
-        elif event["t"] in ("steps", "sample", "partial", "held", "glance", "calibration", "profile"):
+        elif event["t"] in _TIMES:
             _take_times(found, event)
         else:
             _take(found, event)
@@ -213,6 +215,9 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     refused |= {skip.compile_id for skip in found.skips if skip.limit and skip.compile_id}
     found.recompiles = [replace(r, refused=r.compile_id in refused) for r in found.recompiles]
     return found
+
+
+_TIMES = ("steps", "later", "sample", "partial", "held", "glance", "calibration", "busy", "profile")
 
 
 def _forbidden(raised: Event) -> Iterator[Recompile]:
@@ -242,9 +247,14 @@ def is_limit(metrics: dict[str, Any]) -> bool:
 def _take_times(found: Collected, event: Event) -> None:
     if event.get("restart"):
         found.step_rows, found.samples, found.profile = [], [], None
+        found.later_steps = []
         found.partial, found.held, found.glances = [], [], []
     if event["t"] == "steps":
         found.step_rows.extend(event["rows"])
+    elif event["t"] == "later":
+        found.later_steps.extend(event["rows"])
+    elif event["t"] == "busy":
+        found.busy = event
     elif event["t"] == "profile":
         found.profile = event
     elif event["t"] == "calibration":

@@ -36,6 +36,7 @@ from breakscope.report.model import Cost, Timing
 FEWEST = 3  # sampled steps below which nothing is said
 _FEWEST_BARE = 10  # steps without marks, to compare those with marks to
 _MOST_REPLAYED = 24  # samples of one kind
+_CROWDED = 1.5  # load per CPU; bench calls a run on a CPU noisy from there on too
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Costs:
         by_site: cost by the site's index; region_ms: host time of one run, by the region's slot.
         why_not: why there is none, as the end of a sentence.
         note: what became of ``--profile``, if it was asked for.
+        busy: what the reader must know of the machine, if it was busy while steps were sampled.
         together: milliseconds that an average steady step would be shorter without several sites.
     """
 
@@ -54,6 +56,7 @@ class Costs:
     region_ms: Mapping[int, float]
     why_not: str | None = None
     note: str | None = None
+    busy: str | None = None
     together: Callable[[Collection[int]], float] | None = None
 
 
@@ -85,7 +88,21 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
         device_busy_ms=seen.busy_ms,
         calibration_s=_calibration_s(found.calibration),
     )
-    return Costs(timing, made, _region_ms(sampled), None, seen.note, lambda some: _ms(priced.gain(some)))
+    return Costs(
+        timing, made, _region_ms(sampled), None, seen.note, busy(found), lambda some: _ms(priced.gain(some))
+    )
+
+
+def busy(found: Collected) -> str | None:
+    """How the machine was busy, if it was, and took the CPU from sampled steps."""
+    seen = found.busy
+    if seen is None or not seen["preempted"] or seen["load"] <= _CROWDED:
+        return None
+    return (
+        f"costs were measured on a busy machine: load {seen['load']:.1f} per CPU, and the script lost its "
+        f"CPU {seen['preempted']} times in {seen['samples']} sampled steps; ranges hold the middle half "
+        "of the samples, and shares are to be trusted more than milliseconds"
+    )
 
 
 def _region_ms(sampled: Sequence[Sampled]) -> dict[int, float]:
@@ -110,7 +127,8 @@ class _Run:
     Attributes:
         wall: of all steady steps, in nanoseconds; steps: their number; of_kind: how many are of each shape
             that was sampled; bare: how long those of each shape take without marks, where there are enough;
-            others: what slots counted in steps of no such shape, and how many those are.
+            others: what slots counted in steps of no such shape, and how many those are; busy: whether the
+            machine was.
     """
 
     def __init__(
@@ -129,23 +147,33 @@ class _Run:
             by_gains[gains_of.get(event["of"])][kind_of[id(step)]] += 1
         self.wall = sum(ns for _, ns, _ in rows)
         self.steps = len(rows)
+        self.busy = busy(found) is not None
         self.of_kind: Counter[int] = Counter()
         self.others: Counter[Any] = Counter()
         touched = {e["of"] + after for e in (*found.samples, *found.held, *found.glances) for after in (0, 1)}
         bare: dict[int, list[int]] = defaultdict(list)
+        number_of = {gains: numbers.most_common(1)[0][0] for gains, numbers in by_gains.items()}
         for index, ns, gains in rows:
-            if gains not in by_gains:
-                self.others[gains] += 1
-                continue
-            number = by_gains[gains].most_common(1)[0][0]
-            self.of_kind[number] += 1
-            if index not in touched:
-                bare[number].append(ns)
+            self._count(number_of.get(gains), gains, 1)
+            if gains in number_of and index not in touched:
+                bare[number_of[gains]].append(ns)
+        for changed, steps, ns in found.later_steps:
+            gains = _gains(changed)
+            self._count(number_of.get(gains), gains, steps)
+            self.wall += ns
+            self.steps += steps
         self.bare = {n: statistics.median(times) for n, times in bare.items() if len(times) >= _FEWEST_BARE}
         if not rows:
             self.of_kind.update({number: len(kind.samples) for number, kind in enumerate(kinds)})
             self.steps = sum(self.of_kind.values())
             self.wall = sum(step.ns for step in sampled)
+
+    def _count(self, number: int | None, gains: Any, steps: int) -> None:
+        """Some steps more of a kind; of none that was sampled, if there is no number."""
+        if number is None:
+            self.others[gains] += steps
+        else:
+            self.of_kind[number] += steps
 
     def crossings(self, index: int) -> tuple[int, int]:
         """How often steps of no sampled shape come to a site, and how many of them do."""
@@ -165,10 +193,14 @@ def _steady_rows(found: Collected) -> list[tuple[int, int, Any]]:
     gains: Any = ()
     for index, _, length, changed in found.step_rows:
         if changed is not None:
-            gains = tuple(sorted((int(slot), gain) for slot, gain in changed.items()))
+            gains = _gains(changed)
         if index not in compiling and index > 0:
             rows.append((index, length, gains))
     return rows
+
+
+def _gains(changed: Mapping[Any, int]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((int(slot), gain) for slot, gain in changed.items()))
 
 
 # ---- prices ----
@@ -230,11 +262,14 @@ class _Priced:
         ns = max(0.0, each(lambda number: statistics.median(gains[number]), one))
         readings = [self._medians(kinds, {index}, reading) for reading in (LEAST, MOST)]
         least, most = (max(0.0, each(medians.__getitem__, one)) for medians in readings)
+        spread = each(lambda number: _spread(gains[number]))
+        if run.busy:  # what others took of single steps is in some of the samples
+            least, most = max(0.0, least - spread), most + spread
         return Cost(
             ms_per_step=_ms(ns),
             share=round(min(1.0, ns * steps / run.wall), 6) if run.wall else None,
             method=method,
-            spread_ms=_ms(each(lambda number: _spread(gains[number]))),
+            spread_ms=_ms(spread),
             parts=self._parts(index, each, kinds, one),
             least_ms=_ms(min(ns, least)),
             most_ms=_ms(max(ns, most)),

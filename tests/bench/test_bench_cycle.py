@@ -76,6 +76,7 @@ with torch.no_grad():
     done = bench(script, "--backend", "aot_eager", "--processes", "1", "--steps", "20")
     assert done.exit_code == 0, done.stderr
     told = " ".join(done.benchmark.notes)
+    assert "left out of a step: all that the script does between two compiled calls" in told
     assert "a step is 2 calls: Sequential, Linear" in told
     assert done.benchmark.unit == "the outermost compiled calls of a step"
     assert "repeat one of its warm-up, on copies of its inputs" in told

