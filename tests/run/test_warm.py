@@ -27,6 +27,8 @@ SCRIPT = """
     print(sys._getframe().f_back, sorted(one for one in os.environ if "BREAKSCOPE" in one), os.environ.get("MINE"))
     print(torch.get_num_threads(), torch.cuda.is_initialized(), type(sys.modules["__main__"]))
     print("random", torch.rand(1).item(), random.random(), file=sys.stderr)
+    with open("/proc/self/environ", "rb") as started:
+        print(os.environ.get("OMP_WAIT_POLICY"), b"OMP_WAIT_POLICY=passive" in started.read(), file=sys.stderr)
     sys.exit(7)
 """
 
@@ -73,6 +75,8 @@ def test_a_fork_is_what_a_plain_run_is(tmp_path: Path, monkeypatch: pytest.Monke
     # torch's generator has the seed that the agent gives it, Python's is its own each time.
     assert numbers.split()[1] == others.split()[1]
     assert numbers.split()[2] != others.split()[2]
+    # Its threads sleep while they wait for work, and the script need not know.
+    assert numbers.split()[3:] == [b"None", b"True"]
 
 
 def test_how_a_fork_ends_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
