@@ -131,7 +131,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("names", nargs="*", help=f"scripts (default: all of {', '.join(SCRIPTS)})")
+    names = f"scripts, or files of your own (default: all of {', '.join(SCRIPTS)})"
+    parser.add_argument("names", nargs="*", help=names)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--cpus", help="cores to stay on, as for taskset")
     parser.add_argument("--only", choices=("old", "new"), help="measure one of the two")
@@ -146,7 +147,9 @@ def main() -> None:
     arms = {name: getattr(asked, name).resolve() for name in ("old", "new") if asked.only in (None, name)}
     root = asked.keep or Path(tempfile.mkdtemp(prefix="fix_speed_"))
     for name in asked.names or SCRIPTS:
-        folders = {arm: _scanned(checkout, name, root / name / arm) for arm, checkout in arms.items()}
+        folders = {
+            arm: _scanned(checkout, name, root / Path(name).stem / arm) for arm, checkout in arms.items()
+        }
         runs: dict[str, list[Ran]] = {arm: [] for arm in (*arms, "cached")}
         for _ in range(asked.repeat):
             for arm, checkout in arms.items():
@@ -162,7 +165,8 @@ def main() -> None:
 def _run(
     checkout: Path, folder: Path, words: list[str], more: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    ours = {"PYTHONPATH": str(checkout), "TRANSFORMERS_VERBOSITY": "error"}
+    path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
+    ours = {"PYTHONPATH": path, "TRANSFORMERS_VERBOSITY": "error"}
     environment = {**os.environ, **ours, **(more or {})}
     return subprocess.run(
         [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False, env=environment
@@ -172,7 +176,7 @@ def _run(
 def _scanned(checkout: Path, name: str, folder: Path) -> Path:
     """A folder with the script and its report."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.py").write_text(SCRIPTS[name])
+    (folder / "model.py").write_text(SCRIPTS[name] if name in SCRIPTS else Path(name).read_text())
     done = _run(checkout, folder, ["-m", "breakscope", "scan", "model.py"])
     report = folder / ".breakscope" / "latest.json"
     if not report.exists() or json.loads(report.read_text())["run"]["status"] != "ok":

@@ -102,7 +102,8 @@ class Warm:
     """Forks of one program.
 
     Args:
-        excluded: files that are patched or watched in some runs, and so are loaded by each run itself.
+        excluded: files that are patched or watched in some runs, and so are loaded by each run itself, as the
+        script is.
         folder: for requests; the caller removes it.
 
     Attributes:
@@ -112,7 +113,7 @@ class Warm:
 
     def __init__(self, program: Program, excluded: Sequence[str], folder: Path) -> None:
         self._program, self._folder = program, folder
-        self.excluded = frozenset(map(os.path.realpath, excluded))
+        self.excluded = frozenset(map(os.path.realpath, (*excluded, program.path)))
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._loading = 0  # requests that are not answered yet
