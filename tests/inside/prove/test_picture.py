@@ -46,7 +46,7 @@ def test_containers_with_the_same_content_look_the_same(name: str) -> None:
     assert not differ(MADE[name](), MADE[name]())
 
 
-@pytest.mark.parametrize(("one", "other"), itertools.permutations(MADE, 2))
+@pytest.mark.parametrize(("one", "other"), list(itertools.permutations(MADE, 2)))
 def test_containers_of_other_classes_or_with_other_content_do_not(one: str, other: str) -> None:
     assert differ(MADE[one](), MADE[other]())
 
