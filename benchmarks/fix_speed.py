@@ -147,16 +147,18 @@ def main() -> None:
     arms = {name: getattr(asked, name).resolve() for name in ("old", "new") if asked.only in (None, name)}
     root = asked.keep or Path(tempfile.mkdtemp(prefix="fix_speed_"))
     for name in asked.names or SCRIPTS:
-        folders = {
-            arm: _scanned(checkout, name, root / Path(name).stem / arm) for arm, checkout in arms.items()
-        }
+        place = root / Path(name).stem
+        folders = {arm: _scanned(checkout, name, place / arm) for arm, checkout in arms.items()}
         runs: dict[str, list[Ran]] = {arm: [] for arm in (*arms, "cached")}
-        for _ in range(asked.repeat):
+        for number in range(asked.repeat):
             for arm, checkout in arms.items():
                 shutil.rmtree(folders[arm] / ".breakscope" / "proofs", ignore_errors=True)
-                runs[arm].append(_fixed(checkout, folders[arm], options, cold=asked.cold))
+                cache = (
+                    Path(tempfile.mkdtemp(dir=place, prefix=f"inductor-{number}-")) if asked.cold else None
+                )
+                runs[arm].append(_fixed(checkout, folders[arm], options, cache))
             if "new" in arms:
-                runs["cached"].append(_fixed(arms["new"], folders["new"], options))
+                runs["cached"].append(_fixed(arms["new"], folders["new"], options, cache))
         _show(name, runs, phases=asked.phases)
     if asked.keep is None:
         shutil.rmtree(root)
@@ -185,14 +187,14 @@ def _scanned(checkout: Path, name: str, folder: Path) -> Path:
     return folder
 
 
-def _fixed(checkout: Path, folder: Path, options: list[str], *, cold: bool = False) -> Ran:
+def _fixed(checkout: Path, folder: Path, options: list[str], cache: Path | None) -> Ran:
+    """A run of ``fix``; ``cache``: a folder for Inductor's."""
     report, log = folder / ".breakscope" / "latest.json", folder.with_suffix(".phases")
     shutil.copy(folder / "report.json", report)
     words = ["-c", DRIVER, str(log), "fix", "--all", "--unsafe", *options]
-    with tempfile.TemporaryDirectory(prefix="inductor_") as cache:
-        more = {"TORCHINDUCTOR_CACHE_DIR": cache} if cold else {}
-        began, spent = time.monotonic(), _spent()
-        done = _run(checkout, folder, words, more)
+    more = {} if cache is None else {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    began, spent = time.monotonic(), _spent()
+    done = _run(checkout, folder, words, more)
     seconds, cpu_s = time.monotonic() - began, _spent() - spent
     folder.with_suffix(".txt").write_text(done.stdout + done.stderr)
     if done.returncode not in (0, 1):
