@@ -150,12 +150,10 @@ def main() -> None:
         place = root / Path(name).stem
         folders = {arm: _scanned(checkout, name, place / arm) for arm, checkout in arms.items()}
         runs: dict[str, list[Ran]] = {arm: [] for arm in (*arms, "cached")}
-        for number in range(asked.repeat):
+        for _ in range(asked.repeat):
             for arm, checkout in arms.items():
                 shutil.rmtree(folders[arm] / ".breakscope" / "proofs", ignore_errors=True)
-                cache = (
-                    Path(tempfile.mkdtemp(dir=place, prefix=f"inductor-{number}-")) if asked.cold else None
-                )
+                cache = Path(tempfile.mkdtemp(dir=place)) if asked.cold else None
                 runs[arm].append(_fixed(checkout, folders[arm], options, cache))
             if "new" in arms:
                 runs["cached"].append(_fixed(arms["new"], folders["new"], options, cache))
