@@ -12,6 +12,7 @@ either figure. ``cached`` is a second ``fix``.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -74,11 +75,25 @@ SCRIPTS = {
 }
 # What a phase begins with, in the words that fix itself tells its progress with.
 DRIVER = """
-import sys, time
+import os, sys, time
+from pathlib import Path
 from breakscope.cli import fix, main
 log, began = open(sys.argv[1], "w", buffering=1), time.monotonic()
+def spent():
+    # Of this process and all below it, with those that have ended: seconds of processors.
+    found = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = place.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        found[int(place.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+    ours = {os.getpid()}
+    while more := {pid for pid, (above, _) in found.items() if above in ours} - ours:
+        ours |= more
+    return sum(found[pid][1] for pid in ours) / os.sysconf("SC_CLK_TCK")
 def told(text):
-    log.write(f"{time.monotonic() - began:.2f} {text}\\n")
+    log.write(f"{time.monotonic() - began:.2f} {spent():.2f} {text}\\n")
 fix._progress = told
 told("start")
 code = main(sys.argv[2:])
@@ -88,17 +103,27 @@ sys.exit(code)
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """What was being done, and the seconds it took; without ``/proc`` those of processors are 0."""
+
+    text: str
+    seconds: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """One run of ``fix``.
 
     Attributes:
         seconds: on the clock. cpu_s: of processors, of all its processes; on a machine that others use too,
-            these say more. phases: seconds by what was being done. answers: status of every finding.
+            these say more. phases: by what was being done; what is begun ahead counts where it is at work.
+        answers: status of every finding.
     """
 
     seconds: float
     cpu_s: float
-    phases: tuple[tuple[str, float], ...]
+    phases: tuple[Phase, ...]
     answers: tuple[tuple[str, str], ...]
 
 
@@ -106,13 +131,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("names", nargs="*", help=f"scripts (default: all of {', '.join(SCRIPTS)})")
+    names = f"scripts, or files of your own (default: all of {', '.join(SCRIPTS)})"
+    parser.add_argument("names", nargs="*", help=names)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--cpus", help="cores to stay on, as for taskset")
     parser.add_argument("--only", choices=("old", "new"), help="measure one of the two")
     parser.add_argument("--phases", action="store_true", help="seconds of every phase of the median runs")
     parser.add_argument("--keep", type=Path, help="folder for scripts, reports and fixes")
     parser.add_argument("--fix", default="", help="further options of fix, in one word: '--no-inductor'")
+    parser.add_argument("--cold", action="store_true", help="each fix with an empty cache of Inductor's")
     asked = parser.parse_args()
     options = asked.fix.split()
     if asked.cpus:
@@ -120,21 +147,27 @@ def main() -> None:
     arms = {name: getattr(asked, name).resolve() for name in ("old", "new") if asked.only in (None, name)}
     root = asked.keep or Path(tempfile.mkdtemp(prefix="fix_speed_"))
     for name in asked.names or SCRIPTS:
-        folders = {arm: _scanned(checkout, name, root / name / arm) for arm, checkout in arms.items()}
+        place = root / Path(name).stem
+        folders = {arm: _scanned(checkout, name, place / arm) for arm, checkout in arms.items()}
         runs: dict[str, list[Ran]] = {arm: [] for arm in (*arms, "cached")}
         for _ in range(asked.repeat):
             for arm, checkout in arms.items():
                 shutil.rmtree(folders[arm] / ".breakscope" / "proofs", ignore_errors=True)
-                runs[arm].append(_fixed(checkout, folders[arm], options))
+                cache = Path(tempfile.mkdtemp(dir=place)) if asked.cold else None
+                runs[arm].append(_fixed(checkout, folders[arm], options, cache))
             if "new" in arms:
-                runs["cached"].append(_fixed(arms["new"], folders["new"], options))
+                runs["cached"].append(_fixed(arms["new"], folders["new"], options, cache))
         _show(name, runs, phases=asked.phases)
     if asked.keep is None:
         shutil.rmtree(root)
 
 
-def _run(checkout: Path, folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "TRANSFORMERS_VERBOSITY": "error"}
+def _run(
+    checkout: Path, folder: Path, words: list[str], more: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
+    ours = {"PYTHONPATH": path, "TRANSFORMERS_VERBOSITY": "error"}
+    environment = {**os.environ, **ours, **(more or {})}
     return subprocess.run(
         [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False, env=environment
     )
@@ -143,7 +176,7 @@ def _run(checkout: Path, folder: Path, words: list[str]) -> subprocess.Completed
 def _scanned(checkout: Path, name: str, folder: Path) -> Path:
     """A folder with the script and its report."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.py").write_text(SCRIPTS[name])
+    (folder / "model.py").write_text(SCRIPTS[name] if name in SCRIPTS else Path(name).read_text())
     done = _run(checkout, folder, ["-m", "breakscope", "scan", "model.py"])
     report = folder / ".breakscope" / "latest.json"
     if not report.exists() or json.loads(report.read_text())["run"]["status"] != "ok":
@@ -152,19 +185,23 @@ def _scanned(checkout: Path, name: str, folder: Path) -> Path:
     return folder
 
 
-def _fixed(checkout: Path, folder: Path, options: list[str]) -> Ran:
+def _fixed(checkout: Path, folder: Path, options: list[str], cache: Path | None) -> Ran:
+    """A run of ``fix``; ``cache``: a folder for Inductor's."""
     report, log = folder / ".breakscope" / "latest.json", folder.with_suffix(".phases")
     shutil.copy(folder / "report.json", report)
     words = ["-c", DRIVER, str(log), "fix", "--all", "--unsafe", *options]
+    more = {} if cache is None else {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
     began, spent = time.monotonic(), _spent()
-    done = _run(checkout, folder, words)
+    done = _run(checkout, folder, words, more)
     seconds, cpu_s = time.monotonic() - began, _spent() - spent
     folder.with_suffix(".txt").write_text(done.stdout + done.stderr)
     if done.returncode not in (0, 1):
         sys.exit(f"fix failed: {done.stderr[-500:]}")
-    stamps = [line.split(" ", 1) for line in log.read_text().splitlines()]
-    ends = [float(at) for at, _ in stamps[1:]]
-    phases = [(text, end - float(at)) for (at, text), end in zip(stamps, ends, strict=False)]
+    stamps = [line.split(" ", 2) for line in log.read_text().splitlines()]
+    phases = [
+        Phase(text, float(end) - float(at), float(after) - float(before))
+        for (at, before, text), (end, after, _) in itertools.pairwise(stamps)
+    ]
     return Ran(seconds, cpu_s, tuple(phases), _answers(report))
 
 
@@ -203,8 +240,8 @@ def _show(name: str, runs: dict[str, list[Ran]], *, phases: bool) -> None:
     if phases:
         for arm, ran in found.items():
             print(f"  {arm}")
-            for text, seconds in sorted(ran, key=lambda one: one.seconds)[len(ran) // 2].phases:
-                print(f"    {seconds:6.1f}  {text}")
+            for phase in sorted(ran, key=lambda one: one.seconds)[len(ran) // 2].phases:
+                print(f"    {phase.seconds:6.1f} s  {phase.cpu_s:6.1f} s of processors  {phase.text}")
 
 
 if __name__ == "__main__":

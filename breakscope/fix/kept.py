@@ -1,7 +1,8 @@
 """The whole answer of a ``fix``, kept for the next one that asks the same of the same script.
 
 It depends on what a proof depends on (:mod:`breakscope.fix.proofs`), on the report, and on what was asked
-for. JSON, because a folder that comes with a repository is data and must not be run.
+for; on ``--timeout`` only where that ended one of the runs. JSON, because a folder that comes with a
+repository is data and must not be run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from breakscope.fix import proofs
@@ -31,7 +33,14 @@ def load(report: Report, script: Script, options: Options) -> Fixed | None:
     """The answer that was kept; None if there is none, or anything that it depends on has changed."""
     if options.proofs is None or options.command:  # what a command answers, nobody knows
         return None
-    place = options.proofs / f"{_name(report, script, options)}.json"
+    for timeout_s in {None, script.timeout_s}:
+        found = _load(options.proofs / f"{_name(report, script, options, timeout_s)}.json")
+        if found is not None:
+            return found
+    return None
+
+
+def _load(place: Path) -> Fixed | None:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError, codec.MismatchError):
         data = json.loads(place.read_text(encoding="utf-8"))
         # Read first: a file that another fix writes now must not get the edits of what it held before.
@@ -63,14 +72,15 @@ def save(report: Report, script: Script, options: Options, fixed: Fixed, files: 
     suggestions = list({id(outcome.suggestion): outcome.suggestion for outcome in fixed.outcomes}.values())
     numbers |= {id(one): index for index, one in enumerate(suggestions)}
     data = {
-        "files": proofs.digests(sorted({*files, *fixed.sources, script.what.path})),
         "sources": sorted(fixed.sources),
         "patches": [_patch_data(patch) for patch in patches],
         "suggestions": [codec.encode(suggestion, Suggestion) for suggestion in suggestions],
         "outcomes": [_outcome_data(outcome, numbers) for outcome in fixed.outcomes],
         "written": _written_data(fixed.written),
     }
-    proofs.keep(options.proofs / f"{_name(report, script, options)}.json", data)
+    ended_by = script.timeout_s if script.timeouts else None
+    place = options.proofs / f"{_name(report, script, options, ended_by)}.json"
+    proofs.keep(place, data, {*files, *fixed.sources, script.what.path})
 
 
 def _may_come_out_otherwise(one: Outcome) -> bool:
@@ -79,10 +89,11 @@ def _may_come_out_otherwise(one: Outcome) -> bool:
     return bool(patch and not patch.rewrite.scaffold) and said.status == "unproved" and not said.needs_consent
 
 
-def _name(report: Report, script: Script, options: Options) -> str:
+def _name(report: Report, script: Script, options: Options, ended_by_s: float | None) -> str:
+    """A name made of all that an answer depends on; ``ended_by_s``: the --timeout, if that ended a run."""
     bare = replace(report, findings=tuple(replace(finding, suggestion=None) for finding in report.findings))
     asked = {**dataclasses.asdict(options), "proofs": None}
-    said = [codec.encode(bare, Report), asked, script.budget_s, script.timeout_s]
+    said = [codec.encode(bare, Report), asked, script.budget_s, ended_by_s]
     about = [*said, _rules_of_others(), *proofs.setting(script)]
     return "fix-" + proofs.digest(json.dumps(about, sort_keys=True).encode())
 

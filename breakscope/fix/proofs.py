@@ -4,7 +4,8 @@ A proof says what two forms of a function did on the calls of one script. It is 
 made of all it depends on: the bytes of the module, the edits and what they claim, the script's arguments,
 what the recorded run saw, every file of the project that was loaded, breakscope's own source, and the
 versions of all that is installed. What a script reads besides its modules (a data set, the time) is not
-among that: scan again where it has changed.
+among that: scan again where it has changed. How long a run may take (``--timeout``) is not either: of a run
+that was ended by it nothing is kept. Nor is anything kept that holds what looks like a secret.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
@@ -26,9 +27,9 @@ from breakscope.fix import runs
 from breakscope.fix.patch import Edit
 from breakscope.fix.runs import Script
 from breakscope.fix.side import Side
+from breakscope.inside.capture.secrets import Redactor
 from breakscope.inside.prove.claims import Claims
 from breakscope.report import files
-from breakscope.report.secrets import masked
 
 Proof = dict[str, Any]
 # Variables that torch and its libraries read.
@@ -79,10 +80,11 @@ class Proofs:
 
     def _prove(self, name: str, script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> Proof:
         found = runs.prove(script, file, edits, claims)
-        # One that ran out of time would see more on a machine that is less busy.
-        whole = not any(one["ran_out"] for one in found.get("functions", ()))
-        if self._folder is not None and "trouble" not in found and whole:
-            keep(self._folder / f"{name}.json", {"proof": found, "files": digests(found["files"])})
+        # One that ran out of time would see more on a machine that is less busy, or with a longer --timeout.
+        ran_out = any(one["ran_out"] for one in found.get("functions", ()))
+        whole = "trouble" not in found and found["ended"] != "timeout" and not ran_out
+        if self._folder is not None and whole:
+            keep(self._folder / f"{name}.json", {"proof": found}, found["files"])
         return found
 
     def _load(self, name: str) -> Proof | None:
@@ -120,20 +122,40 @@ def digests(files: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def holds_secrets(data: Any) -> bool:
+    """Whether a report would not show all of some JSON. Then it is not kept: masked, it would say less."""
+    texts = list(_texts(data))
+    return bool(Redactor(live=False).clean({"texts": texts})["texts"] != texts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from map(str, value)
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+
+
 def digest(data: bytes) -> str:
     """The sha256 of data."""
     return hashlib.sha256(data).hexdigest()
 
 
-def keep(place: Path, data: Mapping[str, Any]) -> None:
-    """Write a file whole or not at all; where it cannot be written, nothing is kept.
+def keep(place: Path, data: Mapping[str, Any], depends_on: Iterable[str]) -> None:
+    """Write an answer with the digests of the files that it depends on, whole or not at all.
 
-    Nor is what holds a secret: an answer with a masked part would be another answer.
+    Nothing is kept where it cannot be written, nor of what holds a secret: with a part masked it would be
+    another answer.
     """
-    if masked(data) is data:
+    if not holds_secrets(data):
+        whole = {**data, "files": digests(sorted(depends_on))}
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(place, json.dumps(data).encode())
+            files.replace(place, json.dumps(whole).encode())
 
 
 @cache

@@ -33,6 +33,7 @@ class Script:
     Attributes:
         folder: for the runs' own files. timeout_s: of one run. budget_s: for the comparisons of one rewrite.
         warm: forks runs after the first; None: every run is started by itself. jobs: runs at a time.
+        timeouts: the seconds after which runs were ended; those that run them add to it.
     """
 
     what: Program
@@ -41,6 +42,7 @@ class Script:
     budget_s: float
     warm: Warm | None = None
     jobs: int = 1
+    timeouts: list[float] = dataclasses.field(default_factory=list, compare=False)
 
     @property
     def side_by_side(self) -> bool:
@@ -48,6 +50,13 @@ class Script:
         warm = self.warm
         apart = warm is not None and not warm.trouble and warm.plain is not None and not warm.plain.writes
         return self.jobs > 1 and apart
+
+    def note(self, ended: Ended) -> None:
+        """Note how a run ended. Raises KeyboardInterrupt: one Ctrl-C ends the session, not one run of it."""
+        if ended.status == "interrupted":
+            raise KeyboardInterrupt
+        if ended.status == "timeout":
+            self.timeouts.append(ended.duration_s)
 
 
 def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Evidence]]:
@@ -152,8 +161,7 @@ def _run(script: Script, agent: Agent, name: str, warm: Warm | None) -> tuple[En
         ended = launch.run(
             script.what, agent, script.timeout_s, stdout=out.fileno(), stderr=err.fileno(), warm=warm
         )
-    if ended.status == "interrupted":
-        raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
+    script.note(ended)
     return ended, log.read_bytes()
 
 

@@ -292,8 +292,7 @@ class Trials:
         run = folder / "run"
         run.mkdir()
         ran = trial(self._script.what, settings, run, self._script.timeout_s, self._warm(applied))
-        if ran.ended.status == "interrupted":
-            raise KeyboardInterrupt  # one Ctrl-C ends the session, not one run of it
+        self._script.note(ran.ended)
         return ran
 
 

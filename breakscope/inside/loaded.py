@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from breakscope.inside.tracebacks import PACKAGE
+from breakscope.report.owners import is_packaged
 
 # The module whose import decides what of the environment counts.
 _MAIN = "torch"
@@ -53,7 +54,7 @@ class Noticing:
             file = getattr(getattr(module, "__spec__", None), "origin", None)
             if name.partition(".")[0] in tops and isinstance(file, str) and name != "__main__":
                 real = os.path.realpath(file)
-                if real.startswith(folders) and not real.startswith(PACKAGE):
+                if (real.startswith(folders) or is_packaged(real)) and not real.startswith(PACKAGE):
                     modules[name] = file
         return {"modules": modules if _MAIN in modules else {}, "environment": wanted}
 

@@ -166,6 +166,8 @@ class _Waiting:
             for name in (*modules, *(_DYNAMO if "torch" in modules else ())):
                 if not self.trouble and name not in sys.modules:
                     self._import(name)
+            if _INDUCTOR in modules and not self.trouble:
+                _ask_the_compiler()
         finally:
             sys.meta_path.remove(self._excluded)
         for name, file in modules.items():
@@ -207,6 +209,21 @@ class _Waiting:
         if children.exists() and set(children.read_text().split()) - running:
             return "an import starts a process"
         return ""
+
+
+def _ask_the_compiler() -> None:
+    """Have Inductor find out, once for all forks, which instructions the C++ compiler and the processor know.
+
+    It compiles a small program for each kind and loads it in a process of its own.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch.cuda.is_available():
+        return
+    with contextlib.suppress(Exception):  # each run finds out by itself then
+        known = importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list
+        known()
+        # What was found for each kind is kept; which of them are used may be set by the script.
+        known.cache_clear()
 
 
 def _uses_the_gpu() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sysconfig
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def owner_of(file: str, roots: tuple[str, ...]) -> Owner:
         file: path as Python knows it; ``<string>`` and its like count as the project's, and so do cells.
         roots: directories of the project.
     """
-    if _TORCH.search(file):
+    if _TORCH.search(file) or _recorded_top(file) == "torch":
         return "torch"
     if is_installed(file):
         return "library"
@@ -49,7 +50,32 @@ def cell_of(file: str) -> str | None:
 
 def is_installed(file: str) -> bool:
     """Whether a file is of an installed package or of the standard library, of any Python."""
-    return bool(_INSTALLED.search(file) or _STDLIB.search(file) or file.startswith(_standard_library()))
+    return bool(is_packaged(file) or _STDLIB.search(file) or file.startswith(_standard_library()))
+
+
+def is_packaged(file: str) -> bool:
+    """Whether an installer put a file where it is: into ``site-packages``, or by ``pip install --target``."""
+    return bool(_INSTALLED.search(file) or _recorded_top(file))
+
+
+@cache
+def _recorded_top(path: str) -> str:
+    """The module or package at the top of an installation, that a file is in; "" where none is recorded."""
+    folder, name = os.path.split(path)
+    if not name or not os.path.isabs(path):
+        return ""
+    return name if name in _recorded(folder) else _recorded_top(folder)
+
+
+@cache
+def _recorded(folder: str) -> frozenset[str]:
+    """What installers have put into a folder. The records of an editable install name none of its files."""
+    names = set()
+    for record in Path(folder).glob("*.dist-info/RECORD"):
+        with suppress(OSError):
+            lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
+            names |= {re.split("[/,]", line, maxsplit=1)[0] for line in lines}
+    return frozenset(names)
 
 
 def is_standard(file: str) -> bool:

@@ -32,6 +32,11 @@ _FIRST = "torch"
 # As the boot file names what an agent is.
 _FIELDS = ("MODULE", "SETTINGS", "EVENTS", "AHEAD")
 _LOADING_S = 120.0
+# Threads of a fork sleep while they wait for work. By default they spin, on cores that the forks beside it
+# need, and a proof takes up to ten times as many seconds of processors. OpenMP reads this when torch is
+# loaded; the forks have the script's own environment.
+_PATIENT = ("OMP_WAIT_POLICY", "passive")
+_SAYS_HOW_TO_WAIT = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,8 @@ class Warm:
     """Forks of one program.
 
     Args:
-        excluded: files that are patched or watched in some runs, and so are loaded by each run itself.
+        excluded: files that are patched or watched in some runs, and so are loaded by each run itself, as the
+        script is.
         folder: for requests; the caller removes it.
 
     Attributes:
@@ -107,7 +113,7 @@ class Warm:
 
     def __init__(self, program: Program, excluded: Sequence[str], folder: Path) -> None:
         self._program, self._folder = program, folder
-        self.excluded = frozenset(map(os.path.realpath, excluded))
+        self.excluded = frozenset(map(os.path.realpath, (*excluded, program.path)))
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._loading = 0  # requests that are not answered yet
@@ -159,7 +165,7 @@ class Warm:
         }
         self._process = subprocess.Popen(
             [interpreter.executable(), *surroundings.options(), *self._program.command],
-            env=with_agent(surroundings.environment(), Agent(_AGENT, json.dumps(settings))),
+            env=with_agent(_with_patience(surroundings.environment()), Agent(_AGENT, json.dumps(settings))),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
@@ -246,6 +252,13 @@ class Warm:
             json.dump(request, file)
         data = json.dumps({"request": place}).encode()
         socket.send_fds(self._control, [data], descriptors)
+
+
+def _with_patience(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which OpenMP's threads sleep while they wait, unless it says how they are to."""
+    name, value = _PATIENT
+    asked = any(environment.get(one) for one in _SAYS_HOW_TO_WAIT)
+    return dict(environment) if asked else {**environment, name: value}
 
 
 @contextmanager

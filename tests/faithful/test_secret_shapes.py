@@ -194,8 +194,8 @@ def test_lint_shows_no_secret_of_the_lines_that_it_shows(
 @pytest.mark.parametrize("name", ["api_key", "Hugging Face token"])
 def test_a_proof_that_holds_a_secret_is_not_kept(tmp_path: Path, name: str) -> None:
     text, _ = (SHAPED | NAMED)[name]
-    proofs.keep(tmp_path / "proof.json", {"conditions": [{"text": "x.sum() > 0"}]})
-    proofs.keep(tmp_path / "telling.json", {"conditions": [{"text": f"if {text.replace('=', '==')}:"}]})
+    proofs.keep(tmp_path / "proof.json", {"conditions": [{"text": "x.sum() > 0"}]}, ())
+    proofs.keep(tmp_path / "telling.json", {"conditions": [{"text": f"if {text.replace('=', '==')}:"}]}, ())
     assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]
 
 

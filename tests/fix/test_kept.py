@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from report_samples import CLEAN
 from scanning import Scanned, clean_environment, command
 
 from breakscope.cli import main
 from breakscope.errors import UsageError
 from breakscope.fix import engine, proofs
+from breakscope.fix.kept import load, save
+from breakscope.fix.outcomes import Fixed, Written
+from breakscope.fix.proofs import holds_secrets
+from breakscope.fix.runs import Script
+from breakscope.fix.work import Options
+from breakscope.inside.settings import Settings
+from breakscope.run.launch import Program
 
 pytestmark = pytest.mark.torch
 
@@ -72,7 +80,7 @@ def test_a_second_fix_of_the_same_runs_nothing_and_says_the_same(
     assert "proved  BS101" in first.stdout
     before = runs(folder)
 
-    second = fix(folder)
+    second = fix(folder, "--timeout", "400")  # no run was ended by any
     assert (second.stdout, second.returncode) == (first.stdout, first.returncode)
     assert KEPT in second.stderr
     assert KEPT not in first.stderr
@@ -102,3 +110,37 @@ def test_a_second_fix_of_the_same_runs_nothing_and_says_the_same(
     assert KEPT not in fix(folder, "--ignore", "BS101").stderr
     (folder / "script.py").write_text(SCRIPT + "\n")
     assert KEPT not in fix(folder).stderr
+
+
+def test_a_secret_of_the_environment_is_one_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"functions": [{"found": {"arguments": ["name = 'plain-words'"]}}]}
+    assert not holds_secrets(said)
+    monkeypatch.setenv("SERVICE_TOKEN", "plain-words")
+    assert holds_secrets(said)
+
+
+SECRET = "hf_" + "aB3" * 10
+
+
+@pytest.mark.parametrize(("line", "kept"), [("config.x = 1", True), (f"config.x = '{SECRET}'", False)])
+def test_an_answer_that_holds_a_secret_is_not_kept(tmp_path: Path, line: str, *, kept: bool) -> None:
+    options = Options(Settings(), proofs=tmp_path)
+    save(CLEAN, script(tmp_path), options, Fixed((), {}, None, written=Written(1, 0, 0, (), (line,))), [])
+    assert (load(CLEAN, script(tmp_path), options) is not None) == kept
+    assert not any(SECRET in file.read_text() for file in tmp_path.iterdir())
+
+
+def test_a_run_that_was_ended_by_a_timeout_makes_the_answer_one_for_that_timeout(tmp_path: Path) -> None:
+    """Where none was ended, another --timeout asks for the same."""
+    options, answer = Options(Settings(), proofs=tmp_path), Fixed((), {}, None)
+    ended = script(tmp_path, 5)
+    ended.timeouts.append(5.0)
+    save(CLEAN, ended, options, answer, [])
+    assert load(CLEAN, script(tmp_path, 6), options) is None
+    assert load(CLEAN, script(tmp_path, 5), options) is not None
+    save(CLEAN, script(tmp_path, 5), options, answer, [])
+    assert load(CLEAN, script(tmp_path, 6), options) is not None
+
+
+def script(folder: Path, timeout_s: float | None = None) -> Script:
+    return Script(Program("a.py", False, (), "a.py"), folder, timeout_s, 60)

@@ -22,13 +22,24 @@ pytestmark = pytest.mark.torch
 SCRIPT = """
     import wave, os, random, sys
     os.environ["OMP_NUM_THREADS"] = "3"
-    import torch
+    print("wanted" in sys.modules, file=sys.stderr)
+    import torch, wanted
     print(__name__, __file__ == sys.argv[0], sys.argv[1:], os.path.samefile(sys.path[0], "."), sys.stdin.fileno())
     print(sys._getframe().f_back, sorted(one for one in os.environ if "BREAKSCOPE" in one), os.environ.get("MINE"))
     print(torch.get_num_threads(), torch.cuda.is_initialized(), type(sys.modules["__main__"]))
     print("random", torch.rand(1).item(), random.random(), file=sys.stderr)
+    with open("/proc/self/environ", "rb") as started:
+        print(os.environ.get("OMP_WAIT_POLICY"), b"OMP_WAIT_POLICY=passive" in started.read(), file=sys.stderr)
     sys.exit(7)
 """
+
+
+def install(folder: Path, module: str) -> Path:
+    """A folder as ``pip install --target`` leaves it."""
+    (folder / f"{module}-1.0.dist-info").mkdir(parents=True)
+    (folder / f"{module}.py").touch()
+    (folder / f"{module}-1.0.dist-info" / "RECORD").write_text(f"{module}.py,sha256=0,0\n")
+    return folder
 
 
 def record(folder: Path, what: launch.Program) -> tuple[Ended, bytes, dict[str, Any]]:
@@ -65,14 +76,21 @@ def waiting(folder: Path, script: str, excluded: Sequence[str] = ()) -> Iterator
 
 def test_a_fork_is_what_a_plain_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(install(tmp_path / "target", "wanted")))
     with waiting(tmp_path, SCRIPT) as (what, plain, printed, warm):
         first, said, numbers = forked(tmp_path, what, warm)
         _, _, others = forked(tmp_path, what, warm)
     assert (warm.forks, plain.exit_code, first.exit_code) == (2, 7, 7)
     assert said == printed
     # torch's generator has the seed that the agent gives it, Python's is its own each time.
-    assert numbers.split()[1] == others.split()[1]
-    assert numbers.split()[2] != others.split()[2]
+    assert numbers.split()[2] == others.split()[2]
+    assert numbers.split()[3] != others.split()[3]
+    # Its threads sleep while they wait for work, and the script need not know.
+    assert numbers.split()[4:] == [b"None", b"True"]
+    # A run with a change of the script itself may be one of them: none of it has run.
+    assert str(tmp_path / "script.py") in warm.excluded
+    # A module in a folder that pip has installed it into is loaded already.
+    assert numbers.split()[0] == b"True"
 
 
 def test_how_a_fork_ends_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ only if the values are, and who shares what with whom.
 
 from __future__ import annotations
 
+import collections
 import math
 import types
 from collections.abc import Collection, Mapping, Sequence
@@ -136,9 +137,25 @@ def take(
     return Picture(entries, floating, {at: one.detach().clone() for at, one in found.items()}, holders)
 
 
+# What is said of an empty container: it has no labels, nor has what lies beside its content, if that can be.
+_EMPTY: Mapping[type, list[list[Any]]] = {
+    cls: [[], []] if hasattr(cls(), "__dict__") else [[]]
+    for cls in (dict, set, list, collections.OrderedDict)
+}
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value is a container of Python's own with nothing in it, nor beside it."""
+    cls = type(value)
+    known = cls is dict or cls is collections.OrderedDict or cls is set or cls is list
+    return known and not value and not getattr(value, "__dict__", None)
+
+
 def _inside(
     path: str, value: Any, early: Collection[str], found: dict[str, torch.Tensor]
 ) -> tuple[list[tuple[str, Any]], Any]:
+    if _is_empty(value):
+        return [], (type(value), _EMPTY[type(value)])  # as below, sooner: a module has a dozen, for its hooks
     if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
         return [], id(value)
     if isinstance(value, reach.Holder):
@@ -169,6 +186,8 @@ def _inside(
 
 
 def _label(label: Any) -> Any:
+    if type(label) is str:  # nearly all are
+        return repr(label)
     return repr(label) if isinstance(label, reach.Pair) or reach.is_atom(label) else (type(label), id(label))
 
 

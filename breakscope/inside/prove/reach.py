@@ -29,6 +29,8 @@ _OPERATORS = (type(torch.ops.aten.add), type(torch.ops.aten.add.default))
 _ATOMS = (
     torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, enum.Enum, slice, *_OPERATORS
 )  # fmt: skip
+# Answers of is_atom by class, which is kept so that its id stays its own; not every class can be a key.
+_ATOMIC: dict[int, tuple[bool, type]] = {}
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _CONTAINERS = (dict, list, set, collections.deque)
 # What asks which tensor it has, not what is in it: no copy gives the same answer.
@@ -47,7 +49,11 @@ def is_scalar(value: Any) -> bool:
 
 def is_atom(value: Any) -> bool:
     """Whether a value cannot change and holds nothing that can."""
-    return type(value) in _SCALARS or isinstance(value, _ATOMS)
+    cls = type(value)
+    known = _ATOMIC.get(id(cls))
+    if known is None:
+        known = _ATOMIC[id(cls)] = (cls in _SCALARS or issubclass(cls, _ATOMS), cls)
+    return known[0]
 
 
 def foreign(module: str | None) -> bool:

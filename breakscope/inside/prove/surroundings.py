@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from breakscope.inside.prove import reach
+from breakscope.report.owners import is_packaged
 
 # Later calls come from the same few places, or the script is one that nobody waits for.
 _MOST_CALLS = 4096
@@ -102,4 +103,4 @@ def _is_own(cls: type) -> bool:
     if reach.foreign(cls.__module__):
         return False
     file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
-    return f"{os.sep}site-packages{os.sep}" not in file
+    return not is_packaged(file)

@@ -18,6 +18,7 @@ from breakscope.inside.prove import reach
 from breakscope.inside.prove.compat import memory_of
 from breakscope.inside.prove.copies import Copies
 from breakscope.inside.prove.reach import Holder
+from breakscope.report.owners import is_packaged
 
 MAX_OBJECTS = 300_000
 
@@ -110,7 +111,7 @@ class World:
             self.caches += reach.caches_of(value)
             # A library is known by names only here, and most of what a name may lead to is never called.
             file = value.__code__.co_filename
-            if "site-packages" not in file or file in self._files:
+            if file in self._files or not is_packaged(file):
                 for asked in reach.asked_in(value):
                     self.asks.setdefault(asked, value.__qualname__)
             below += reach.mentioned(value)

@@ -8,13 +8,21 @@ from __future__ import annotations
 import subprocess
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from report_samples import RECOMPILES, SIZE
 from scanning import Scanned, clean_environment, command
 
 import breakscope
-from breakscope.report.model import Suggestion
+from breakscope.fix.patch import Patch, Rewrite
+from breakscope.fix.remedies.prove import try_remedy
+from breakscope.fix.trials import Agreement
+from breakscope.report.model import FindingKind, Suggestion
+from breakscope.run.trial import Comparison
+from breakscope.run.words import Words
 
 pytestmark = pytest.mark.torch
 
@@ -190,3 +198,19 @@ def test_bad_input_is_one_sentence(scan: Callable[..., Scanned], tmp_path: Path)
     done = remedy(tmp_path, "--trust-report")
     assert done.returncode == 2
     assert done.stderr.startswith("breakscope: the script ran in /nowhere/at/all, which cannot be entered")
+
+
+@pytest.mark.parametrize(("kind", "proved"), [("compile", True), ("graph_break", False), ("skip", False)])
+def test_a_remedy_is_not_refused_because_a_compile_took_long_on_a_busy_machine(
+    kind: FindingKind, *, proved: bool
+) -> None:
+    """What comes instead of a recompile stands against a remedy, but for what depends on the clock."""
+    patch = Patch((SIZE,), "dynamic-true", Rewrite((), "a remedy"), "model.py", "")
+    new = replace(SIZE, fingerprint="new", kind=kind)
+    without = replace(RECOMPILES, findings=(SIZE,))
+    with_it = replace(without, findings=(new,), totals=replace(without.totals, recompiles=2))
+    agreed = Agreement(None, Comparison(1, 1, True, 0.0, 0.0, ()), Words(1, 0, 0))
+    trials = SimpleNamespace(
+        before=SimpleNamespace(report=without), base=(), seen=lambda _patch: (with_it, agreed)
+    )
+    assert try_remedy(patch, SIZE, trials).proved == proved
