@@ -26,8 +26,8 @@ class Seen:
 class WarmScans:
     """Scans scripts, one after the other."""
 
-    def __init__(self) -> None:
-        self._warm = Warm("breakscope")
+    def __init__(self, warm: Warm) -> None:
+        self._warm = warm
 
     def scan(self, folder: Path, source: str, *options: str, name: str = "script.py") -> Report:
         """Write a script, scan it, and return the report. Its output goes nowhere."""
@@ -58,9 +58,6 @@ class WarmScans:
             (breakscope.load(folder / name / "report.json"), (folder / name / "said.json").read_text())
             for name in ("before", "after")
         ]
-
-    def close(self) -> None:
-        self._warm.close()
 
 
 def coded(report: Report, code: str) -> list[Finding]:

@@ -61,8 +61,8 @@ def texts(folder: Path, report: Report) -> dict[tuple[str, str], list[str]]:
 
 @pytest.mark.torch
 @pytest.mark.slow
-def test_a_scan_and_the_import_of_its_trace_keep_the_same(scan: Callable[..., Scanned]) -> None:
-    scanned = scan(JOB, "--artifacts", "--backend", "aot_eager", TORCH_TRACE="trace", JOB_TOKEN=SECRET)
+def test_a_scan_and_the_import_of_its_trace_keep_the_same(cold_scan: Callable[..., Scanned]) -> None:
+    scanned = cold_scan(JOB, "--artifacts", "--backend", "aot_eager", TORCH_TRACE="trace", JOB_TOKEN=SECRET)
     assert scanned.exit_code == 0, scanned.stderr
     live = scanned.report
     kept = texts(scanned.folder / ".breakscope", live)
