@@ -9,12 +9,12 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from scanning import Scanned, clean_environment, command
-from warm_scanning import Warm, WarmScans
+from warm_scanning import Warm, WarmScans, warm_process
 
 # Started in the background of a shell, pytest and all its children ignore SIGINT; some of these are sent one.
 if (
@@ -58,11 +58,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def product() -> Iterator[Warm]:
-    """A process that has imported torch and breakscope, and forks: one for all tests."""
-    warm = Warm("breakscope")
-    yield warm
-    warm.close()
+def product() -> Warm:
+    """A process that has imported torch and breakscope, and forks."""
+    return warm_process()
 
 
 @pytest.fixture(scope="session")

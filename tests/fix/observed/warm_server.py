@@ -221,6 +221,8 @@ def run_commands(request: dict[str, Any], place: str) -> int:
         launch.subprocess = trial.subprocess = ForkingSubprocess(place, outs)  # type: ignore[assignment]
     if request["bare"]:
         [words] = request["commands"]
+        sys.argv[1:] = words
+        sys.path.insert(0, os.getcwd())  # as `python -m breakscope` has it
         return main(words)
     code = 0
     for words in request["commands"]:
