@@ -68,6 +68,7 @@ def be_fresh(words: Sequence[str], environment: Mapping[str, str]) -> types.Modu
     sys.excepthook = sys.__excepthook__
     # A folder that the parent removes at its exit is not the fork's to remove.
     weakref.finalize._registry.clear()  # type: ignore[attr-defined]
+    _begin_logs(environment)
     _start_the_agent(environment)
     main = types.ModuleType("__main__")
     main.__builtins__ = builtins  # type: ignore[attr-defined]
@@ -82,6 +83,15 @@ def be_fresh(words: Sequence[str], environment: Mapping[str, str]) -> types.Modu
     main.__file__ = path
     main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
     return main
+
+
+def _begin_logs(environment: Mapping[str, str]) -> None:
+    """Where variables ask torch for logs and traces, it reads them when it is imported."""
+    if any(name.startswith(("TORCH_TRACE", "TORCH_LOGS")) for name in environment):
+        from torch._logging import _internal
+
+        _internal.LOG_TRACE_HANDLER = None  # it knows the folder
+        _internal._init_logs()
 
 
 def _start_the_agent(environment: Mapping[str, str]) -> None:
