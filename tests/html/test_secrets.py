@@ -51,6 +51,7 @@ def test_a_secret_in_the_environment_reaches_no_file(warm_scan: Callable[..., Sc
     assert [path for path in left if SECRET.encode() in path.read_bytes()] == []
 
 
+@pytest.mark.torch
 def test_a_secret_in_the_environment_reaches_no_format(warm_scan: Callable[..., Scanned]) -> None:
     report = warm_scan(SCRIPT, SECRET_TOKEN=SECRET).report
     texts = [FORMATS[name](report, Options()) for name in FORMATS if name != "parquet"]

@@ -97,6 +97,10 @@ class Warm:
         lines = [list(words) for words in commands]
         return {"commands": lines, "cwd": str(folder), "environment": variables, "bare": bare}
 
+    def forking(self) -> warm_server.ForkingSubprocess:
+        """What stands in the place of the module `subprocess` where each Python that is started is to be a fork."""
+        return warm_server.ForkingSubprocess(self._place, (None, None))
+
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()

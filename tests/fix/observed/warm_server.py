@@ -324,8 +324,6 @@ def preload(packages: Sequence[str]) -> None:
     for name in _modules_of_a_compile():
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    gc.collect()
-    gc.freeze()
 
 
 def import_modules(packages: Sequence[str], left_out: Sequence[str]) -> None:
@@ -350,6 +348,8 @@ def prepared(place: str, packages: Sequence[str]) -> None:
         importlib.import_module("planted_faults")
     sys.path[:] = [one for one in sys.path if os.path.realpath(one or ".") != folder]
     preload(packages)
+    gc.collect()
+    gc.freeze()
 
 
 # The end of a script is Python's own: nothing of ours stands around it, and no `try` that might catch what it raises.
