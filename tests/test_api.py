@@ -1,6 +1,6 @@
 """``breakscope.explain`` and ``breakscope.load``: the engine of a scan in the calling process.
 
-Each test runs in a child: Dynamo's state is the process's, and the hooks must not meet pytest's.
+Each test runs in a fork: Dynamo's state is the process's, and the hooks must not meet pytest's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from scanning import clean_environment
+from warm_scanning import warm_process
 
 pytestmark = pytest.mark.torch
 
@@ -70,18 +71,13 @@ x = torch.ones(3)
 
 def child(folder: Path, source: str) -> str:
     """Run a script, without a scan; its output."""
-    (folder / "script.py").write_text(PRELUDE + textwrap.dedent(source))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "script.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=clean_environment(),
-        check=False,
+    (folder / "script.py").write_text(
+        "import warnings; warnings.simplefilter('ignore')" + PRELUDE + textwrap.dedent(source)
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    stdout, stderr = folder / "stdout", folder / "stderr"
+    status = warm_process().python("script.py", folder, stdout, stderr)
+    assert status == 0, stderr.read_text()
+    return stdout.read_text()
 
 
 def test_functions_modules_and_compiled_ones_are_explained(tmp_path: Path) -> None:

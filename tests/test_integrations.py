@@ -6,12 +6,11 @@ Nightly: Trainer, accelerate and lightning take half a minute each to import and
 from __future__ import annotations
 
 import json
-import subprocess
 import textwrap
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from warm_scanning import run_command
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.nightly]
 
@@ -75,15 +74,7 @@ ACCELERATE = """
 
 def verdict(folder: Path, source: str, *words: str) -> tuple[int, dict[str, object]]:
     (folder / "train.py").write_text(textwrap.dedent(source))
-    done = subprocess.run(
-        command("check", "-f", "json", *words),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run_command("check", "-f", "json", *words, folder=folder, timeout=600)
     assert done.stdout, done.stderr
     (target,) = json.loads(done.stdout)["targets"]
     return done.returncode, target

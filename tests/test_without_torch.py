@@ -36,8 +36,10 @@ def test_only_a_test_that_is_marked_may_need_torch(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text((HERE.parent / "pyproject.toml").read_text())
     folder = tmp_path / "tests"
     folder.mkdir()
-    for name in ("conftest.py", "scanning.py"):
+    for name in ("conftest.py", "scanning.py", "warm_scanning.py"):
         shutil.copy(HERE / name, folder / name)
+    warm = Path("fix", "observed")
+    shutil.copytree(HERE / warm, folder / warm, ignore=shutil.ignore_patterns("test_*", "conftest.py"))
     shutil.copytree(HERE / "without_torch", folder / "without_torch")
     (folder / "test_some.py").write_text(TESTS)
     (folder / "test_whole.py").write_text(WHOLE)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scanning import clean_environment
+from warm_scanning import warm_process
 
 from breakscope.report.model import Finding, Report
 from breakscope.traces.one_file import import_file
@@ -37,17 +35,12 @@ NoneType: None
 
 
 def run_job(folder: Path, source: str, name: str = "job.py", **environment: str) -> Path:
-    """Run a script by plain Python under TORCH_TRACE, and return its trace."""
+    """Run a script without a scan, in a fork, under TORCH_TRACE, and return its trace."""
     (folder / name).write_text(textwrap.dedent(source))
-    traces = folder / "trace"
-    subprocess.run(
-        [sys.executable, name],
-        cwd=folder,
-        env=clean_environment(TORCH_TRACE=str(traces), **environment),
-        capture_output=True,
-        timeout=120,
-        check=True,
-    )
+    traces, errors = folder / "trace", folder / "stderr"
+    variables = {"TORCH_TRACE": str(traces), **environment}
+    status = warm_process().python(name, folder, folder / "stdout", errors, variables, limit_s=120)
+    assert status == 0, errors.read_text()
     [trace] = traces.glob("dedicated_log_torch_trace_*.log")
     return trace
 

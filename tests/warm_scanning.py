@@ -1,11 +1,19 @@
-"""Scans in forks of a process that has imported torch: a third of a second each, and otherwise as any scan."""
+"""Commands in forks of a process that has imported what they need, and otherwise as any command.
+
+A scan takes a third of a second then, a command that needs no torch some hundredths.
+"""
 
 from __future__ import annotations
 
+import atexit
+import functools
+import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+
+from scanning import clean_environment, command
 
 import breakscope
 from breakscope.report.model import Finding, Report
@@ -26,8 +34,8 @@ class Seen:
 class WarmScans:
     """Scans scripts, one after the other."""
 
-    def __init__(self) -> None:
-        self._warm = Warm("breakscope")
+    def __init__(self, warm: Warm) -> None:
+        self._warm = warm
 
     def scan(self, folder: Path, source: str, *options: str, name: str = "script.py") -> Report:
         """Write a script, scan it, and return the report. Its output goes nowhere."""
@@ -59,8 +67,33 @@ class WarmScans:
             for name in ("before", "after")
         ]
 
-    def close(self) -> None:
-        self._warm.close()
+
+@functools.cache
+def warm_process(*, torch: bool = True) -> Warm:
+    """A process that has imported breakscope, and torch or not: one of each for all tests."""
+    warm = Warm("breakscope", torch=torch)
+    atexit.register(warm.close)
+    return warm
+
+
+def run_command(
+    *words: str, folder: Path, torch: bool = False, timeout: float = 120, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of breakscope in a folder.
+
+    Args:
+        torch: whether it starts a script that imports torch, which is a fork then. Else it is a fresh process.
+    """
+    done: subprocess.CompletedProcess[bytes]
+    if "PYTHONPATH" in environment:  # which counts only where Python starts
+        variables = clean_environment(**environment)
+        done = subprocess.run(
+            command(*words), cwd=folder, capture_output=True, timeout=timeout, env=variables, check=False
+        )
+    else:
+        done = warm_process(torch=torch).command(*words, folder=folder, limit_s=timeout, **environment)
+    said, errors = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, said, errors)
 
 
 def coded(report: Report, code: str) -> list[Finding]:

@@ -31,7 +31,6 @@ from breakscope.report.model import Finding, Report
 
 RULE = "by-hand"
 # From the worst to the best.
-_STATUSES = ("refused", "unproved", "needs consent", "proved")
 _CHECKS = ("torch._check", "_assert_async", "torch._assert")
 _MESSAGES = ("print(", "warn", "log")
 

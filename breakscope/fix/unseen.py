@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from breakscope.source.names import root_name
+
 # Modules whose attributes are nobody's state to compare.
 _FOREIGN = {"torch", "os", "sys", "np", "numpy", "warnings", "logging", "random", "builtins"}
 _CALLS = re.compile(
@@ -41,23 +43,19 @@ def _read(source: str) -> set[str]:
     return {
         node.attr
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _root(node.value) == "self"
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and root_name(node.value) == "self"
     }
 
 
 def _effects(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            if _root(node) in _FOREIGN:
+            if root_name(node) in _FOREIGN:
                 yield f"`{ast.unparse(node)[:80]}` is set"
         elif isinstance(node, ast.Call) and _CALLS.match(name := ast.unparse(node.func)):
             yield f"`{name[:80]}` is called"
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _on_default_device(source: str) -> Iterator[str]:

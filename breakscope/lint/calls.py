@@ -23,6 +23,7 @@ from breakscope.lint.kinds import (
 )
 from breakscope.lint.methods import method_kind
 from breakscope.lint.tensor_calls import numpy_kind, torch_kind
+from breakscope.source.names import name_parts
 
 if TYPE_CHECKING:
     from breakscope.lint.evaluator import Evaluator
@@ -77,11 +78,8 @@ def _is_super(node: ast.expr) -> bool:
 
 def _is_module(ev: Evaluator, node: ast.expr) -> bool:
     """Whether the first name of a dotted name is imported, or a class of this file."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return False
-    return node.id in ev.names.imports or node.id in ev.names.classes or node.id in ("torch", "np")
+    first = next(iter(name_parts(node)), "")
+    return first in ev.names.imports or first in ev.names.classes or first in ("torch", "np")
 
 
 def _returns(ev: Evaluator, method: str) -> Kind:

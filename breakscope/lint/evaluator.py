@@ -21,6 +21,7 @@ from breakscope.lint.kinds import (
     Kind,
 )
 from breakscope.lint.names import ClassNames, Names
+from breakscope.source.names import name_parts
 
 CONFIGS = frozenset(
     {"config", "cfg", "conf", "args", "hparams", "opts", "opt", "options", "configuration", "kwargs"}
@@ -86,9 +87,8 @@ class Evaluator:
 
     def is_local(self, node: ast.expr) -> bool:
         """Whether the first name of a dotted name is a local variable."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id in self.env
+        parts = name_parts(node)
+        return bool(parts) and parts[0] in self.env
 
     def dotted(self, node: ast.expr) -> str | None:
         """The full name of something that is not a local variable."""

@@ -27,7 +27,6 @@ from breakscope.lint.kinds import (
 from breakscope.lint.names import ClassNames, Names
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 class Nested(NamedTuple):

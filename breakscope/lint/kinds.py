@@ -66,7 +66,6 @@ _VALUE_NAMES = frozenset(
     }
 )
 _ARRAY_NAMES = frozenset({"ndarray", "NDArray", "ArrayLike"})
-_UNIONS = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired"})
 _SEQUENCES = frozenset(
     {
         "List",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from breakscope.lint import known
 from breakscope.lint.kinds import Kind, of_annotation
+from breakscope.source.names import name_parts
 
 # The usual short names, in a file that gets them by `from x import *` or takes them as given.
 _USUAL = {"torch": "torch", "np": "numpy", "numpy": "numpy"}
@@ -74,19 +75,12 @@ class Names:
 
         A name that is not imported here stands for itself.
         """
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return None
-        root = self.imports.get(node.id) or (
-            _USUAL.get(node.id, node.id) if node.id not in self.functions else node.id
-        )
+        parts = name_parts(node)
         if not parts:
-            return root
-        parts.append(root)
-        return ".".join(reversed(parts))
+            return None
+        first = parts[0]
+        usual = first if first in self.functions else _USUAL.get(first, first)
+        return ".".join([self.imports.get(first) or usual, *parts[1:]])
 
     def is_logger(self, node: ast.expr) -> bool:
         """Whether an expression is a logger, by what it was assigned or by its name."""

@@ -16,18 +16,29 @@ _NEW_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _FRAME_READERS = {"locals", "eval", "exec", "vars", "globals", "dir"}
 
 
-def dotted(scope: Scope, node: ast.expr) -> str | None:
-    """Full name of something reached from an import: ``torch.nn.functional.relu``; None for all else."""
+def name_parts(node: ast.expr) -> list[str]:
+    """``["self", "net", "scale"]`` of ``self.net.scale``; empty for what is no name with attributes."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    root = scope.module.imports.get(node.id)
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
+
+
+def root_name(node: ast.expr) -> str | None:
+    """``x`` of ``x.weights[0].data``: the name that a chain of attributes and items begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def dotted(scope: Scope, node: ast.expr) -> str | None:
+    """Full name of something reached from an import: ``torch.nn.functional.relu``; None for all else."""
+    parts = name_parts(node)
+    root = scope.module.imports.get(parts[0]) if parts else None
     if root is None:
         return None
-    name = ".".join([root, *reversed(parts)])
+    name = ".".join([root, *parts[1:]])
     return name.replace("torch.functional.", "torch.") if name.startswith("torch.functional.") else name
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +46,6 @@ DECIDED = {
     "BS403": "Compile the blocks that repeat in it",
     "BS404": "or compile smaller parts",
 }
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmScans]:
-    scans = WarmScans()
-    yield scans
-    scans.close()
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)

@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 import report_samples as samples
-from scanning import clean_environment, command
+from warm_scanning import run_command
 
 from breakscope.render import FORMATS
 from breakscope.report import schema
@@ -46,8 +46,8 @@ SCRIPT = """
 class Project:
     """A repository with a script, in which ``breakscope check`` is run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, torch: bool) -> None:
+        self.folder, self.torch = folder, torch
         (folder / ".git").mkdir()
 
     @property
@@ -59,15 +59,7 @@ class Project:
         (self.folder / name).write_text(textwrap.dedent(source))
 
     def check(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command("check", *words),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env=clean_environment(**environment),
-            check=False,
-        )
+        return run_command("check", *words, folder=self.folder, torch=self.torch, timeout=300, **environment)
 
     def verdict(self, *words: str) -> dict[str, object]:
         """What ``-f json`` says of the only target."""
@@ -79,8 +71,8 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path, request: pytest.FixtureRequest) -> Project:
+    return Project(tmp_path, torch=request.node.get_closest_marker("torch") is not None)
 
 
 @pytest.fixture
@@ -529,7 +521,7 @@ def test_a_report_of_another_project_is_refused(saved: Project, tmp_path: Path) 
     other = tmp_path / "other"
     (other / ".git").mkdir(parents=True)
     elsewhere = Project.__new__(Project)
-    elsewhere.folder = other
+    elsewhere.folder, elsewhere.torch = other, False
     report = str(saved.folder / ".breakscope" / "latest.json")
     (saved.folder / "train.py").rename(other / "train.py")
     assert elsewhere.check(report).returncode == 1, "a report of this script made on another machine"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from warm_scanning import run_command
 
 import breakscope
 
@@ -35,21 +35,14 @@ for _ in range(3):
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., subprocess.CompletedProcess[str]]:
     """A command of breakscope's, in a folder of its own."""
+    torch = request.node.get_closest_marker("torch") is not None
 
     def run(*words: str, **fields: str) -> subprocess.CompletedProcess[str]:
         source = UPDATE.format(**{"comment": "", "silence": "", "log": "False", **fields})
         (tmp_path / "dqn.py").write_text(source)
-        return subprocess.run(
-            command(*words),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=clean_environment(COLUMNS="160"),
-            check=False,
-        )
+        return run_command(*words, folder=tmp_path, torch=torch, COLUMNS="160")
 
     return run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +18,6 @@ from breakscope.report.ranking import is_open
 pytestmark = pytest.mark.torch
 
 Scan = Callable[..., Report]
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmScans]:
-    scans = WarmScans()
-    yield scans
-    scans.close()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,13 +13,6 @@ from breakscope.report.model import Report
 pytestmark = pytest.mark.torch
 
 Scan = Callable[..., Report]
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmScans]:
-    scans = WarmScans()
-    yield scans
-    scans.close()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,13 +20,6 @@ from breakscope.view.following import counted, following
 
 torch = pytest.mark.torch
 Scan = Callable[..., Report]
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmScans]:
-    scans = WarmScans()
-    yield scans
-    scans.close()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from warm_scanning import Warm
 
 from breakscope.fix.from_rules import read_sources
 from breakscope.fix.patch import Edit, Patch, Rewrite
@@ -14,6 +15,7 @@ from breakscope.fix.together import check
 from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Finding
+from breakscope.run import launch
 from breakscope.run.program import program
 
 # Of the outermost calls' results no patch changes a bit.
@@ -92,10 +94,12 @@ def quiet(finding: Finding) -> Patch:
     return Patch((finding,), "quiet-messages", Rewrite((edit,), "quiet"), file, "Warned.forward")
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 def test_patches_with_which_the_script_says_something_else_are_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, product: Warm
 ) -> None:
+    monkeypatch.setattr(launch, "subprocess", product.forking())
     monkeypatch.chdir(tmp_path)
     work = tmp_path / ".run-test"
     work.mkdir()

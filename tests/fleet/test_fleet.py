@@ -13,6 +13,7 @@ import pytest
 from report_samples import BRANCH, CLEAN, COSTS, KILLED, RECOMPILES, RUN
 from scanning import clean_environment, command
 from trace_writer import Writer
+from warm_scanning import run_command
 
 import breakscope
 from breakscope.diagnose.merge import Identity, as_rank, merge
@@ -38,14 +39,7 @@ def fleet(folder: Path, jobs: int = 5, ranks: int = 4) -> list[Path]:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("merge", *words),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        check=False,
-    )
+    return run_command("merge", *words, folder=folder)
 
 
 def test_files_become_one_report_whatever_their_order_and_number_of_processes(tmp_path):

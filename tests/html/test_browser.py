@@ -19,6 +19,8 @@ from breakscope.report.model import Report
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.slow  # to start a browser, and to end it
+
 Open = Callable[..., "Page"]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 

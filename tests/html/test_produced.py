@@ -139,6 +139,7 @@ def test_the_command_finds_them_beside_the_report(tmp_path: Path) -> None:
     assert "triton_poi_fused_0" in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_reader_goes_from_code_to_source_and_back(browser: Browser, tmp_path: Path) -> None:
     source = tmp_path / "model.py"
     source.write_text(

@@ -34,8 +34,8 @@ SCRIPT = """
 
 
 @pytest.mark.torch
-def test_a_secret_in_the_environment_reaches_no_file(scan: Callable[..., Scanned]) -> None:
-    scanned = scan(SCRIPT, SECRET_TOKEN=SECRET)
+def test_a_secret_in_the_environment_reaches_no_file(warm_scan: Callable[..., Scanned]) -> None:
+    scanned = warm_scan(SCRIPT, SECRET_TOKEN=SECRET)
     assert scanned.exit_code == 1
     assert (
         "the service refused the token" in scanned.stderr
@@ -51,8 +51,9 @@ def test_a_secret_in_the_environment_reaches_no_file(scan: Callable[..., Scanned
     assert [path for path in left if SECRET.encode() in path.read_bytes()] == []
 
 
-def test_a_secret_in_the_environment_reaches_no_format(scan: Callable[..., Scanned]) -> None:
-    report = scan(SCRIPT, SECRET_TOKEN=SECRET).report
+@pytest.mark.torch
+def test_a_secret_in_the_environment_reaches_no_format(warm_scan: Callable[..., Scanned]) -> None:
+    report = warm_scan(SCRIPT, SECRET_TOKEN=SECRET).report
     texts = [FORMATS[name](report, Options()) for name in FORMATS if name != "parquet"]
     texts += [
         html.render(report, sources=html.OnDisk(lambda _file: True)),

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned
 from trace_writer import Writer
+from warm_scanning import run_command
 
 import breakscope
 from breakscope.errors import ArtifactError, OutputError
@@ -37,15 +38,7 @@ SECRET = "hunter2-of-the-job"
 
 
 def show(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("show", *words),
-        cwd=folder,
-        env=clean_environment(**environment),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_command("show", *words, folder=folder, **environment)
 
 
 def texts(folder: Path, report: Report) -> dict[tuple[str, str], list[str]]:
@@ -61,8 +54,8 @@ def texts(folder: Path, report: Report) -> dict[tuple[str, str], list[str]]:
 
 @pytest.mark.torch
 @pytest.mark.slow
-def test_a_scan_and_the_import_of_its_trace_keep_the_same(scan: Callable[..., Scanned]) -> None:
-    scanned = scan(JOB, "--artifacts", "--backend", "aot_eager", TORCH_TRACE="trace", JOB_TOKEN=SECRET)
+def test_a_scan_and_the_import_of_its_trace_keep_the_same(cold_scan: Callable[..., Scanned]) -> None:
+    scanned = cold_scan(JOB, "--artifacts", "--backend", "aot_eager", TORCH_TRACE="trace", JOB_TOKEN=SECRET)
     assert scanned.exit_code == 0, scanned.stderr
     live = scanned.report
     kept = texts(scanned.folder / ".breakscope", live)
@@ -74,11 +67,8 @@ def test_a_scan_and_the_import_of_its_trace_keep_the_same(scan: Callable[..., Sc
     assert kept["1/0", "bytecode_after"]
     assert not any(SECRET in text for found in kept.values() for text in found)
 
-    done = subprocess.run(
-        command("import", "-q", "--artifacts", "-o", "imported/report.json", "trace"),
-        cwd=scanned.folder,
-        env=clean_environment(),  # another environment than the job's
-        check=False,
+    done = run_command(
+        "import", "-q", "--artifacts", "-o", "imported/report.json", "trace", folder=scanned.folder
     )
     assert done.returncode == 0
     imported = breakscope.load(scanned.folder / "imported" / "report.json")
@@ -189,13 +179,6 @@ def test_artifacts_that_cannot_be_written_end_the_import(tmp_path: Path) -> None
 
 
 def test_following_keeps_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        command("import", "--follow", "--artifacts", "."),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        check=False,
-    )
+    done = run_command("import", "--follow", "--artifacts", ".", folder=tmp_path)
     assert done.returncode == 2
     assert "import again when the job is over" in done.stderr

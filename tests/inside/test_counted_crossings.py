@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from crossing_programs import PRELUDE, PROGRAMS
+from warm_scanning import Warm
 
 import breakscope
 from breakscope.report.model import Finding
 
 pytestmark = pytest.mark.torch
-
-sys.path.append(str(Path(__file__).parents[1] / "fix" / "observed"))
-from warm import Warm  # noqa: E402 -- of the tests of fix: a process that forks
 
 # Dynamo never gets the frame of the site, so only the calls of a caller that it gave up on can be counted:
 # of a property that is the same.
@@ -26,18 +22,13 @@ CALLS_ONLY = {"layers under checkpoint": "Net.forward", "a property": "f"}
 MARKED = re.compile(r'hit\(\s*"([A-F])"|# ([A-F])$', re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    process = Warm("breakscope")
-    yield process
-    process.close()
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_crossings_are_what_the_program_counted(name: str, warm: Warm, tmp_path: Path) -> None:
+def test_crossings_are_what_the_program_counted(name: str, product: Warm, tmp_path: Path) -> None:
     source = PRELUDE + PROGRAMS[name]
     (tmp_path / "script.py").write_text(source)
-    code = warm.commands([["scan", "-q", "--backend", "as-script", "script.py"]], tmp_path, tmp_path / "log")
+    code = product.commands(
+        [["scan", "-q", "--backend", "as-script", "script.py"]], tmp_path, tmp_path / "log"
+    )
     assert code == 0, (tmp_path / "log.err").read_text()
     counted = json.loads((tmp_path / "counted.json").read_text())
     report = breakscope.load(tmp_path / ".breakscope" / "latest.json")

@@ -11,6 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from scanning import clean_environment, command
+from warm_scanning import run_command
 
 SCHEMA = Path(__file__).resolve().parent.parent / "data" / "sarif-schema-2.1.0.json"
 NET = """\
@@ -27,15 +28,7 @@ class Net(nn.Module):
 
 
 def lint(folder: Path, *words: str, code: int | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        command("lint", *words),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=clean_environment(),
-        check=False,
-    )
+    done = run_command("lint", *words, folder=folder)
     assert "Traceback" not in done.stderr
     if code is not None:
         assert done.returncode == code, done.stdout + done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from scanning import Scanned, clean_environment, command
+from warm_scanning import run_command
 
 Scan = Callable[..., Scanned]
 
@@ -19,15 +20,7 @@ def run(
     folder: Path, *words: str, expect: int, **environment: str
 ) -> tuple[str, subprocess.CompletedProcess[str]]:
     """Run a command that fails; return its one sentence."""
-    done = subprocess.run(
-        command(*words),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=clean_environment(**environment),
-        timeout=60,
-        check=False,
-    )
+    done = run_command(*words, folder=folder, **environment)
     assert done.returncode == expect, done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr

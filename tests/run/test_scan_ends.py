@@ -150,8 +150,8 @@ STEPS = """
     [("optimizer = torch.optim.SGD(net.parameters())", "optimizer.step()"), ("", "pass")],
     ids=["optimizer", "calls"],
 )
-def test_steps_stop_the_script_cleanly(scan: Scan, optimizer: str, step: str) -> None:
-    scanned = scan(STEPS.format(optimizer=optimizer, step=step), "--steps", "3")
+def test_steps_stop_the_script_cleanly(warm_scan: Scan, optimizer: str, step: str) -> None:
+    scanned = warm_scan(STEPS.format(optimizer=optimizer, step=step), "--steps", "3")
     assert scanned.exit_code == 0
     assert scanned.report.run.status == "ok"
     assert scanned.report.totals.steps == 3
@@ -159,8 +159,8 @@ def test_steps_stop_the_script_cleanly(scan: Scan, optimizer: str, step: str) ->
     assert any("--steps" in note for note in scanned.report.run.notes)
 
 
-def test_two_optimizers_share_one_count_of_steps(scan: Scan) -> None:
-    scanned = scan(
+def test_two_optimizers_share_one_count_of_steps(warm_scan: Scan) -> None:
+    scanned = warm_scan(
         """
         import torch
         one, two = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
 from trace_writer import Writer, imported
+from warm_scanning import run_command
 
 import breakscope
 from breakscope.errors import TraceError
@@ -32,15 +32,7 @@ def writer(name: str = "forward", pid: int = 1, **more: int) -> Writer:
 
 
 def run_import(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("import", *words),
-        cwd=folder,
-        env=clean_environment(**environment),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_command("import", *words, folder=folder, **environment)
 
 
 def codes(report: Report) -> list[str]:
@@ -197,33 +189,21 @@ def test_every_format_can_show_an_import(tmp_path: Path, format_: str) -> None:
     both, _ = import_traces([tmp_path])
     for report in (one, both):
         schema.save(report, tmp_path / "report.json")
-        done = subprocess.run(
-            command("report", "report.json", "--format", format_),
-            cwd=tmp_path,
-            env=clean_environment(),
-            capture_output=True,
-            check=False,
-        )
+        done = run_command("report", "report.json", "--format", format_, folder=tmp_path)
         assert done.returncode == 0, done.stderr
         # Time lines hold steps and compiles, no findings, and a report to torch has torch's words.
         other = {
-            "perfetto": b"traceEvents",
-            "speedscope": b"evented",
-            "issue": b"# torch.compile, graph break",
+            "perfetto": "traceEvents",
+            "speedscope": "evented",
+            "issue": "# torch.compile, graph break",
         }
-        assert other.get(format_, b"BS101") in done.stdout
+        assert other.get(format_, "BS101") in done.stdout
 
 
 def test_the_page_of_an_import(tmp_path: Path) -> None:
     report, _ = import_traces([writer().save(tmp_path / "a.log")])
     schema.save(report, tmp_path / "report.json")
-    done = subprocess.run(
-        command("report", "report.json", "--html", "-o", "page.html"),
-        cwd=tmp_path,
-        env=clean_environment(),
-        capture_output=True,
-        check=False,
-    )
+    done = run_command("report", "report.json", "--html", "-o", "page.html", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "not measured" in (tmp_path / "page.html").read_text()
 

@@ -6,7 +6,7 @@ which line. All of them train, evaluate and have a smaller last batch: recompile
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,13 +22,6 @@ HEALTHY = sorted((HERE / "healthy").glob("*.py"))
 FAULTS = sorted((HERE / "faults").glob("*.py"))
 WITHOUT_GRADIENTS = "one graph with gradients and one without, as training and evaluation need"
 See = Callable[[Path], Seen]
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmScans]:
-    scans = WarmScans()
-    yield scans
-    scans.close()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from breakscope.fix.predication.transfer import DTYPES, apply, binary, cast, con
 from breakscope.fix.predication.values import Value, broadcast, from_seen, scalar
 from breakscope.fix.rule import Site, Unsafe
 from breakscope.inside.record.evidence import Seen
-from breakscope.source.names import builtin, dotted, parameters
+from breakscope.source.names import builtin, dotted, name_parts, parameters
 from breakscope.source.torch_facts import CASTS, FLOATING, OPS, RANDOM, STEADY, is_in_place
 
 _NUMBER_FUNCTIONS = {"float", "int", "bool", "abs", "len", "min", "max", "round"}
@@ -87,7 +87,7 @@ class Evaluator:
             return Value("scalar", "int" if integer else "float", frozenset(), frozenset({()}))
         if ast.unparse(node) in self.names:
             return self.names[ast.unparse(node)]
-        root = _root(node)
+        root = next(iter(name_parts(node)), None)
         if root is None or root in self.names or ast.unparse(node) not in self._entry:
             return self._tensor_attribute(self(node.value), node)
         return self._stored(ast.unparse(node))
@@ -299,11 +299,3 @@ def _why_unseen(site: Site, path: str) -> str:
         kind = "comprehension" if isinstance(node, ast.comprehension) else "lambda"
         return f"`{path}` belongs to a {kind}, whose values are not recorded"
     return f"`{path}` was not seen in the recorded run"
-
-
-def _root(node: ast.Attribute) -> str | None:
-    """``self`` of ``self.a.b``; None where it does not begin with a name."""
-    value: ast.expr = node
-    while isinstance(value, ast.Attribute):
-        value = value.value
-    return value.id if isinstance(value, ast.Name) else None

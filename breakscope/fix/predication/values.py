@@ -200,8 +200,3 @@ def merged(left: Value, right: Value) -> Value:
         grad=left.grad or right.grad,
         fresh=True,
     )
-
-
-def is_float(value: Value) -> bool:
-    """Whether a tensor is of a floating dtype."""
-    return value.dtype in FLOATING

@@ -22,8 +22,6 @@ from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.syntax import shown, stands_alone
 
-_FRESH = ("any", "all", "isnan", "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "isclose")
-
 
 class BooleanValue(Rule):
     """``ok = (x > 0).all() and (x < 1).all()`` -> ``ok = (x > 0).all() & (x < 1).all()``."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.inside.record.evidence import Seen
-from breakscope.source.names import dotted, new_name, own_nodes, parameters
+from breakscope.source.names import dotted, name_parts, new_name, own_nodes, parameters
 from breakscope.source.torch_facts import FLOATING
 
 _LIBRARIES = ("numpy", "scipy", "cv2", "PIL", "skimage", "sklearn", "pandas", "numba")
@@ -188,7 +188,7 @@ def _reads(site: Site, node: ast.expr) -> list[ast.expr]:
     found: list[ast.expr] = []
 
     def visit(one: ast.AST) -> None:
-        if isinstance(one, ast.Name) or (isinstance(one, ast.Attribute) and _is_path(one)):
+        if isinstance(one, ast.expr) and name_parts(one):
             seen = site.seen(one)
             plain = seen is not None and seen.only("tensor", "int", "float", "bool", "str")
             if isinstance(one, ast.Name) or plain:
@@ -199,13 +199,6 @@ def _reads(site: Site, node: ast.expr) -> list[ast.expr]:
 
     visit(node)
     return [one for one in found if isinstance(getattr(one, "ctx", None), ast.Load)]
-
-
-def _is_path(node: ast.Attribute) -> bool:
-    value: ast.expr = node
-    while isinstance(value, ast.Attribute):
-        value = value.value
-    return isinstance(value, ast.Name)
 
 
 def _moved(node: ast.expr, names: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import block_of, enclosing_statement
-from breakscope.source.names import builtin, dotted, reads_of
+from breakscope.source.names import builtin, dotted, name_parts, reads_of
 
 _CASTS = {"float", "double", "half", "bfloat16", "long", "int", "to", "type", "type_as"}
 _PRODUCTS = {"torch.matmul", "torch.mm"}
@@ -168,10 +168,7 @@ def _is_tensor(site: Site, node: ast.expr) -> bool:
 
 
 def _stored(site: Site, node: ast.expr) -> Seen | None:
-    base = node
-    while isinstance(base, ast.Attribute):
-        base = base.value
-    if not isinstance(base, ast.Name):
+    if not name_parts(node):
         return None
     entry = site.seen_before(enclosing_statement(site, node))
     return entry.get(ast.unparse(node))

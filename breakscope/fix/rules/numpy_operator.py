@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import builtin, dotted, names_in, new_name, own_nodes, parameters, stores
 from breakscope.source.syntax import shown
 
@@ -278,18 +279,16 @@ def _without_effects(site: Site) -> None:
     inner = {node.name for node in ast.walk(site.function) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(site.function):
         if isinstance(node, _MORE):
-            raise Unsafe(
-                f"the function does more than compute an array: `{shown(site, _statement(site, node))}`"
-            )
+            line = enclosing_statement(site, node)
+            raise Unsafe(f"the function does more than compute an array: `{shown(site, line)}`")
         written: ast.AST | None = None
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             written = node.value if isinstance(node, ast.Subscript) else node
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             written = node.target
         if written is not None and not (isinstance(written, ast.Name) and written.id in own):
-            raise Unsafe(
-                f"the function may write into what it was given: `{shown(site, _statement(site, node))}`"
-            )
+            line = enclosing_statement(site, node)
+            raise Unsafe(f"the function may write into what it was given: `{shown(site, line)}`")
         if isinstance(node, ast.Call):
             _harmless(site, node, own, inner - {site.function.name})
 
@@ -341,12 +340,6 @@ def _shares(node: ast.AST, given: set[str]) -> bool:
     if isinstance(node, ast.Name):
         return node.id in given
     return any(_shares(child, given) for child in ast.iter_child_nodes(node))
-
-
-def _statement(site: Site, node: ast.AST) -> ast.stmt:
-    while not isinstance(node, ast.stmt):
-        node = site.parents[node]
-    return node
 
 
 def _harmless(site: Site, call: ast.Call, own: set[str], inner: set[str]) -> None:

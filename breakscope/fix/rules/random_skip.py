@@ -125,12 +125,11 @@ class _Skipped:
     Attributes:
         stored: names that they give values to. never: tests that were never true, so that what they guard is
             not known.
-        in_place: names that may be written into. calls: functions that are called.
+        calls: functions that are called.
     """
 
     stored: dict[str, None] = field(default_factory=dict)
     never: dict[str, None] = field(default_factory=dict)
-    in_place: set[str] = field(default_factory=set)
     calls: bool = False
 
 

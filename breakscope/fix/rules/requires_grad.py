@@ -11,7 +11,7 @@ from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import own_nodes, parameters
+from breakscope.source.names import own_nodes, parameters, root_name
 from breakscope.source.syntax import shown
 
 
@@ -155,10 +155,7 @@ def _elsewhere(site: Site, tensor: ast.expr, seen: Seen | None, *, value: bool, 
     rest = f"then `{text}.requires_grad_({value})` does nothing here, and does not break"
     if not assigns:
         rest = "then this line does nothing, and does not break"
-    root = tensor
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    held = isinstance(root, ast.Name) and root.id in parameters(site.function)
+    held = root_name(tensor) in parameters(site.function)
     if held and not isinstance(tensor, ast.Name):
         when = "once, in `__init__` or after the model is made"
         first = " at its first call, and nothing later" if flags == {True, False} else ""

@@ -7,7 +7,16 @@ import ast
 from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import dotted, loads, names_in, parameters, reads_of, rebound_elsewhere, stores
+from breakscope.source.names import (
+    dotted,
+    loads,
+    name_parts,
+    names_in,
+    parameters,
+    reads_of,
+    rebound_elsewhere,
+    stores,
+)
 
 _LAYERS = """\
 class f(nn.Module):
@@ -108,7 +117,7 @@ def _asked_first(site: Site, compare: ast.Compare) -> str:
     assert isinstance(drawn, ast.Name)
     _only_compared(site, drawn.id)
     text = site.text(probability)
-    if not _is_path(probability):
+    if not name_parts(probability):
         raise Unsafe(f"`{text}` would be evaluated twice")
     seen = site.seen(probability)
     if seen is None or not seen.only("int", "float", "bool"):
@@ -118,12 +127,6 @@ def _asked_first(site: Site, compare: ast.Compare) -> str:
     _only_asked(site, compare)
     asked = f"{text} > 0 and {site.text(compare)}"
     return asked if _stands_alone(site, compare) else f"({asked})"
-
-
-def _is_path(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _only_compared(site: Site, name: str) -> None:

@@ -14,8 +14,6 @@ from typing import Any
 
 import torch
 
-EVENT_RESOLUTION_MS = 0.001
-HOST_RESOLUTION_MS = 0.0002
 _MIB = 1024**2
 
 

@@ -11,13 +11,6 @@ from warm import Warm
 
 
 @pytest.fixture(scope="session")
-def product() -> Iterator[Warm]:
-    warm = Warm("breakscope")
-    yield warm
-    warm.close()
-
-
-@pytest.fixture(scope="session")
 def judging() -> Iterator[Warm]:
     warm = Warm()
     yield warm

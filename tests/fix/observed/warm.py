@@ -21,9 +21,13 @@ KILLED = 124
 
 
 class Warm:
-    """A process that has imported torch, and packages if any, and forks on request."""
+    """A process that has imported torch, and packages if any, and forks on request.
 
-    def __init__(self, *packages: str) -> None:
+    Args:
+        torch: whether it imports torch. Without it, what a command starts is a fresh process.
+    """
+
+    def __init__(self, *packages: str, torch: bool = True) -> None:
         # One seed for the hashes of strings: the order of a set is not what is looked for.
         self._environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
         for name in [one for one in self._environment if one.startswith(("BREAKSCOPE", "TORCH", "COV_"))]:
@@ -31,7 +35,7 @@ class Warm:
         self._folder = tempfile.mkdtemp()  # short: the path of a socket has 100 characters at most
         self._place = os.path.join(self._folder, "warm")
         self._process = subprocess.Popen(
-            [sys.executable, warm_server.HERE, self._place, *packages],
+            [sys.executable, warm_server.HERE, self._place, *[warm_server.TORCH] * torch, *packages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -73,8 +77,29 @@ class Warm:
         """
         planted = json.dumps([list(one) for one in faults])
         variables = {**self._environment, **(environment or {}), warm_server.FAULTS: planted}
-        request = {"commands": [list(one) for one in commands], "cwd": str(folder), "environment": variables}
-        return self._ask(request, log, log.with_suffix(".err"), limit_s)
+        return self._ask(self._request(commands, folder, variables), log, log.with_suffix(".err"), limit_s)
+
+    def command(
+        self, *words: str, folder: Path, limit_s: float = 4 * LIMIT_S, **environment: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run one command line of breakscope in a folder."""
+        request = self._request([words], folder, {**self._environment, **environment}, bare=True)
+        with tempfile.TemporaryDirectory() as said:
+            out, err = Path(said, "out"), Path(said, "err")
+            code = self._ask(request, out, err, limit_s)
+            return subprocess.CompletedProcess(list(words), code, out.read_bytes(), err.read_bytes())
+
+    @staticmethod
+    def _request(
+        commands: Sequence[Sequence[str]], folder: Path, variables: Mapping[str, str], *, bare: bool = False
+    ) -> dict[str, Any]:
+        """Bare: without lines in between that say what is run, and how it ended."""
+        lines = [list(words) for words in commands]
+        return {"commands": lines, "cwd": str(folder), "environment": variables, "bare": bare}
+
+    def forking(self) -> warm_server.ForkingSubprocess:
+        """What stands in the place of the module `subprocess` where each Python that is started is to be a fork."""
+        return warm_server.ForkingSubprocess(self._place, (None, None))
 
     def close(self) -> None:
         assert self._process.stdin is not None

@@ -53,6 +53,7 @@ torch.func.vmap(torch.compile(lambda x: x * 2, backend="eager"))(torch.ones(2, 3
 """
 # The variable with the faults that a fork plants in itself; its own forks inherit it.
 FAULTS = "PLANTED_FAULTS"
+TORCH = "torch"
 # Run by name: a module that is there already would be a warning.
 RUN_BY_NAME = ("breakscope.inside.capture.compare_outputs", "breakscope.__main__")
 
@@ -67,6 +68,7 @@ def be_fresh(words: Sequence[str], environment: Mapping[str, str]) -> types.Modu
     sys.excepthook = sys.__excepthook__
     # A folder that the parent removes at its exit is not the fork's to remove.
     weakref.finalize._registry.clear()  # type: ignore[attr-defined]
+    _begin_logs(environment)
     _start_the_agent(environment)
     main = types.ModuleType("__main__")
     main.__builtins__ = builtins  # type: ignore[attr-defined]
@@ -81,6 +83,15 @@ def be_fresh(words: Sequence[str], environment: Mapping[str, str]) -> types.Modu
     main.__file__ = path
     main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
     return main
+
+
+def _begin_logs(environment: Mapping[str, str]) -> None:
+    """Where variables ask torch for logs and traces, it reads them when it is imported."""
+    if any(name.startswith(("TORCH_TRACE", "TORCH_LOGS")) for name in environment):
+        from torch._logging import _internal
+
+        _internal.LOG_TRACE_HANDLER = None  # it knows the folder
+        _internal._init_logs()
 
 
 def _start_the_agent(environment: Mapping[str, str]) -> None:
@@ -167,10 +178,14 @@ class Forked:
 
 
 class ForkingSubprocess:
-    """Stands in the place of the module `subprocess` in modules that start Python: they get a fork."""
+    """Stands in the place of the module `subprocess` in modules that start Python: they get a fork.
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    Args:
+        outs: where the output goes of a process for which nothing is said; None for nowhere.
+    """
+
+    def __init__(self, place: str, outs: tuple[int | None, int | None]) -> None:
+        self._place, self._outs = place, outs
 
     def __getattr__(self, name: str) -> Any:
         return getattr(subprocess, name)
@@ -179,7 +194,8 @@ class ForkingSubprocess:
         if command[0] != sys.executable:
             return subprocess.Popen(command, **options)
         environment = dict(options.pop("env", None) or os.environ)
-        outs = options.pop("stdout", None), options.pop("stderr", None)
+        named = options.pop("stdout", None), options.pop("stderr", None)
+        outs = [ours if out is None else out for out, ours in zip(named, self._outs, strict=True)]
         options.pop("close_fds", None)  # a fork has those of the warm process
         assert not options, f"a fork has no {', '.join(options)}"
         request = {"words": list(command[1:]), "cwd": os.getcwd(), "environment": environment}
@@ -206,11 +222,18 @@ def _content(file: Any) -> bytes:
 
 
 def run_commands(request: dict[str, Any], place: str) -> int:
-    """Run command lines of breakscope, one after the other; each child that they start is a fork."""
+    """Run command lines of breakscope, one after the other; where torch is loaded, each child of theirs is a fork."""
     from breakscope.cli import main
     from breakscope.run import launch, trial
 
-    launch.subprocess = trial.subprocess = ForkingSubprocess(place)  # type: ignore[assignment]
+    if "torch" in sys.modules:
+        outs = (1, 2) if request["bare"] else (None, None)
+        launch.subprocess = trial.subprocess = ForkingSubprocess(place, outs)  # type: ignore[assignment]
+    if request["bare"]:
+        [words] = request["commands"]
+        sys.argv[1:] = words
+        sys.path.insert(0, os.getcwd())  # as `python -m breakscope` has it
+        return main(words)
     code = 0
     for words in request["commands"]:
         print(f"$ breakscope {' '.join(words)}")
@@ -289,22 +312,27 @@ def _take_over(outs: Sequence[int], sockets: Sequence[socket.socket]) -> None:
 
 
 def preload(packages: Sequence[str]) -> None:
-    """Import torch, all of some packages, and what the first compile imports."""
+    """Import all of some packages; where torch is the first of them, also what the first compile imports."""
+    if TORCH not in packages:
+        import_modules(packages, left_out=(".boot", ".inside."))
+        return
     import torch
     import torch._dynamo
 
     torch.set_num_threads(1)
-    for package in packages:
-        root = importlib.import_module(package)
-        for one in pkgutil.walk_packages(root.__path__, f"{package}."):
-            if one.name not in RUN_BY_NAME and ".boot" not in one.name:
-                with contextlib.suppress(ImportError):  # what is optional
-                    importlib.import_module(one.name)
+    import_modules(packages[1:], left_out=(".boot",))
     for name in _modules_of_a_compile():
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    gc.collect()
-    gc.freeze()
+
+
+def import_modules(packages: Sequence[str], left_out: Sequence[str]) -> None:
+    for package in packages:
+        root = importlib.import_module(package)
+        for module in pkgutil.walk_packages(root.__path__, f"{package}."):
+            if module.name not in RUN_BY_NAME and not any(part in module.name for part in left_out):
+                with contextlib.suppress(ImportError):  # what is optional
+                    importlib.import_module(module.name)
 
 
 def _modules_of_a_compile() -> list[str]:
@@ -316,10 +344,12 @@ def _modules_of_a_compile() -> list[str]:
 def prepared(place: str, packages: Sequence[str]) -> None:
     # A script has its own folder there, not ours; planted faults are found all the same.
     folder = os.path.dirname(HERE)
-    if packages:
+    if TORCH in packages[:-1]:
         importlib.import_module("planted_faults")
     sys.path[:] = [one for one in sys.path if os.path.realpath(one or ".") != folder]
     preload(packages)
+    gc.collect()
+    gc.freeze()
 
 
 # The end of a script is Python's own: nothing of ours stands around it, and no `try` that might catch what it raises.
