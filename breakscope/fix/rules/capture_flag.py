@@ -9,7 +9,7 @@ from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.predication.condition import is_scalar_read
 from breakscope.fix.rule import Example, Rule, Site
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import reads_of, stored_in
+from breakscope.source.names import reads_of, stored_in, stores
 from breakscope.source.syntax import shown
 
 _SCALARS = "capture_scalar_outputs"
@@ -118,4 +118,18 @@ def _decides(site: Site) -> str | None:
             if isinstance(parent, ast.For) and node is parent.iter:
                 return shown(site, parent.iter)
             node = parent
+    return _list_of_turns(site, statement)
+
+
+def _list_of_turns(site: Site, statement: ast.stmt) -> str | None:
+    """The list of a tensor's values that a loop around the site runs over."""
+    above: ast.AST | None = statement
+    while above is not None and above is not site.function:
+        if isinstance(above, ast.For):
+            values = stores(site, above.iter.id) if isinstance(above.iter, ast.Name) else [above.iter]
+            for value in values:
+                called = value.func if isinstance(value, ast.Call) else None
+                if isinstance(called, ast.Attribute) and called.attr == "tolist":
+                    return shown(site, above.iter)
+        above = site.parents.get(above)
     return None

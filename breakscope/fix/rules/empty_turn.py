@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from breakscope.fix.layout import Layout
-from breakscope.fix.patch import NO_GRADIENT, Edit, Refusal, Rewrite
+from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import (
@@ -66,7 +66,8 @@ class EmptyTurn(Rule):
         "`for e in hit.tolist()` and `if rows.shape[0] == 0: continue` around `rows = torch.where(mask[e])`: "
         "all turns are made"
     )
-    asks = "where a gradient changes from none to zero"
+    asks = "always: a gradient changes from none to zero"
+    consent = True
     before = ("capture-flag", "custom-op", "branch-to-where")
     needs = (
         "A turn selects with `torch.where(mask[e])`, and adds to a tensor at those rows: `out.index_add_`.",
@@ -76,7 +77,7 @@ class EmptyTurn(Rule):
     hazards = (
         "All turns are made in every call: work where there are many and few are hit.",
         "What a turn calls must take a tensor of no rows; the rewrite says so.",
-        "Parameters of a turn left out get a gradient of zero where they got none: with consent only.",
+        "Parameters of a turn left out get a gradient of zero where they got none.",
     )
     rewritten = Example(
         _EXPERTS.format(loop=_RANGE.format("3"), skip=_SKIP),
@@ -105,13 +106,13 @@ class EmptyTurn(Rule):
         edits = [] if skip is None else [_removed(site, layout, skip)]
         if listed is not None:
             edits += _all_turns(site, layout, loop, listed, selection)
-        grad = site.evidence.grad
         return Rewrite(
             edits=tuple(edits),
             summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=("turns that select nothing are made as well", *((_LOST,) if grad else ())),
-            assumes=(_EMPTY, *(() if grad else (NO_GRADIENT,))),
-            consent=grad,
+            notes=("turns that select nothing are made as well", _LOST),
+            assumes=(_EMPTY,),
+            consent=True,
+            zeros=True,
             config={_SHAPES: True},
         )
 
