@@ -56,6 +56,7 @@ class Rewrite:
         early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
         scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
             shown, and never accepted, with consent or without.
+        zeros: a gradient may be zero where there was none, with consent: nothing else may differ.
         compiled_only: the code is another one only while it is compiled, so that the proof compares that.
         raises: it checks in the graph, where an exception is a RuntimeError that passes every ``except``.
         silent: messages are not written in compiled code.
@@ -75,6 +76,7 @@ class Rewrite:
     unaliased: bool = False
     early: tuple[str, ...] = ()
     scaffold: str = ""
+    zeros: bool = False
     compiled_only: bool = False
     raises: bool = False
     silent: bool = False
@@ -171,7 +173,7 @@ def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
         early=tuple(path.rpartition(".")[2] for rewrite in rewrites for path in rewrite.early),
         conditional=any(rewrite.assumes for rewrite in rewrites),
         compiled_only=any(rewrite.compiled_only for rewrite in rewrites),
-        zeros=any(rewrite.compiled_only and rewrite.consent for rewrite in rewrites),
+        zeros=any(rewrite.consent and (rewrite.zeros or rewrite.compiled_only) for rewrite in rewrites),
         no_gradients=any(rewrite.compiled_only and NO_GRADIENT in rewrite.assumes for rewrite in rewrites),
         raises=any(rewrite.raises for rewrite in rewrites),
         silent=any(rewrite.silent for rewrite in rewrites),

@@ -16,6 +16,7 @@ from breakscope.fix.rules.builtin_pow import BuiltinPow
 from breakscope.fix.rules.capture_flag import CaptureFlag
 from breakscope.fix.rules.custom_op import CustomOp
 from breakscope.fix.rules.eager_leaf import EagerLeaf
+from breakscope.fix.rules.empty_turn import EmptyTurn
 from breakscope.fix.rules.guard_in_graph import GuardInGraph
 from breakscope.fix.rules.integer_division import IntegerDivision
 from breakscope.fix.rules.known_size import KnownSize
@@ -68,6 +69,7 @@ RULES = in_order(
         CaptureFlag(),
         CustomOp(),
         EagerLeaf(),
+        EmptyTurn(),
         GuardInGraph(),
         IntegerDivision(),
         KnownSize(),

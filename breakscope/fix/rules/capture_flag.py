@@ -9,7 +9,7 @@ from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.predication.condition import is_scalar_read
 from breakscope.fix.rule import Example, Rule, Site
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import reads_of
+from breakscope.source.names import reads_of, stored_in, stores
 from breakscope.source.syntax import shown
 
 _SCALARS = "capture_scalar_outputs"
@@ -106,8 +106,9 @@ def _decides(site: Site) -> str | None:
     """The test of a branch or a loop that reads the value, directly or by the name it is given to."""
     statement = enclosing_statement(site, site.node)
     reads: list[ast.AST] = [site.node]
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        reads += reads_of(site, statement.targets[0].id)
+    if isinstance(statement, ast.Assign):
+        for name in sorted(stored_in(statement.targets[0])):
+            reads += reads_of(site, name)
     for read in reads:
         node = read
         while not isinstance(node, ast.stmt):
@@ -117,4 +118,18 @@ def _decides(site: Site) -> str | None:
             if isinstance(parent, ast.For) and node is parent.iter:
                 return shown(site, parent.iter)
             node = parent
+    return _list_of_turns(site, statement)
+
+
+def _list_of_turns(site: Site, statement: ast.stmt) -> str | None:
+    """The list of a tensor's values that a loop around the site runs over."""
+    above: ast.AST | None = statement
+    while above is not None and above is not site.function:
+        if isinstance(above, ast.For):
+            values = stores(site, above.iter.id) if isinstance(above.iter, ast.Name) else [above.iter]
+            for value in values:
+                called = value.func if isinstance(value, ast.Call) else None
+                if isinstance(called, ast.Attribute) and called.attr == "tolist":
+                    return shown(site, above.iter)
+        above = site.parents.get(above)
     return None

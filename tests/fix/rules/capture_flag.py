@@ -99,6 +99,28 @@ LEAVES = (
     Example(
         """\
 def f(x):
+    rows, columns = torch.where(x > 0)
+    if rows.shape[0] == 0:
+        return x[0]
+    return x[rows, columns] * 2
+""",
+        why="`rows.shape[0] == 0` depends on the value, and Python decides it",
+    ),
+    Example(
+        """\
+def f(x):
+    total = x.sum()
+    hit = (x.sum(1) > 0).nonzero(as_tuple=True)[0].tolist()
+    for row in hit:
+        columns = torch.where(x[row] > 0)[0]
+        total = total + x[row][columns].sum()
+    return total
+""",
+        why="`hit` depends on the value, and Python decides it",
+    ),
+    Example(
+        """\
+def f(x):
     n = (x > 0).sum().item()
     if n > 3:
         return x[:2]

@@ -1,0 +1,400 @@
+"""Turns of a loop that are left out where nothing was selected for them: they are made, on no rows.
+
+The loop over experts is of this kind. Which of them got a token only data says; what a tensor has no rows for
+adds nothing, so that every turn can be made, and the sizes stay in the graph as numbers that come from data.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from breakscope.fix.layout import Layout
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.source.dominance import enclosing_statement
+from breakscope.source.names import (
+    dotted,
+    first_use,
+    names_in,
+    own_nodes,
+    parameters,
+    reads_of,
+    reads_outside,
+    rebound_elsewhere,
+    stored_in,
+    stores,
+)
+
+_EXPERTS = """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        out = torch.zeros_like(x)
+        mask = F.one_hot(x.argmax(-1), num_classes=4)[:, :3].T
+{loop}
+            rows = torch.where(mask[number])[0]
+{skip}            out.index_add_(0, rows, self.experts[number](x[rows]))
+        return out"""
+_HIT = """\
+        hit = (mask.sum(dim=-1) > 0).nonzero(as_tuple=True)[0].tolist()
+        for number in {}:"""
+_SKIP = """\
+            if rows.shape[0] == 0:
+                continue
+"""
+_RANGE = "        for number in range({}):"
+_CALLS = ("torch.randn(3, 4)", "torch.randn(5, 4)", "torch.randn(2, 4)")
+_LOST = "parameters that only turns left out use get a gradient of zero where they got none"
+_EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
+_SHAPES = "capture_dynamic_output_shape_ops"
+_MOVED = {"permute", "transpose", "t", "T", "mT", "long", "int", "bool", "contiguous"}
+_SCOPES = ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await | ast.Lambda | ast.comprehension
+
+
+class EmptyTurn(Rule):
+    """``for e in hit.tolist()`` -> ``for e in range(n)``; ``if rows.shape[0] == 0: continue`` -> nothing."""
+
+    name = "empty-turn"
+    codes = ("BS101", "BS102", "BS103", "BS105", "BS301")
+    title = "all turns of a loop, on no rows where nothing is selected"
+    does = (
+        "`for e in hit.tolist()` and `if rows.shape[0] == 0: continue` around `rows = torch.where(mask[e])`: "
+        "all turns are made"
+    )
+    asks = "always: a gradient changes from none to zero"
+    consent = True
+    before = ("capture-flag", "custom-op", "branch-to-where")
+    needs = (
+        "A turn selects with `torch.where(mask[e])`, and adds to a tensor at those rows: `out.index_add_`.",
+        "The list of turns is `(mask.sum(…) > 0).nonzero(as_tuple=True)[0].tolist()`, of bools or one-hot.",
+        "All else that a turn does is to give values to names that only that turn reads.",
+    )
+    hazards = (
+        "All turns are made in every call: work where there are many and few are hit.",
+        "What a turn calls must take a tensor of no rows; the rewrite says so.",
+        "Parameters of a turn left out get a gradient of zero where they got none.",
+    )
+    rewritten = Example(
+        _EXPERTS.format(loop=_RANGE.format("3"), skip=_SKIP),
+        _EXPERTS.format(loop=_RANGE.format("3"), skip=""),
+        calls=_CALLS,
+        consent=True,
+    )
+    left_alone = Example(
+        _EXPERTS.format(loop=_RANGE.format("3"), skip=_SKIP + "            out = out + 1\n"),
+        why="`out` is read outside of the turn that gives it its value",
+        calls=_CALLS,
+    )
+
+    def propose(self, site: Site) -> Rewrite | Refusal | None:
+        """Make all turns of the loop at the site, or of the loop over the list that the site makes."""
+        loop = _loop_of(site)
+        selection = None if loop is None else _selection(site, loop)
+        if loop is None or selection is None:
+            return None
+        skip = _skip(loop, selection)
+        listed = _list_of_turns(site, loop)
+        if skip is None and listed is None:
+            return None
+        _refuse_other_effects(site, loop, selection, skip)
+        layout = Layout(site)
+        edits = [] if skip is None else [_removed(site, layout, skip)]
+        if listed is not None:
+            edits += _all_turns(site, layout, loop, listed, selection)
+        return Rewrite(
+            edits=tuple(edits),
+            summary="all turns of the loop are made, on no rows where nothing is selected",
+            notes=("turns that select nothing are made as well", _LOST),
+            assumes=(_EMPTY,),
+            consent=True,
+            zeros=True,
+            config={_SHAPES: True},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """``names = torch.where(mask[e])``: where a row of a mask holds."""
+
+    statement: ast.stmt
+    mask: ast.Name
+    names: frozenset[str]
+
+
+def _loop_of(site: Site) -> ast.For | None:
+    """The loop around the site, or the one loop over the name that the site's statement gives a value."""
+    statement = enclosing_statement(site, site.node)
+    above: ast.AST | None = statement
+    while above is not None and above is not site.function:
+        if isinstance(above, ast.For):
+            return above
+        above = site.parents.get(above)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return None
+    name = statement.targets[0].id
+    over = [
+        node
+        for node in own_nodes(site.function)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Name) and node.iter.id == name
+    ]
+    return over[0] if len(over) == 1 else None
+
+
+def _selection(site: Site, loop: ast.For) -> _Selection | None:
+    """The statement of a loop's body that selects by the turn's row of a mask."""
+    if not isinstance(loop.target, ast.Name):
+        return None
+    for statement in loop.body:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        mask = _selected_mask(site, statement.value, loop.target.id)
+        if mask is not None:
+            return _Selection(statement, mask, frozenset(stored_in(statement.targets[0])))
+    return None
+
+
+def _selected_mask(site: Site, value: ast.expr, turn: str) -> ast.Name | None:
+    """The name ``m`` in ``torch.where(m[turn])``, with a number behind it or not."""
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        value = value.value
+    if not isinstance(value, ast.Call) or dotted(site, value.func) != "torch.where":
+        return None
+    if len(value.args) != 1 or value.keywords:
+        return None
+    row = value.args[0]
+    if not isinstance(row, ast.Subscript) or not isinstance(row.value, ast.Name):
+        return None
+    by_turn = isinstance(row.slice, ast.Name) and row.slice.id == turn
+    return row.value if by_turn and site.is_tensor(row.value) else None
+
+
+def _skip(loop: ast.For, selection: _Selection) -> ast.If | None:
+    """``if rows.shape[0] == 0: continue``, directly behind the selection."""
+    behind = loop.body[loop.body.index(selection.statement) + 1 :]
+    if not behind or not isinstance(behind[0], ast.If) or behind[0].orelse:
+        return None
+    skip = behind[0]
+    if len(skip.body) != 1 or not isinstance(skip.body[0], ast.Continue):
+        return None
+    return skip if _counted(skip.test) in selection.names else None
+
+
+def _counted(test: ast.expr) -> str | None:
+    """The name whose rows are counted: ``rows.shape[0] == 0``, ``rows.numel() == 0``, ``len(rows) == 0``."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return None
+    if not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value != 0:
+        return None
+    count = ast.unparse(test.left)
+    names = names_in([test.left])
+    spellings = ("{}.shape[0]", "{}.size(0)", "{}.numel()", "len({})")
+    return next((name for name in names if any(count == text.format(name) for text in spellings)), None)
+
+
+def _list_of_turns(site: Site, loop: ast.For) -> ast.Call | None:
+    """The call of ``tolist`` that gives what the loop runs over."""
+    listed: ast.expr = loop.iter
+    if isinstance(listed, ast.Name):
+        values = stores(site, listed.id)
+        if len(values) != 1 or listed.id in parameters(site.function):
+            return None
+        listed = values[0]
+    if not isinstance(listed, ast.Call) or not isinstance(listed.func, ast.Attribute):
+        return None
+    return listed if listed.func.attr == "tolist" and not listed.args else None
+
+
+def _hit_mask(site: Site, listed: ast.expr) -> tuple[str, ast.Call] | None:
+    """``m`` and ``m.sum(…)`` of ``(m.sum(…) > 0).nonzero(as_tuple=True)[0].tolist()``."""
+    match listed:
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Subscript(
+                    value=ast.Call(func=ast.Attribute(attr="nonzero") as found, args=given, keywords=[by]),
+                    slice=ast.Constant(value=0),
+                )
+            )
+        ) if by.arg == "as_tuple" and isinstance(by.value, ast.Constant) and by.value.value is True:
+            pass
+        case _:
+            return None
+    of = given[0] if dotted(site, found) == "torch.nonzero" and len(given) == 1 else found.value
+    match of:
+        case ast.Compare(
+            left=ast.Call(func=ast.Attribute(value=ast.Name(id=mask), attr="sum")) as total,
+            ops=[ast.Gt()],
+            comparators=[ast.Constant(value=0)],
+        ):
+            return mask, total
+    return None
+
+
+def _all_turns(
+    site: Site, layout: Layout, loop: ast.For, listed: ast.expr, selection: _Selection
+) -> list[Edit]:
+    """Edits that put a range in the place of the list.
+
+    Raises:
+        Unsafe: the list may be another one than that of the turns that select something.
+    """
+    hit = _hit_mask(site, listed)
+    mask = selection.mask.id
+    if hit is None or hit[0] != mask or not _sums_rows(site, hit[1], selection.mask):
+        raise Unsafe(f"`{_plain(site, listed)}` is not certainly the list of turns that select something")
+    if not _never_negative(site, selection.mask):
+        raise Unsafe(f"`{mask}` may hold negative numbers, so that its sum says nothing")
+    if len(reads_of(site, mask)) != 2 or rebound_elsewhere(site.function, mask):
+        raise Unsafe(f"`{mask}` may be changed between its sum and the loop: it is used elsewhere too")
+    start, end = site.offsets(loop.iter)
+    edits = [Edit(start, end, f"range({mask}.shape[0])")]
+    if not isinstance(loop.iter, ast.Name):
+        return edits
+    statement = enclosing_statement(site, listed)
+    if site.parents[statement] is not site.parents[loop]:
+        raise Unsafe(f"`{loop.iter.id}` is made in another block than the loop's")
+    if len(reads_of(site, loop.iter.id)) != 1 or rebound_elsewhere(site.function, loop.iter.id):
+        raise Unsafe(f"`{loop.iter.id}` is read elsewhere too")
+    return [_removed(site, layout, statement), *edits]
+
+
+def _sums_rows(site: Site, total: ast.Call, mask: ast.expr) -> bool:
+    """Whether a sum is over all dimensions but the first."""
+    seen = site.seen(mask)
+    given = [*total.args, *(one.value for one in total.keywords if one.arg in ("dim", "axis"))]
+    if seen is None or len(given) != 1 or len(total.args) + len(total.keywords) != 1:
+        return False
+    try:
+        summed = ast.literal_eval(given[0])
+    except ValueError:
+        return False
+    summed = summed if isinstance(summed, tuple | list) else (summed,)
+    counts = {len(shape) for shape in seen.shapes}
+    return len(counts) == 1 and all(
+        sorted(number % count for number in summed) == list(range(1, count)) for count in counts if count
+    )
+
+
+def _never_negative(site: Site, mask: ast.Name) -> bool:
+    """Whether a mask is of bool, or one-hot and only moved about since."""
+    seen = site.seen(mask)
+    if seen is not None and seen.dtypes == {"bool"}:
+        return True
+    values = stores(site, mask.id)
+    writes = [
+        node
+        for node in ast.walk(site.function)
+        if isinstance(node, ast.Name) and node.id == mask.id and not isinstance(node.ctx, ast.Load)
+    ]
+    if len(values) != 1 or len(writes) != 1 or mask.id in parameters(site.function):
+        return False
+    value: ast.expr = values[0]
+    while True:
+        if isinstance(value, ast.Subscript) or (isinstance(value, ast.Attribute) and value.attr in _MOVED):
+            value = value.value
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if dotted(site, value.func) in ("torch.nn.functional.one_hot", "torch._C._nn.one_hot"):
+                return True
+            if value.func.attr not in _MOVED:
+                return False
+            value = value.func.value
+        else:
+            return False
+
+
+def _refuse_other_effects(site: Site, loop: ast.For, selection: _Selection, skip: ast.If | None) -> None:
+    """Let a turn that selects nothing pass only if nothing comes of it.
+
+    Raises:
+        Unsafe: something may.
+    """
+    if loop.orelse or loop.type_comment:
+        raise Unsafe("the loop has an `else`")
+    assert isinstance(loop.target, ast.Name)
+    _refuse_reads_elsewhere(site, loop, {loop.target.id})
+    empty = set(selection.names)  # what has no rows, in a turn that selects nothing
+    for statement in loop.body:
+        if statement is skip or _adds_at(site, statement, selection.names):
+            continue
+        if not isinstance(statement, ast.Assign) or not _gives_names(site, statement, empty):
+            raise Unsafe(f"`{_plain(site, statement)}` may do something where nothing is selected")
+        names = {name for target in statement.targets for name in stored_in(target)}
+        if loop.target.id in names:
+            raise Unsafe(f"`{loop.target.id}` is given another value in the loop")
+        _refuse_reads_elsewhere(site, loop, names)
+        if names_in([statement.value]) & empty:
+            empty |= names
+        elif names & empty and statement is not selection.statement:
+            raise Unsafe(f"`{_plain(site, statement)}` gives another value to what was selected")
+
+
+def _refuse_reads_elsewhere(site: Site, loop: ast.For, names: Iterable[str]) -> None:
+    for name in sorted(names):
+        of_the_turn = isinstance(loop.target, ast.Name) and name == loop.target.id
+        before = not of_the_turn and first_use(loop.body, name) != "given"
+        if before or reads_outside(site, [loop], name) or rebound_elsewhere(site.function, name):
+            raise Unsafe(f"`{name}` is read outside of the turn that gives it its value")
+
+
+def _gives_names(site: Site, statement: ast.Assign, empty: set[str]) -> bool:
+    """Whether all that a statement does is to give values to names."""
+    parts = [
+        part
+        for target in statement.targets
+        for part in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
+    ]
+    return all(isinstance(part, ast.Name) for part in parts) and _pure_parts(site, statement.value, empty)
+
+
+def _adds_at(site: Site, statement: ast.stmt, rows: frozenset[str]) -> bool:
+    """Whether a statement is ``out.index_add_(dim, rows, value)``, its value made without an effect."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    call = statement.value
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "index_add_" or len(call.args) != 3:
+        return False
+    index = call.args[1]
+    whole = isinstance(index, ast.Name) and index.id in rows and site.is_tensor(call.func.value)
+    parts = [call.func.value, *call.args, *(one.value for one in call.keywords)]
+    return whole and all(_pure_parts(site, part, None) for part in parts)
+
+
+def _pure_parts(site: Site, value: ast.expr, empty: set[str] | None) -> bool:
+    """Whether making a value changes nothing: operators of tensors, and modules called with no rows."""
+    for node in ast.walk(value):
+        if isinstance(node, _SCOPES):
+            return False
+        if isinstance(node, ast.Call) and not _is_pure_call(site, node, empty):
+            return False
+    return True
+
+
+def _is_pure_call(site: Site, call: ast.Call, empty: set[str] | None) -> bool:
+    name = dotted(site, call.func)
+    if name is not None and name.startswith("torch."):
+        return not name.endswith("_")
+    if isinstance(call.func, ast.Attribute) and site.is_tensor(call.func.value):
+        return not call.func.attr.endswith("_")
+    seen = site.seen(call.func)
+    given = [*call.args, *(one.value for one in call.keywords)]
+    no_rows = empty is None or bool(names_in(given) & empty)
+    return seen is not None and seen.only("module") and no_rows
+
+
+def _plain(site: Site, node: ast.expr | ast.stmt) -> str:
+    return " ".join(site.text(node).split())
+
+
+def _removed(site: Site, layout: Layout, statement: ast.stmt) -> Edit:
+    """Take a statement away with its lines, and the empty line before it if another is behind it."""
+    start, end = site.starts[statement.lineno - 1], layout.end(statement) + 1
+    if site.source[start : site.offsets(statement)[0]].strip() or site.source[end - 1 : end].strip():
+        raise Unsafe("another statement stands on its line")
+    before = site.source[:start].rstrip(" ")
+    if before.endswith("\n\n") and site.source[end:].lstrip(" ").startswith("\n"):
+        end = end + site.source[end:].index("\n") + 1
+    return Edit(start, end, "")
