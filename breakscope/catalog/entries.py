@@ -304,7 +304,8 @@ self.scale = torch.nn.Parameter(torch.ones(n))""",
         "BS116",
         "RNN, LSTM or GRU module",
         "Dynamo runs torch's recurrent modules eagerly by default.",
-        "Set torch._dynamo.config.allow_rnn = True, and compare results and time before you keep it.",
+        "Set torch._dynamo.config.allow_rnn = True (for input that is not packed), and compare results and "
+        "time before you keep it.",
         """\
 # said once, before the first call; torch calls it experimental
 torch._dynamo.config.allow_rnn = True
@@ -1059,7 +1060,8 @@ for layer in model.layers:
         "BS403",
         "one function compiled for most of the time",
         "Most of the run went into compiling this one function: its graph is large, or it is compiled often.",
-        "Compile the blocks that repeat in it each on its own, so that one compile serves all of them.",
+        "Compile the blocks that repeat in it, if some do, each on its own, so that one compile serves all "
+        "of them; in a longer run the share is smaller by itself.",
         """\
 # before
 model = torch.compile(model)

@@ -11,11 +11,22 @@ from typing import Literal
 from breakscope.project.sources import Position, Sources
 
 Shape = Literal[
-    "check", "loop", "size", "layerdrop", "random", "experts", "fast path", "message", "branch", "plain"
+    "check",
+    "loop",
+    "size",
+    "layerdrop",
+    "random",
+    "experts",
+    "turn",
+    "fast path",
+    "message",
+    "branch",
+    "plain",
 ]
 """check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
 shape, a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the
-number. experts: which tokens go to which expert. fast path: the branch leaves early or sets None.
+number. experts: which tokens go to which expert. turn: the branch leaves a loop's turn, or the loop.
+fast path: the branch returns early or sets None.
 message: the branch only
 writes text. branch: any other test. plain: anything else."""
 
@@ -46,8 +57,8 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
     if written and all(map(_is_message, written)):
         return "message"
-    if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
-        return "fast path"
+    if way_out := _way_out(statement, around):
+        return way_out
     if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(head_of(statement))):
         return "experts"
     if isinstance(statement, ast.While):
@@ -64,6 +75,15 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     if name is not None and function is not None and any(_needs_number(way) for way in _uses(function, name)):
         return "size"
     return "plain"
+
+
+def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Literal["turn", "fast path"] | None:
+    """How a branch leaves what it is in, where it does."""
+    body = statement.body if isinstance(statement, ast.If) else []
+    if any(isinstance(one, ast.Break | ast.Continue) for one in body):
+        return "turn"
+    empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
+    return "fast path" if empties else None
 
 
 def _is_message(node: ast.stmt) -> bool:
@@ -99,7 +119,15 @@ def head_of(statement: ast.stmt) -> ast.AST:
 
 def _leaves_or_empties(statement: ast.stmt) -> bool:
     match statement:
-        case ast.Return() | ast.Break() | ast.Continue() | ast.Assign(_, ast.Constant(None)):
+        case ast.Return() | ast.Assign(_, ast.Constant(None)):
+            return True
+    return False
+
+
+def _chooses_none(node: ast.AST) -> bool:
+    """Whether it is ``None if … else …``: there is nothing to select from."""
+    match node:
+        case ast.IfExp(_, ast.Constant(None), _) | ast.IfExp(_, _, ast.Constant(None)):
             return True
     return False
 

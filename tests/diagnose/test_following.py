@@ -451,3 +451,24 @@ def test_hooks_that_transformers_installs_once_are_to_be_there_before() -> None:
     theirs = library_advice.Theirs(file, "maybe_install_capturing_hooks", "train.py:8")
     said = library_advice.advice("BS302", "plain", theirs)
     assert str(said).startswith("Make the call at train.py:8 once before torch.compile")
+
+
+INSTALLED = "/env/lib/python3.12/site-packages/transformers/models/book/modeling_book.py"
+
+
+def test_what_a_library_breaks_on_purpose_is_left() -> None:
+    disabled = library_advice.Theirs(INSTALLED, "Book._mask", "train.py:8")
+    said = library_advice.advice("BS108", "plain", disabled)
+    assert said == "transformers breaks the graph here on purpose (torch.compiler.disable): leave it."
+    step = library_advice.Theirs(
+        "/env/lib/python3.12/site-packages/torch/optim/optimizer.py", "step", "a.py:3"
+    )
+    assert str(library_advice.advice("BS109", "plain", step)).endswith(
+        "leave it, or make the call at a.py:3 outside of the compiled function."
+    )
+
+
+def test_experts_are_counted_by_the_setting_that_the_break_needs() -> None:
+    theirs = library_advice.Theirs(INSTALLED, "Router.forward", "train.py:8")
+    assert "capture_scalar_outputs = True" in str(library_advice.advice("BS102", "experts", theirs))
+    assert "capture_dynamic_output_shape_ops" in str(library_advice.advice("BS105", "experts", theirs))
