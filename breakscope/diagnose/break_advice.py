@@ -46,8 +46,8 @@ _CHECK = (
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
-        ("BS190", "BS191"),
-        r"Uninitialized nn\.Module",
+        ("BS107", "BS190", "BS191"),
+        r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",  # how torch wraps nn.Module.__init__ while it traces
         (
             "A module is made while Dynamo traces, which does not trace its __init__: make it once, before"
             " the compiled call, and only call it there; or put torch.compiler.disable on the function that"

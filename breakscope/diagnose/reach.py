@@ -28,8 +28,9 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
         if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
             before = parent.values[: parent.values.index(child)] if child in parent.values else []
             found += [_unparse(one) for one in before if _is_setting(one)]
-    whole = around[-1] if around else None
-    if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And):  # the site is the test as a whole
+    # The site may be the test as a whole, or its `if`.
+    whole = around[-1].test if around and isinstance(around[-1], ast.If) else around[-1] if around else None
+    if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And):
         found += [_unparse(one) for one in takewhile(_is_setting, whole.values)]
     found = [text for text in found if len(text) <= _LONG]
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None

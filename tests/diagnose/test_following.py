@@ -11,9 +11,10 @@ import pytest
 from report_samples import BRANCH, ITEM
 from warm_scanning import WarmScans, coded
 
-from breakscope.diagnose import library_advice
+from breakscope.diagnose import library_advice, reach
 from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.records import BreakRecord, RawFrame, with_compiled_frame
+from breakscope.project.sources import Sources
 from breakscope.render import markdown, terminal
 from breakscope.report.model import Finding, Report
 from breakscope.view.following import counted, following
@@ -472,3 +473,23 @@ def test_experts_are_counted_by_the_setting_that_the_break_needs() -> None:
     theirs = library_advice.Theirs(INSTALLED, "Router.forward", "train.py:8")
     assert "capture_scalar_outputs = True" in str(library_advice.advice("BS102", "experts", theirs))
     assert "capture_dynamic_output_shape_ops" in str(library_advice.advice("BS105", "experts", theirs))
+
+
+def test_a_test_in_a_library_is_reached_where_the_settings_before_it_hold(tmp_path: Path) -> None:
+    file = tmp_path / "clip.py"
+    file.write_text("def f(check, norm):\n    if check and norm.isnan():\n        raise ValueError\n")
+    for place in ((2, 4, 3, 24), (2, 7, 2, 29), (2, 17, 2, 29)):  # the statement, its test, what breaks in it
+        assert reach.settings(Sources(), str(file), place) == "check"
+
+
+def test_a_message_shows_where_words_are_put_in(tmp_path: Path) -> None:
+    file = tmp_path / "log.py"
+    file.write_text("logger.warning(f'`loss_type={loss}` was set but is unknown')\n")
+    assert reach.message(Sources(), str(file), (1, 0, 1, 60)) == "`loss_type=…` was set but is unknown"
+
+
+def test_a_short_cut_in_a_library_is_not_promised_to_torch_where() -> None:
+    theirs = library_advice.Theirs(INSTALLED, "Book.forward", "train.py:8")
+    said = str(library_advice.advice("BS101", "fast path", theirs))
+    assert "torch.where cannot select" in said
+    assert "tries a rewrite" not in said
