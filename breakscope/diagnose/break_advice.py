@@ -47,7 +47,8 @@ _CHECK = (
 _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS107", "BS190", "BS191"),
-        r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",  # how torch wraps nn.Module.__init__ while it traces
+        # The second is how torch wraps nn.Module.__init__ while it traces.
+        r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",
         (
             "A module is made while Dynamo traces, which does not trace its __init__: make it once, before"
             " the compiled call, and only call it there; or put torch.compiler.disable on the function that"

@@ -77,9 +77,9 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return _logging(theirs)
     if code == "BS101" and shape == "fast path":
         return (
-            f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select. It often"
-            " computes the same without it: breakscope fix --with COMMAND asks a command for that, proves it and"
-            " keeps it as an overlay; else leave it."
+            f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select. It"
+            " often computes the same without it: breakscope fix --with COMMAND asks a command for that, proves"
+            " it and keeps it as an overlay; else leave it."
         )
     if code in _SCALARS or code == "BS105":
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
