@@ -304,8 +304,8 @@ self.scale = torch.nn.Parameter(torch.ones(n))""",
         "BS116",
         "RNN, LSTM or GRU module",
         "Dynamo runs torch's recurrent modules eagerly by default.",
-        "Set torch._dynamo.config.allow_rnn = True (for input that is not packed), and compare results and "
-        "time before you keep it.",
+        "Set torch._dynamo.config.allow_rnn = True, and compare results and time before you keep it; input "
+        "that is packed breaks all the same: give the RNN the padded batch.",
         """\
 # said once, before the first call; torch calls it experimental
 torch._dynamo.config.allow_rnn = True

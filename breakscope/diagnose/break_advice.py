@@ -84,6 +84,19 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS107",),
+        r"Optimizer\.zero_grad",
+        "Call zero_grad() outside of the compiled function, as the backward pass and the optimizer's step.",
+    ),
+    (
+        ("BS107",),
+        r"`<unknown module>\.Tensor\.\w+\.?`",
+        (
+            "The method was taken off its tensor before the graph broke further on in the same expression:"
+            " repair that break, or give its value a name in a line of its own."
+        ),
+    ),
+    (
+        ("BS107",),
         r"_LegacyVariableBase",
         "Drop Variable(…) around the tensor: since torch 0.4 it gives the tensor back as it is.",
     ),
@@ -276,7 +289,15 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS105",),
-        r"masked_select|nonzero|index|unique|bincount",
+        r"bincount",
+        (
+            "Count with torch.nn.functional.one_hot(x, n).sum(0), where the number n of classes is known; or"
+            f" set {_SHAPES}."
+        ),
+    ),
+    (
+        ("BS105",),
+        r"masked_select|nonzero|index|unique",
         (
             f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {_SHAPES}, where the"
             " rest of the graph can do with an unknown size."
@@ -357,6 +378,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return _raised(exception, site)
     shape = site.shape
     if site.theirs is not None:
+        if code in ("BS101", "BS102") and _DRAWN.search(site.condition or ""):
+            return library_advice.drawn(site.theirs)
         in_library = library_advice.advice(code, shape, site.theirs)
         if in_library is not None:
             return in_library

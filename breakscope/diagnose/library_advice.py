@@ -77,9 +77,9 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return _logging(theirs)
     if code == "BS101" and shape == "fast path":
         return (
-            f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select. It"
-            " often computes the same without it: breakscope fix --with COMMAND asks a command for that, proves"
-            " it and keeps it as an overlay; else leave it."
+            f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select."
+            " Where the same is computed without it, breakscope fix --with COMMAND asks a command for that,"
+            " proves it and keeps it as an overlay; else leave it."
         )
     if code in _SCALARS or code == "BS105":
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
@@ -87,6 +87,16 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def drawn(theirs: Theirs) -> str:
+    """Code of a library that draws a number and tests it, as a random transform does."""
+    if theirs.caller is None:
+        return f"A random number that {theirs.package} draws decides here: leave it."
+    return (
+        f"A random number that {theirs.package} draws decides here: make the call{theirs.at} outside of the"
+        " compiled function, or leave it."
+    )
 
 
 def _dropped(theirs: Theirs) -> str:

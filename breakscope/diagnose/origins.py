@@ -15,7 +15,7 @@ from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
-_TOKENS = re.compile(r"\bids\b|_ids|tok|label|mask|text|prompt|sentence", re.IGNORECASE)
+_TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,7 +291,7 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
         return (
             f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
             " save this"
-            f" compile, pass {what} as a tensor, torch.tensor({name})"
+            f" compile, pass {what} as a tensor, torch.tensor({name}), where it is only calculated with"
         )
     if guard.cause == "int_value" and not _stays_constant(guard):
         return (

@@ -13,10 +13,11 @@ from warm_scanning import WarmScans, coded
 
 from breakscope.diagnose import library_advice, reach
 from breakscope.diagnose.arguments import leaves
+from breakscope.diagnose.guard_advice import describe, remedy
 from breakscope.diagnose.records import BreakRecord, RawFrame, with_compiled_frame
 from breakscope.project.sources import Sources
 from breakscope.render import markdown, terminal
-from breakscope.report.model import Finding, Report
+from breakscope.report.model import Finding, Guard, Report
 from breakscope.view.following import counted, following
 
 torch = pytest.mark.torch
@@ -493,3 +494,16 @@ def test_a_short_cut_in_a_library_is_not_promised_to_torch_where() -> None:
     said = str(library_advice.advice("BS101", "fast path", theirs))
     assert "torch.where cannot select" in said
     assert "tries a rewrite" not in said
+
+
+def test_a_number_that_a_library_draws_is_not_for_torch_where() -> None:
+    theirs = library_advice.Theirs(INSTALLED, "RandomFlip.forward", "train.py:8")
+    assert library_advice.drawn(theirs).endswith(
+        "make the call at train.py:8 outside of the compiled function, or leave it."
+    )
+
+
+def test_a_guard_on_what_crosses_a_break_names_the_break() -> None:
+    guard = Guard(expression="___stack0 + n <= 64", source=None, expected=None, actual=None, cause="other")
+    assert describe(guard) == "guard failed: the value from the break + n <= 64"
+    assert remedy(guard).startswith("repair the graph break in front")
