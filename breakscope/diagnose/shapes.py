@@ -133,11 +133,22 @@ def _chooses_none(node: ast.AST) -> bool:
 
 
 def _only_raises(node: ast.AST | None) -> bool:
-    return (
-        isinstance(node, ast.If)
-        and not node.orelse
-        and all(isinstance(part, ast.Raise) for part in node.body)
-    )
+    """Whether a branch does nothing but raise, with a text that it may put together first."""
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    *before, last = node.body
+    return _raises(last) and all(isinstance(part, ast.Assign | ast.AnnAssign) for part in before)
+
+
+def _raises(last: ast.stmt) -> bool:
+    match last:
+        case ast.Raise():
+            return True
+        case ast.Expr(
+            ast.Call(func, [ast.Constant(False), *_])
+        ):  # as torchvision does: torch._assert(False, …)
+            return ast.unparse(func).rpartition(".")[2] == "_assert"
+    return False
 
 
 def _needs_number(way: Sequence[ast.AST]) -> bool:

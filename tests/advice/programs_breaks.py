@@ -559,6 +559,16 @@ BREAKS: tuple[Followed, ...] = (
         ("    x.add_(float(x.max()))\n", "    most = float(x.max())\n    x.add_(most)\n"),
     ),
     f(
+        "BS106",
+        "a check that puts its text together",
+        r"Assert it on the tensor",
+        "if (x > 99).any():\n    text = f'{x.shape} is too much'\n    raise ValueError(text)\nreturn x * 2",
+        (
+            "if (x > 99).any():\n        text = f'{x.shape} is too much'\n        raise ValueError(text)",
+            "assert (x <= 99).all(), 'too much'",
+        ),
+    ),
+    f(
         "BS105",
         "bincount",
         r"one_hot\(x, n\)\.sum\(0\)",
