@@ -304,8 +304,7 @@ self.scale = torch.nn.Parameter(torch.ones(n))""",
         "BS116",
         "RNN, LSTM or GRU module",
         "Dynamo runs torch's recurrent modules eagerly by default.",
-        "Set torch._dynamo.config.allow_rnn = True, and compare results and time before you keep it; input "
-        "that is packed breaks all the same: give the RNN the padded batch.",
+        "Set torch._dynamo.config.allow_rnn = True, and compare results and time; packed input still breaks.",
         """\
 # said once, before the first call; torch calls it experimental
 torch._dynamo.config.allow_rnn = True
@@ -1060,8 +1059,7 @@ for layer in model.layers:
         "BS403",
         "one function compiled for most of the time",
         "Most of the run went into compiling this one function: its graph is large, or it is compiled often.",
-        "Compile the blocks that repeat in it, if some do, each on its own, so that one compile serves all "
-        "of them; in a longer run the share is smaller by itself.",
+        "Compile the blocks that repeat in it, if some do, each on its own: one compile serves all of them.",
         """\
 # before
 model = torch.compile(model)

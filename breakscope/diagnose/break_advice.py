@@ -56,6 +56,14 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ),
     ),
     (
+        ("BS191",),
+        r"its data is not allocated yet",
+        (
+            "Dynamo runs the code on stand-ins without data, and an operation here reads the data: put"
+            " torch.compiler.disable on the function that holds the line, or write it with other operations."
+        ),
+    ),
+    (
         ("BS114",),
         r"Generator reconstruction with mutations",
         (
@@ -156,11 +164,11 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
 )
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
-    (
-        "BS101",
-        "loop",
-    ): "How often the loop runs depends on data: keep it outside of the compiled function and compile"
-    " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
+    **dict.fromkeys(
+        (("BS101", "loop"), ("BS102", "loop")),
+        "How often the loop runs depends on data: keep it outside of the compiled function and compile"
+        " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
+    ),
     (
         "BS101",
         "layerdrop",
@@ -187,6 +195,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "Only a message depends on it: return the value and write the message in the caller, or take"
         " the branch"
         " out of what is compiled."
+    ),
+    **dict.fromkeys(
+        (("BS101", "change"), ("BS102", "change")),
+        "The branch changes tensors in place, so torch.where cannot select it: do what is done once before"
+        " the compiled call, or decide it there and pass a Python bool.",
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn")),

@@ -165,6 +165,11 @@ def _identity(guard: Guard, name: str) -> str:
 def _container(guard: Guard, name: str) -> str:
     if guard.expected in ("set", "unset", "with the attribute", "present"):
         return f"define {name} on every object that is passed, or on none"
+    if name.startswith("self.") and re.fullmatch(r"\d+ items?", guard.actual or ""):
+        return (
+            f"take what is needed of {name} in the caller and pass it as tensors, or keep its length the"
+            f" same: each length is a version{_seen(guard)}"
+        )
     return f"keep the items of {name} the same in number and names{_seen(guard)}"
 
 

@@ -11,7 +11,7 @@ _CONFIG = "torch._dynamo.config"
 _PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")
 _SCALARS = ("BS102", "BS103")
 # What rules of fix are for, and what is advised alike wherever it stands.
-_REWRITTEN = ("BS101", "BS106", "BS110", "BS115", "BS127")
+_REWRITTEN = ("BS101", "BS103", "BS106", "BS110", "BS115", "BS127")
 _SAME = ("BS116", "BS117", "BS119", "BS120", "BS190", "BS191")
 
 # (the function that breaks, what to do at the line that calls it)
@@ -81,7 +81,7 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
             " Where the same is computed without it, breakscope fix --with COMMAND asks a command for that,"
             " proves it and keeps it as an overlay; else leave it."
         )
-    if code in _SCALARS or code == "BS105":
+    if code in ("BS102", "BS105"):
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
         return f"Set {_CONFIG}.{setting} = True before the first call. If it still breaks: {_ways(theirs)}."
     if code in _REWRITTEN:
@@ -173,7 +173,7 @@ def _eagerly(theirs: Theirs) -> str | None:
 
 def _around(theirs: Theirs) -> str:
     own = "breakscope fix --with COMMAND asks a command for it, proves it and keeps it as an overlay"
-    if theirs.settings:
+    if theirs.settings and " is None" not in theirs.settings:
         return f"make the call without what leads there; or write the line another way: {own}"
     return f"write the line another way: {own}"
 

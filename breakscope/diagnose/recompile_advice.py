@@ -96,10 +96,10 @@ def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequen
 def of_generation(origin: Origin) -> str:
     """What to do about all that generate() has compiled again: prompts, single tokens, a cache that grows."""
     return (
-        f"generate() at {origin.where} runs the model on a prompt, then on single tokens with a cache that"
-        " grows by one each time: a graph for each of the two is normal."
+        f"generate() at {origin.where} runs the model on a prompt, then on single tokens with what it keeps:"
+        " a graph for each of the two is normal. Where the model supports it,"
         " cache_implementation='static' in that"
-        " call gives a cache of one size, and prompts of few lengths (pad_to_multiple_of= of the tokenizer)"
+        " call gives a cache of one size; prompts of few lengths (pad_to_multiple_of= of the tokenizer)"
         " save the rest"
     )
 
@@ -134,7 +134,10 @@ def _size(guard: Guard, origin: Origin | None) -> str:
 
 def _static_cache(origin: Origin | None) -> str:
     if origin is not None and origin.by == "generate":
-        return f"cache_implementation='static' in the call of generate() at {origin.where}"
+        return (
+            "Where the model supports it, cache_implementation='static' in the call of generate() at"
+            f" {origin.where}"
+        )
     return "A cache of fixed size (transformers.StaticCache, cache_implementation='static')"
 
 

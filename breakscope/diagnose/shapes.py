@@ -18,6 +18,7 @@ Shape = Literal[
     "random",
     "experts",
     "turn",
+    "change",
     "fast path",
     "message",
     "branch",
@@ -26,6 +27,7 @@ Shape = Literal[
 """check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
 shape, a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the
 number. experts: which tokens go to which expert. turn: the branch leaves a loop's turn, or the loop.
+change: the branch changes tensors in place.
 fast path: the branch returns early or sets None.
 message: the branch only
 writes text. branch: any other test. plain: anything else."""
@@ -34,7 +36,7 @@ _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
 _MESSAGE = re.compile(r"^print$|\blog(ger|ging)?\b|warn", re.IGNORECASE)
-_NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
+_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 # Calls that need Python numbers.
 _NUMBERS = re.compile(
     r"(range|zeros|ones|empty|full|rand|randn|arange|linspace|view|reshape|expand|repeat|tile|pad|narrow|split|chunk"
@@ -64,9 +66,9 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     if isinstance(statement, ast.While):
         return "loop"
     innermost = around[-1] if around else None
-    if isinstance(innermost, ast.expr) and _NUMPY_RANDOM.search(ast.unparse(innermost)):
+    if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
         return "random"
-    if _needs_number(around):
+    if _needs_number(around) or _is_slice(innermost):
         return "size"
     if isinstance(statement, ast.If) or _in_test(around):
         return "branch"
@@ -77,13 +79,26 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     return "plain"
 
 
-def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Literal["turn", "fast path"] | None:
-    """How a branch leaves what it is in, where it does."""
+def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
+    """How a branch leaves what it is in, or changes it, where it does."""
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
         return "turn"
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
-    return "fast path" if empties else None
+    if empties:
+        return "fast path"
+    return "change" if any(map(_changes_in_place, body)) else None
+
+
+def _changes_in_place(statement: ast.stmt) -> bool:
+    """Whether it calls a method such as ``copy_`` for what that does."""
+    return any(
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and re.fullmatch(r"[a-z]\w*[a-z]_", node.value.func.attr)
+        for node in ast.walk(statement)
+    )
 
 
 def _is_message(node: ast.stmt) -> bool:
@@ -149,6 +164,13 @@ def _raises(last: ast.stmt) -> bool:
         ):  # as torchvision does: torch._assert(False, …)
             return ast.unparse(func).rpartition(".")[2] == "_assert"
     return False
+
+
+def _is_slice(node: ast.AST | None) -> bool:
+    """Whether it is ``x[:n]`` as a whole: what is read for it is a bound."""
+    return isinstance(node, ast.Subscript) and any(
+        isinstance(part, ast.Slice) for part in ast.walk(node.slice)
+    )
 
 
 def _needs_number(way: Sequence[ast.AST]) -> bool:

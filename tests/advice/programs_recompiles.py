@@ -223,6 +223,16 @@ RECOMPILES: tuple[Followed, ...] = (
         lessens="few",
     ),
     calls(
+        "BS211",
+        "a list that the object keeps",
+        r"^Take what is needed of self\.kept in the caller",
+        "class Keeper:\n    def __init__(self):\n        self.kept = []\n    @torch.compile\n    def mean(self, x):\n"
+        "        return sum(self.kept) + x\nk = Keeper()\nfor n in (1, 2, 3):\n    k.kept.append(x)\n    say(k.mean(x))\n",
+        ("def mean(self, x):", "def mean(self, kept, x):"),
+        ("return sum(self.kept) + x", "return kept + x"),
+        ("k.mean(x)", "k.mean(sum(k.kept), x)"),
+    ),
+    calls(
         "BS208",
         "a flag",
         r"^double is a flag.*pass the same",
