@@ -15,6 +15,7 @@ _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _SEVERAL = 3  # shown
+_A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
 # Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
 _STILL_STATIC = 3
 
@@ -290,7 +291,7 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
             " apart). To save"
             " this compile, pass dynamic=True to torch.compile, or keep the value the same"
         )
-    if times <= 1:
+    if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
         return (
             f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
             " save this"

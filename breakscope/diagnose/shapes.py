@@ -35,7 +35,7 @@ writes text. branch: any other test. plain: anything else."""
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
-_MESSAGE = re.compile(r"^print$|\blog(ger|ging)?\b|warn", re.IGNORECASE)
+_MESSAGE = re.compile(r"^print$|\blog(ger|ging)?\b|warn|\bstd(out|err)\b", re.IGNORECASE)
 _RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 # Calls that need Python numbers.
 _NUMBERS = re.compile(
@@ -152,7 +152,7 @@ def _only_raises(node: ast.AST | None) -> bool:
     if not isinstance(node, ast.If) or node.orelse:
         return False
     *before, last = node.body
-    return _raises(last) and all(isinstance(part, ast.Assign | ast.AnnAssign) for part in before)
+    return _raises(last) and all(isinstance(part, ast.Assign) or _is_message(part) for part in before)
 
 
 def _raises(last: ast.stmt) -> bool:

@@ -233,6 +233,16 @@ RECOMPILES: tuple[Followed, ...] = (
         ("k.mean(x)", "k.mean(sum(k.kept), x)"),
     ),
     calls(
+        "BS207",
+        "a number beside a size",
+        r"^The code needs k as a constant",
+        "table = [1.0, 2.0, 4.0, 8.0, 9.0]\n@torch.compile\ndef f(x, k):\n    h = x * 2\n    print('here')\n"
+        "    return h * table[k]\nfor k in (1, 2, 3, 4):\n    say(f(torch.ones(k + 4), k).sum() * 0)\n",
+        ("table[k]", "scale"),
+        ("def f(x, k):", "def f(x, scale):"),
+        ("torch.ones(k + 4), k)", "torch.ones(k + 4), torch.tensor(table[k]))"),
+    ),
+    calls(
         "BS208",
         "a flag",
         r"^double is a flag.*pass the same",
