@@ -68,7 +68,7 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     innermost = around[-1] if around else None
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
         return "random"
-    if _needs_number(around) or _is_slice(innermost):
+    if _needs_number(around):
         return "size"
     if isinstance(statement, ast.If) or _in_test(around):
         return "branch"
@@ -164,13 +164,6 @@ def _raises(last: ast.stmt) -> bool:
         ):  # as torchvision does: torch._assert(False, …)
             return ast.unparse(func).rpartition(".")[2] == "_assert"
     return False
-
-
-def _is_slice(node: ast.AST | None) -> bool:
-    """Whether it is ``x[:n]`` as a whole: what is read for it is a bound."""
-    return isinstance(node, ast.Subscript) and any(
-        isinstance(part, ast.Slice) for part in ast.walk(node.slice)
-    )
 
 
 def _needs_number(way: Sequence[ast.AST]) -> bool:

@@ -591,14 +591,6 @@ BREAKS: tuple[Followed, ...] = (
         outside="count, mean = torch.tensor(0), torch.zeros(())",
     ),
     f(
-        "BS102",
-        "a bound of a slice",
-        r"compute it before the compiled call and pass it in",
-        "return x[:, :n] * 2",
-        ("\n@torch.compile", "\nn = int(n)\n@torch.compile"),
-        outside="n = torch.tensor(2)",
-    ),
-    f(
         "BS127",
         "Python's random numbers",
         r"in the caller",
@@ -620,16 +612,6 @@ BREAKS: tuple[Followed, ...] = (
         r"Drop Variable",
         "return torch.autograd.Variable(x.new_zeros(2, 3)) + x",
         ("torch.autograd.Variable(x.new_zeros(2, 3))", "x.new_zeros(2, 3)"),
-    ),
-    f(
-        "BS302>BS191",
-        "a module made inside",
-        r"make it once, before\s+the compiled call",
-        "print('here')\nreturn Scale()(x)",
-        ("\n@torch.compile", "\nscale = Scale()\n@torch.compile"),
-        ("Scale()(x)", "scale(x)"),
-        outside="class Scale(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.by = 2.0\n"
-        "    def forward(self, x):\n        return x * self.by\n",
     ),
     f(
         "BS123",
