@@ -304,7 +304,7 @@ self.scale = torch.nn.Parameter(torch.ones(n))""",
         "BS116",
         "RNN, LSTM or GRU module",
         "Dynamo runs torch's recurrent modules eagerly by default.",
-        "Set torch._dynamo.config.allow_rnn = True, and compare results and time before you keep it.",
+        "Set torch._dynamo.config.allow_rnn = True, and compare results and time; packed input still breaks.",
         """\
 # said once, before the first call; torch calls it experimental
 torch._dynamo.config.allow_rnn = True
@@ -1076,7 +1076,7 @@ for layer in model.layers:
         "BS403",
         "one function compiled for most of the time",
         "Most of the run went into compiling this one function: its graph is large, or it is compiled often.",
-        "Compile the blocks that repeat in it each on its own, so that one compile serves all of them.",
+        "Compile the blocks that repeat in it, if some do, each on its own: one compile serves all of them.",
         """\
 # before
 model = torch.compile(model)

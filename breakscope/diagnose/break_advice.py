@@ -19,6 +19,24 @@ _EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DO
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
+_INNER = re.compile(r"<(list|set|dict)comp>$|<genexpr>$")
+_INNER_FIRST = (
+    "The comprehension is compiled on its own, because the function around it runs eagerly: repair the break"
+    " for which that was given up, and Dynamo traces the comprehension as part of it."
+)
+_COUNT = re.compile(r"(?<!%)%(?!%)|//")
+_COUNTED = (
+    "A whole number decides, and Dynamo holds it as a tensor: compute it with plain Python ints from the"
+    " shapes and settings, or read it before the compiled call and pass it in; the branch is then decided"
+    " while tracing. torch.where serves where both sides have one shape."
+)
+_TESTS = ("branch", "plain", "fast path")
+_DRAWN = re.compile(r"\btorch\.(rand|randn|randint|bernoulli)\(")
+_DRAW = (
+    "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
+    " the two; or compute both sides and select with torch.where."
+)
+
 _CHECK = (
     "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
     " Dynamo"
@@ -27,6 +45,69 @@ _CHECK = (
 )
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("BS107", "BS190", "BS191"),
+        # The second is how torch wraps nn.Module.__init__ while it traces.
+        r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",
+        (
+            "A module is made while Dynamo traces, which does not trace its __init__: make it once, before"
+            " the compiled call, and only call it there; or put torch.compiler.disable on the function that"
+            " makes it."
+        ),
+    ),
+    (
+        ("BS191",),
+        r"its data is not allocated yet",
+        (
+            "Dynamo runs the code on stand-ins without data, and an operation here reads the data: put"
+            " torch.compiler.disable on the function that holds the line, or write it with other operations."
+        ),
+    ),
+    (
+        ("BS114",),
+        r"Generator reconstruction with mutations",
+        (
+            "A generator is at work where the graph breaks, and Dynamo cannot make it again behind the break:"
+            " make a list of it first, before the compiled call (as params = list(model.parameters())), or"
+            " repair the break in the function that runs it."
+        ),
+    ),
+    (
+        ("BS121",),
+        r"torch\.autograd\.grad\b",
+        (
+            "Take the gradient with torch.func.grad, which Dynamo traces, or set"
+            " torch._dynamo.config.trace_autograd_ops = True, where what the gradient is taken of comes into"
+            " the compiled function with requires_grad; else call torch.autograd.grad outside of it."
+        ),
+    ),
+    (
+        ("BS115",),
+        r"intermediate leaked as output",
+        (
+            "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
+            " break: call requires_grad_() on it outside the compiled function, or let it leave after"
+            " .detach()."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"Optimizer\.zero_grad",
+        "Call zero_grad() outside of the compiled function, as the backward pass and the optimizer's step.",
+    ),
+    (
+        ("BS107",),
+        r"`<unknown module>\.Tensor\.\w+\.?`",
+        (
+            "The method was taken off its tensor before the graph broke further on in the same expression:"
+            " repair that break, or give its value a name in a line of its own."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"_LegacyVariableBase",
+        "Drop Variable(…) around the tensor: since torch 0.4 it gives the tensor back as it is.",
+    ),
     (
         ("BS107",),
         r"pack_padded_sequence|pad_packed_sequence|pack_sequence|pad_sequence",
@@ -83,11 +164,11 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
 )
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
-    (
-        "BS101",
-        "loop",
-    ): "How often the loop runs depends on data: keep it outside of the compiled function and compile"
-    " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
+    **dict.fromkeys(
+        (("BS101", "loop"), ("BS102", "loop")),
+        "How often the loop runs depends on data: keep it outside of the compiled function and compile"
+        " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
+    ),
     (
         "BS101",
         "layerdrop",
@@ -115,34 +196,40 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " the branch"
         " out of what is compiled."
     ),
+    **dict.fromkeys(
+        (("BS101", "change"), ("BS102", "change")),
+        "The branch changes tensors in place, so torch.where cannot select it: do what is done once before"
+        " the compiled call, or decide it there and pass a Python bool.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "turn"), ("BS102", "turn")),
+        "The branch leaves the loop, or its turn, by a tensor's value: run every turn whole and keep what it"
+        " changes with torch.where(condition, old, new); or compile the loop's body and leave the test in"
+        " Python.",
+    ),
     (
         "BS102",
         "size",
     ): f"A Python number is needed here: compute it before the compiled call and pass it in, or set"
     f" {_SCALARS}, with torch._check on its bounds where the code compares it.",
-    ("BS101", "fast path"): (
-        "The branch leaves early or sets None, so torch.where cannot select: decide it before the compiled"
-        " call and"
-        " pass a Python bool (or no mask at all where it is all ones), or take the fast path out."
-    ),
-    ("BS102", "fast path"): (
-        "The branch leaves early or sets None, so torch.where cannot select: decide it before the compiled"
-        " call and"
-        " pass a Python bool (or no mask at all where it is all ones), or take the fast path out."
+    **dict.fromkeys(
+        (("BS101", "fast path"), ("BS102", "fast path")),
+        "The branch leaves early or sets None, so torch.where cannot select: where the caller can know it,"
+        " decide it before the compiled call and pass a Python bool (or no mask at all where it is all ones);"
+        " else take the fast path out, or compile what follows it as a function of its own.",
     ),
     ("BS102", "branch"): (
         "It decides a branch: drop the .item(), compute both sides and select with torch.where, or use"
         " torch.cond"
         " if a side is costly."
     ),
-    ("BS105", "experts"): (
-        f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {_SHAPES}; else put"
-        " torch.compiler.disable on this block, and the rest stays whole."
-    ),
-    ("BS102", "experts"): (
-        f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {_SHAPES}; else put"
-        " torch.compiler.disable on this block, and the rest stays whole."
-    ),
+    **{
+        (code, "experts"): (
+            f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}; else"
+            " put torch.compiler.disable on this block, and the rest stays whole."
+        )
+        for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
+    },
     ("BS106", "check"): _CHECK,
 }
 # (codes, what the record says, the advice). First match wins.
@@ -187,7 +274,7 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             "Drop the .item(), int() or float() where a 0-d tensor will do (arithmetic, torch.where); where"
             " Python needs"
-            f" the number, set {_SCALARS}."
+            f" the number, read it in the caller, or set {_SCALARS}."
         ),
     ),
     (
@@ -215,7 +302,15 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS105",),
-        r"masked_select|nonzero|index|unique|bincount",
+        r"bincount",
+        (
+            "Count with torch.nn.functional.one_hot(x, n).sum(0), where the number n of classes is known; or"
+            f" set {_SHAPES}."
+        ),
+    ),
+    (
+        ("BS105",),
+        r"masked_select|nonzero|index|unique",
         (
             f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {_SHAPES}, where the"
             " rest of the graph can do with an unknown size."
@@ -267,6 +362,8 @@ def advice(
         function: what runs eagerly until then, or what makes an error of a break.
         in_loop: whether all of it runs eagerly because the break is in a loop.
     """
+    if inner == "BS114" and _INNER.search(function or ""):
+        return _INNER_FIRST
     if code == "BS306" and inner == catalog.GENERIC:
         return catalog.entry(code).fix
     if code in ("BS301", "BS302", "BS305", "BS306") and not inner.startswith("BS3"):
@@ -295,12 +392,13 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return _raised(exception, site)
     shape = site.shape
     if site.theirs is not None:
+        if code in ("BS101", "BS102") and _DRAWN.search(site.condition or ""):
+            return library_advice.drawn(site.theirs)
         in_library = library_advice.advice(code, shape, site.theirs)
         if in_library is not None:
             return in_library
-    if code == "BS101" and shape in ("branch", "plain") and site.condition is not None:
-        select = f"torch.where({site.condition}, …, …)"
-        return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
+    if (tested := _of_test(code, site)) is not None:
+        return tested
     if (code, shape) in _BY_SHAPE:
         return _BY_SHAPE[code, shape]
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
@@ -314,11 +412,26 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     return catalog.entry(code).fix
 
 
+def _of_test(code: str, site: Site) -> str | None:
+    """What to do about a test of one's own, where its text says what it asks for."""
+    condition = site.condition
+    if condition is None or code not in ("BS101", "BS102") or site.shape not in _TESTS:
+        return None
+    if _DRAWN.search(condition):
+        return _DRAW
+    if code == "BS101" and _COUNT.search(condition):
+        return _COUNTED
+    if code == "BS101" and site.shape != "fast path":
+        select = f"torch.where({condition}, …, …)"
+        return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
+    return None
+
+
 def _raised(exception: str, site: Site) -> str:
     if site.raises and site.theirs is not None:
         return (
-            f"{site.theirs.package} raises {exception.rstrip('.')}. That is said of the call{site.theirs.at}:"
-            " make it as the text asks; eager raises it too."
+            f"{site.theirs.package} raises {exception.rstrip('. ')}. That is said of the call"
+            f"{site.theirs.at}: make it as the text asks."
         )
     return (
         f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. Check the"
@@ -335,4 +448,4 @@ def exception_of(cause: Reason) -> str | None:
     text = found["text"]
     with contextlib.suppress(ValueError, SyntaxError):
         text = str(ast.literal_eval(found["text"]))
-    return f"{found['type']}: {text}" if text else found["type"]
+    return f"{found['type']}: {' '.join(text.split())}" if text else found["type"]

@@ -203,13 +203,19 @@ def _together(seen: Origin) -> list[Size]:
     return sorted(same, key=lambda other: (not other.tokens, other.path, other.dimension))
 
 
+def _is_passed(guard: Guard, seen: Origin) -> bool:
+    """Whether it is a number that the call passes itself: that comes of no size and of no break."""
+    return guard.cause == "int_value" and (guard.expected, guard.actual) in {v[1:] for v in seen.values}
+
+
 def _key(one: _Again) -> tuple[object, ...] | None:
     guard, seen = one.finding.guard, one.origin
     if guard is None or seen is None:
         return None
     if seen.by == "generate" and guard.cause in (*_SIZED, "container") and not seen.same_call:
         return "by", seen.by, seen.where
-    if guard.cause in _SIZED and seen.sizes and not seen.same_call and _may_follow(guard, seen.sizes[0]):
+    sized = guard.cause in _SIZED and seen.sizes and not seen.same_call and not _is_passed(guard, seen)
+    if sized and _may_follow(guard, seen.sizes[0]):
         first = _together(seen)[0]
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
@@ -251,7 +257,7 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or (seen.direct and not seen.same_call):
             continue
-        site = _around(seen.within, sites)
+        site = None if _is_passed(guard, seen) else _around(seen.within, sites)
         if site is not None:
             what = one.finding.location.function
             runs = f"One call at {seen.where} runs {what} more than once, with another {guard.source}. "

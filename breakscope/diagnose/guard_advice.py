@@ -11,6 +11,7 @@ from breakscope.report.model import Guard, GuardCause
 _MANY = 6
 # What a guard calls tensors of two kinds: of the one that it was made for it says no more than "a tensor".
 TENSORS = frozenset({"a tensor", "torch.Tensor", "Tensor", "Parameter", "torch.nn.parameter.Parameter"})
+_CROSSING = re.compile(r"___stack\d+")  # what the resumed function is given by the code in front of the break
 _NUMBER = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?$")
 _GLOBAL = re.compile(r"\bG\['(?P<name>\w+)'\]")
 
@@ -41,7 +42,8 @@ def describe(guard: Guard) -> str:
         return f"global state changed: {guard.source or 'unknown'}"
     if guard.cause == "other":
         if guard.expression:
-            return f"guard failed: {guard.expression}"
+            shown = _CROSSING.sub("the value from the break", guard.expression)
+            return f"guard failed: {shown}"
         return "no guard failed: another backend than before, or a fault of Dynamo"
     name = guard.source or "a tensor"
     if (found := _GLOBAL.search(guard.expression)) and name.startswith(found["name"]):
@@ -163,6 +165,11 @@ def _identity(guard: Guard, name: str) -> str:
 def _container(guard: Guard, name: str) -> str:
     if guard.expected in ("set", "unset", "with the attribute", "present"):
         return f"define {name} on every object that is passed, or on none"
+    if name.startswith("self.") and re.fullmatch(r"\d+ items?", guard.actual or ""):
+        return (
+            f"take what is needed of {name} in the caller and pass it as tensors, or keep its length the"
+            f" same: each length is a version{_seen(guard)}"
+        )
     return f"keep the items of {name} the same in number and names{_seen(guard)}"
 
 
@@ -219,6 +226,11 @@ def _global_state(_guard: Guard, name: str) -> str:
 def _other(guard: Guard, _name: str) -> str:
     if not guard.expression:
         return "pass the same backend object to every torch.compile of this function"
+    if _CROSSING.search(guard.expression):
+        return (
+            "repair the graph break in front of this part of the function: the guard is on a value that"
+            " crosses that break, and differs from call to call"
+        )
     return "find what the guard names, and keep it the same between calls"
 
 

@@ -11,8 +11,8 @@ _CONFIG = "torch._dynamo.config"
 _PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")
 _SCALARS = ("BS102", "BS103")
 # What rules of fix are for, and what is advised alike wherever it stands.
-_REWRITTEN = ("BS101", "BS106", "BS110", "BS115", "BS127")
-_SAME = ("BS108", "BS109", "BS116", "BS117", "BS119", "BS120", "BS190", "BS191")
+_REWRITTEN = ("BS101", "BS103", "BS106", "BS110", "BS115", "BS127")
+_SAME = ("BS116", "BS117", "BS119", "BS120", "BS190", "BS191")
 
 # (the function that breaks, what to do at the line that calls it)
 _BY_FUNCTION = {
@@ -68,17 +68,35 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if shape == "layerdrop":
         return _dropped(theirs)
     if shape == "experts":
-        return _experts(theirs)
+        return _experts(code, theirs)
     if code in _SAME:
         return None
+    if code in ("BS108", "BS109"):
+        return _intended(code, theirs)
     if code == "BS104" or shape == "message":
         return _logging(theirs)
-    if code in _SCALARS or code == "BS105":
+    if code == "BS101" and shape == "fast path":
+        return (
+            f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select."
+            " Where the same is computed without it, breakscope fix --with COMMAND asks a command for that,"
+            " proves it and keeps it as an overlay; else leave it."
+        )
+    if code in ("BS102", "BS105"):
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
         return f"Set {_CONFIG}.{setting} = True before the first call. If it still breaks: {_ways(theirs)}."
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def drawn(theirs: Theirs) -> str:
+    """Code of a library that draws a number and tests it, as a random transform does."""
+    if theirs.caller is None:
+        return f"A random number that {theirs.package} draws decides here: leave it."
+    return (
+        f"A random number that {theirs.package} draws decides here: make the call{theirs.at} outside of the"
+        " compiled function, or leave it."
+    )
 
 
 def _dropped(theirs: Theirs) -> str:
@@ -95,9 +113,20 @@ def _dropped(theirs: Theirs) -> str:
     )
 
 
-def _experts(theirs: Theirs) -> str:
+def _intended(code: str, theirs: Theirs) -> str:
+    """A break that a library asks for is no fault; what the project calls itself can be called elsewhere."""
+    if code == "BS109" and theirs.caller:
+        elsewhere = f", or make the call{theirs.at} outside of the compiled function"
+    else:
+        elsewhere = f", or make the call so that `{theirs.settings}` does not hold" if theirs.settings else ""
+    asked = "torch.compiler.disable" if code == "BS108" else "torch._dynamo.graph_break()"
+    return f"{theirs.package} breaks the graph here on purpose ({asked}): leave it{elsewhere}."
+
+
+def _experts(code: str, theirs: Theirs) -> str:
     """Which tokens go to which expert depends on data: what breaks is the whole block."""
-    setting = f"Set {_CONFIG}.capture_dynamic_output_shape_ops = True before the first call"
+    name = "capture_scalar_outputs" if code in _SCALARS else "capture_dynamic_output_shape_ops"
+    setting = f"Set {_CONFIG}.{name} = True before the first call"
     if theirs.module is None or "<" in theirs.function:
         return f"{setting}; if it still breaks, leave the block of experts eager, and the rest stays whole."
     target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
@@ -144,7 +173,7 @@ def _eagerly(theirs: Theirs) -> str | None:
 
 def _around(theirs: Theirs) -> str:
     own = "breakscope fix --with COMMAND asks a command for it, proves it and keeps it as an overlay"
-    if theirs.settings:
+    if theirs.settings and " is None" not in theirs.settings:
         return f"make the call without what leads there; or write the line another way: {own}"
     return f"write the line another way: {own}"
 

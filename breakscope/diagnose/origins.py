@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
+_TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -22,7 +25,7 @@ class Size:
     Attributes:
         argument: the argument as the call spells it, or its parameter's name: ``batch['ids']``.
         named: whether that is what the caller calls it, so that it can be marked there.
-        tokens: whether it holds whole numbers, as token ids do.
+        tokens: whether it holds whole numbers under a name for text: indices are not padded.
         path: where it stands in the call: ``args[0]['ids']``.
     """
 
@@ -81,7 +84,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             shapes = was[1]["shape"], held["shape"]
             if len(shapes[0]) == len(shapes[1]):
                 argument, named = names.of(path)
-                tokens = held["dtype"] in ("int64", "int32")
+                tokens = held["dtype"] in ("int64", "int32") and _TOKENS.search(argument) is not None
                 pairs = enumerate(zip(*shapes, strict=True))
                 found_sizes = [Size(argument, d, a, b, named, tokens, path) for d, (a, b) in pairs if a != b]
                 # What is guarded may be an argument itself.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from breakscope.diagnose.shapes import head_of
 from breakscope.project.sources import Position, Sources
@@ -21,12 +21,17 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
     if position is None:
         return None
     found = []
-    for parent, child in pairwise(sources.around(file, position)):
+    around = sources.around(file, position)
+    for parent, child in pairwise(around):
         if isinstance(parent, ast.If) and child in parent.body and _is_setting(parent.test):
             found.append(_unparse(parent.test))
         if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
             before = parent.values[: parent.values.index(child)] if child in parent.values else []
             found += [_unparse(one) for one in before if _is_setting(one)]
+    # The site may be the test as a whole, or its `if`.
+    whole = around[-1].test if around and isinstance(around[-1], ast.If) else around[-1] if around else None
+    if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And):
+        found += [_unparse(one) for one in takewhile(_is_setting, whole.values)]
     found = [text for text in found if len(text) <= _LONG]
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None
 
@@ -67,13 +72,24 @@ def raises(sources: Sources, file: str, position: Position | None) -> bool:
 
 
 def message(sources: Sources, file: str, position: Position | None) -> str | None:
-    """The first words of the text that a logging or warnings call writes."""
+    """The first words of the text that a logging or warnings call writes; ``…`` for what is put in."""
     around = [] if position is None else sources.around(file, position)
     call = next((node for node in reversed(around) if isinstance(node, ast.Call) and node.args), None)
     for node in ast.walk(call.args[0]) if call is not None else ():
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip():
-            return " ".join(node.value.split())[:_LONG]
+        text = _text(node)
+        if text.strip(" …"):
+            return " ".join(text.split())[:_LONG]
     return None
+
+
+def _text(node: ast.AST) -> str:
+    """A string as it is written; empty for anything else."""
+    match node:
+        case ast.Constant(str(text)):
+            return text
+        case ast.JoinedStr(parts):
+            return "".join(_text(part) or "…" for part in parts)
+    return ""
 
 
 def names(sources: Sources, file: str, position: Position | None, words: tuple[str, ...]) -> str | None:

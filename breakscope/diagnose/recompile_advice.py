@@ -15,6 +15,7 @@ _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _SEVERAL = 3  # shown
+_A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
 # Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
 _STILL_STATIC = 3
 
@@ -42,7 +43,7 @@ def advice(guard: Guard, origin: Origin | None, times: int) -> str:
         text = _object(guard, origin)
     else:
         text = remedy(guard)
-    named = guard.source is not None and text.startswith(guard.source)
+    named = guard.source is not None and re.match(rf"{re.escape(guard.source)}(?!\w)", text)
     return text if named else text[:1].upper() + text[1:]
 
 
@@ -83,7 +84,8 @@ def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequen
     if _SPECIAL_SIZES & set(seen):
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
     also = ", and the others alike," if others else ""
-    mark = f" ({_mark(size)}{also} before the call reaches what stands before the first graph break)"
+    call = _mark(size.argument, (size.dimension,))
+    mark = f" ({call}{also} before the call reaches what stands before the first graph break)"
     return (
         f"{said[:1].upper()}{said[1:]}, once each: pass dynamic=True to torch.compile, which saves all of"
         f" it{mark if size.named and origin.by is None else ''}, or {_pad(size)}. After the second"
@@ -95,10 +97,10 @@ def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequen
 def of_generation(origin: Origin) -> str:
     """What to do about all that generate() has compiled again: prompts, single tokens, a cache that grows."""
     return (
-        f"generate() at {origin.where} runs the model on a prompt, then on single tokens with a cache that"
-        " grows by one each time: a graph for each of the two is normal."
+        f"generate() at {origin.where} runs the model on a prompt, then on single tokens with what it keeps:"
+        " a graph for each of the two is normal. Where the model supports it,"
         " cache_implementation='static' in that"
-        " call gives a cache of one size, and prompts of few lengths (pad_to_multiple_of= of the tokenizer)"
+        " call gives a cache of one size; prompts of few lengths (pad_to_multiple_of= of the tokenizer)"
         " save the rest"
     )
 
@@ -133,7 +135,10 @@ def _size(guard: Guard, origin: Origin | None) -> str:
 
 def _static_cache(origin: Origin | None) -> str:
     if origin is not None and origin.by == "generate":
-        return f"cache_implementation='static' in the call of generate() at {origin.where}"
+        return (
+            "Where the model supports it, cache_implementation='static' in the call of generate() at"
+            f" {origin.where}"
+        )
     return "A cache of fixed size (transformers.StaticCache, cache_implementation='static')"
 
 
@@ -171,16 +176,36 @@ def _decided(guard: Guard, origin: Origin) -> str:
             f" pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second size"
             " torch makes it dynamic"
         )
-    name = "" if size.named else f"give what is passed as {size.argument} a name, and "
+    marks = _marks(origin.sizes)
+    if len(marks) > _SEVERAL:
+        how = "pass dynamic=True to torch.compile"
+    else:
+        unnamed = list(dict.fromkeys(one.argument for one in origin.sizes if not one.named))
+        each = "a name" if len(unnamed) == 1 else "names"
+        name = f"give what is passed as {_listed(unnamed)} {each}, and " if unnamed else ""
+        how = f"{name}call {_listed(marks)} before the call at {origin.where}"
     return (
-        f"{name}call {_mark(size)} before the call at {origin.where}: it saves the compile for the second"
+        f"{how}: it saves the compile for the second"
         f" size (torch makes a dimension dynamic by itself then); or {_pad(size)}"
     )
 
 
-def _mark(size: Size) -> str:
+def _marks(sizes: Sequence[Size]) -> list[str]:
+    """A call for each argument: sizes that change together save nothing where only one of them is marked."""
+    dimensions: dict[str, set[int]] = {}
+    for size in sizes:
+        dimensions.setdefault(size.argument, set()).add(size.dimension)
+    return [_mark(argument, sorted(which)) for argument, which in dimensions.items()]
+
+
+def _mark(argument: str, which: Sequence[int]) -> str:
     # mark_dynamic raises where the code needs one size, as the channels of a convolution.
-    return f"torch._dynamo.maybe_mark_dynamic({size.argument}, {size.dimension})"
+    shown = str(which[0]) if len(which) == 1 else f"({', '.join(map(str, which))})"
+    return f"torch._dynamo.maybe_mark_dynamic({argument}, {shown})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _pad(size: Size) -> str:
@@ -249,6 +274,11 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
         )
     if "None" in kinds:
         return _optional(guard)
+    if kinds == {"True", "False"}:
+        return (
+            f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
+            " one, pass the same at every call"
+        )
     if len(kinds) > 1:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
     if ".param_groups[" in name or guard.cause == "constant_value":
@@ -261,11 +291,16 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
             " apart). To save"
             " this compile, pass dynamic=True to torch.compile, or keep the value the same"
         )
-    if times <= 1:
+    if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
         return (
             f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
             " save this"
-            f" compile, pass {what} as a tensor, torch.tensor({name})"
+            f" compile, pass {what} as a tensor, torch.tensor({name}), where it is only calculated with"
+        )
+    if guard.cause == "int_value" and not _stays_constant(guard):
+        return (
+            f"torch treats {name} as symbolic after its second value, and compiles 0 and 1 apart: these"
+            f" versions ({_seen(guard)}) are made once. To save the first, pass dynamic=True to torch.compile"
         )
     return (
         f"the code needs {name} as a constant (a range, a branch, an index), so each value is compiled, and"
@@ -273,6 +308,12 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
         f" does not help ({_seen(guard)} were seen): keep the values few, or use {what} as a tensor in"
         " arithmetic only"
     )
+
+
+def _stays_constant(guard: Guard) -> bool:
+    """Whether values were compiled one by one that a symbolic int would have taken: all but 0 and 1."""
+    later = [value for value in guard.values[1:] if value not in _SPECIAL_SIZES]
+    return len(later) > 1
 
 
 def _optional(guard: Guard) -> str:

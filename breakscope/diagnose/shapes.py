@@ -11,19 +11,32 @@ from typing import Literal
 from breakscope.project.sources import Position, Sources
 
 Shape = Literal[
-    "check", "loop", "size", "layerdrop", "random", "experts", "fast path", "message", "branch", "plain"
+    "check",
+    "loop",
+    "size",
+    "layerdrop",
+    "random",
+    "experts",
+    "turn",
+    "change",
+    "fast path",
+    "message",
+    "branch",
+    "plain",
 ]
 """check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
 shape, a range or a slice. layerdrop: a random number decides whether to run a part. random: numpy draws the
-number. experts: which tokens go to which expert. fast path: the branch leaves early or sets None.
+number. experts: which tokens go to which expert. turn: the branch leaves a loop's turn, or the loop.
+change: the branch changes tensors in place.
+fast path: the branch returns early or sets None.
 message: the branch only
 writes text. branch: any other test. plain: anything else."""
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
-_MESSAGE = re.compile(r"^print$|\blog(ger|ging)?\b|warn", re.IGNORECASE)
-_NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
+_MESSAGE = re.compile(r"^print$|\blog(ger|ging)?\b|warn|\bstd(out|err)\b", re.IGNORECASE)
+_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 # Calls that need Python numbers.
 _NUMBERS = re.compile(
     r"(range|zeros|ones|empty|full|rand|randn|arange|linspace|view|reshape|expand|repeat|tile|pad|narrow|split|chunk"
@@ -46,14 +59,14 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
     if written and all(map(_is_message, written)):
         return "message"
-    if isinstance(statement, ast.If) and any(map(_leaves_or_empties, statement.body)):
-        return "fast path"
+    if way_out := _way_out(statement, around):
+        return way_out
     if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(head_of(statement))):
         return "experts"
     if isinstance(statement, ast.While):
         return "loop"
     innermost = around[-1] if around else None
-    if isinstance(innermost, ast.expr) and _NUMPY_RANDOM.search(ast.unparse(innermost)):
+    if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
         return "random"
     if _needs_number(around):
         return "size"
@@ -64,6 +77,28 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     if name is not None and function is not None and any(_needs_number(way) for way in _uses(function, name)):
         return "size"
     return "plain"
+
+
+def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
+    """How a branch leaves what it is in, or changes it, where it does."""
+    body = statement.body if isinstance(statement, ast.If) else []
+    if any(isinstance(one, ast.Break | ast.Continue) for one in body):
+        return "turn"
+    empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
+    if empties:
+        return "fast path"
+    return "change" if any(map(_changes_in_place, body)) else None
+
+
+def _changes_in_place(statement: ast.stmt) -> bool:
+    """Whether it calls a method such as ``copy_`` for what that does."""
+    return any(
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and re.fullmatch(r"[a-z]\w*[a-z]_", node.value.func.attr)
+        for node in ast.walk(statement)
+    )
 
 
 def _is_message(node: ast.stmt) -> bool:
@@ -99,17 +134,36 @@ def head_of(statement: ast.stmt) -> ast.AST:
 
 def _leaves_or_empties(statement: ast.stmt) -> bool:
     match statement:
-        case ast.Return() | ast.Break() | ast.Continue() | ast.Assign(_, ast.Constant(None)):
+        case ast.Return() | ast.Assign(_, ast.Constant(None)):
+            return True
+    return False
+
+
+def _chooses_none(node: ast.AST) -> bool:
+    """Whether it is ``None if … else …``: there is nothing to select from."""
+    match node:
+        case ast.IfExp(_, ast.Constant(None), _) | ast.IfExp(_, _, ast.Constant(None)):
             return True
     return False
 
 
 def _only_raises(node: ast.AST | None) -> bool:
-    return (
-        isinstance(node, ast.If)
-        and not node.orelse
-        and all(isinstance(part, ast.Raise) for part in node.body)
-    )
+    """Whether a branch does nothing but raise, with a text that it may put together first."""
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    *before, last = node.body
+    return _raises(last) and all(isinstance(part, ast.Assign) or _is_message(part) for part in before)
+
+
+def _raises(last: ast.stmt) -> bool:
+    match last:
+        case ast.Raise():
+            return True
+        case ast.Expr(
+            ast.Call(func, [ast.Constant(False), *_])
+        ):  # as torchvision does: torch._assert(False, …)
+            return ast.unparse(func).rpartition(".")[2] == "_assert"
+    return False
 
 
 def _needs_number(way: Sequence[ast.AST]) -> bool:

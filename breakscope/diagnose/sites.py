@@ -18,7 +18,7 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
 from breakscope.diagnose.shapes import DROPS, Shape, shape_of
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
-from breakscope.report.owners import is_standard
+from breakscope.report.owners import is_installed, is_standard
 
 OWN = os.path.join(Path(__file__).resolve().parent.parent, "")
 
@@ -96,7 +96,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
     record = telling.record
     cause = record.reasons[0]
     shape = shape_of(places.sources, site.frame.file, site.position, site.frame.line)
-    inner = _checked(records.code_of(cause), shape)
+    inner = trials.code(found, telling.compile_id, _checked(records.code_of(cause), shape))
     code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape))
     qualname = next(
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
@@ -147,7 +147,8 @@ def _told(
     whose = next((frame for frame in reversed(stack) if not is_standard(frame.file)), None)
     owner = whose.owner if is_standard(location.file) and whose is not None else location.owner
     theirs = None
-    if owner != "project":
+    # A repository beside the script is not the project, but a person can edit it all the same.
+    if owner == "torch" or (owner == "library" and is_installed(location.file)):
         caller = places.caller(location, tuple(stack))
         standard = is_standard(location.file) and whose is not None
         theirs = Theirs(

@@ -6,6 +6,7 @@ from breakscope.diagnose.collect import Collected, Event
 
 _FAILS = "BS190"
 _COMPILE_ONLY = "BS191"
+_FAILED = "BS306"  # where eager fails alike, it is neither Dynamo's fault nor the backend's
 _OURS = (
     "The call was compiled by breakscope (--compile auto), not by the script: without breakscope it passes."
 )
@@ -19,9 +20,10 @@ def outcome(found: Collected, compile_id: str | None) -> Event:
 
 def code(found: Collected, compile_id: str | None, said: str) -> str:
     """``said``, the code by torch's text; that eager fails too is said only where it was seen to."""
-    if said == _FAILS and outcome(found, compile_id)["outcome"] != "raised":
+    raised = outcome(found, compile_id)["outcome"] == "raised"
+    if said == _FAILS and not raised:
         return _COMPILE_ONLY
-    return said
+    return _FAILS if said == _FAILED and raised else said
 
 
 def title(found: Collected, compile_id: str | None, code: str) -> str | None:

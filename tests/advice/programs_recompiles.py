@@ -27,6 +27,32 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS201",
+        "two arguments that change together",
+        MARK.format("y, 0") + " and " + MARK.format("z, 0"),
+        PLAIN.format("x, y", "x * y")
+        + "for n in (2, 3, 4):\n    y, z = torch.ones(n, 3), torch.ones(n, 3)\n    say(f(y, z))\n",
+        (
+            "    say(",
+            "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    torch._dynamo.maybe_mark_dynamic(z, 0)\n    say(",
+        ),
+    ),
+    calls(
+        "BS201",
+        "height and width",
+        MARK.format(r"y, \(2, 3\)"),
+        X + "for n in (4, 5, 6):\n    y = torch.ones(2, 3, n, n)\n    say(f(y))\n",
+        ("    say(", "    torch._dynamo.maybe_mark_dynamic(y, (2, 3))\n    say("),
+    ),
+    calls(
+        "BS201",
+        "more arguments than are marked one by one",
+        r"^Pass dynamic=True to torch\.compile: it saves",
+        PLAIN.format("a, b, c, d", "a + b + c + d")
+        + "for n in (2, 3, 4):\n    y = [torch.ones(n, 3) for _ in range(4)]\n    say(f(y[0], y[1], y[2], y[3]))\n",
+        ("@torch.compile", "@torch.compile(dynamic=True)"),
+    ),
+    calls(
+        "BS201",
         "padded",
         r"pad to one size",
         X + "for n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y)[:n])\n",
@@ -161,6 +187,14 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS207",
+        "an int that counts down to 0",
+        r"and compiles 0 and 1 apart.*pass dynamic=True",
+        "@torch.compile\ndef f(x, n):\n    return x * n if n > 0 else x\nfor n in (5, 4, 3, 2, 0):\n    say(f(x, n))\n",
+        ("@torch.compile", "@torch.compile(dynamic=True)"),
+        lessens="To save the first",
+    ),
+    calls(
+        "BS207",
         "an int, kept",
         r"keep the value the same",
         XN + "for n in (2, 3):\n    say(f(x, n)[0, 1])\n",
@@ -187,6 +221,33 @@ RECOMPILES: tuple[Followed, ...] = (
         "@torch.compile\ndef f(x, n):\n    for i in range(n):\n        x = x + i\n    return x\nfor n in (2, 3, 4, 5):\n    say(f(x, n)[0, 0] * 0)\n",
         ("say(f(x, n)", "say(f(x, 2 + n % 2)"),
         lessens="few",
+    ),
+    calls(
+        "BS211",
+        "a list that the object keeps",
+        r"^Take what is needed of self\.kept in the caller",
+        "class Keeper:\n    def __init__(self):\n        self.kept = []\n    @torch.compile\n    def mean(self, x):\n"
+        "        return sum(self.kept) + x\nk = Keeper()\nfor n in (1, 2, 3):\n    k.kept.append(x)\n    say(k.mean(x))\n",
+        ("def mean(self, x):", "def mean(self, kept, x):"),
+        ("return sum(self.kept) + x", "return kept + x"),
+        ("k.mean(x)", "k.mean(sum(k.kept), x)"),
+    ),
+    calls(
+        "BS207",
+        "a number beside a size",
+        r"^The code needs k as a constant",
+        "table = [1.0, 2.0, 4.0, 8.0, 9.0]\n@torch.compile\ndef f(x, k):\n    h = x * 2\n    print('here')\n"
+        "    return h * table[k]\nfor k in (1, 2, 3, 4):\n    say(f(torch.ones(k + 4), k).sum() * 0)\n",
+        ("table[k]", "scale"),
+        ("def f(x, k):", "def f(x, scale):"),
+        ("torch.ones(k + 4), k)", "torch.ones(k + 4), torch.tensor(table[k]))"),
+    ),
+    calls(
+        "BS208",
+        "a flag",
+        r"^double is a flag.*pass the same",
+        "@torch.compile\ndef f(x, double):\n    return x * 2 if double else x\nfor double in (True, False):\n    say(f(x, double)[0, 1] * 0)\n",
+        ("(True, False)", "(True, True)"),
     ),
     calls(
         "BS208",

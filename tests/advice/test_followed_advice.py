@@ -21,7 +21,6 @@ pytestmark = pytest.mark.torch
 PROGRAMS = (*BREAKS, *RECOMPILES)
 # What no program of a few lines on one CPU shows, or what is the user's to choose: the words that say so.
 DECIDED = {
-    "BS114": "compile the function that uses it",  # torch 2.13 traces the generators that we know of
     "BS122": "or move the object's work out",
     "BS124": "await outside it",
     "BS125": "or move the call out",

@@ -11,11 +11,13 @@ import pytest
 from report_samples import BRANCH, ITEM
 from warm_scanning import WarmScans, coded
 
-from breakscope.diagnose import library_advice
+from breakscope.diagnose import library_advice, reach
 from breakscope.diagnose.arguments import leaves
+from breakscope.diagnose.guard_advice import describe, remedy
 from breakscope.diagnose.records import BreakRecord, RawFrame, with_compiled_frame
+from breakscope.project.sources import Sources
 from breakscope.render import markdown, terminal
-from breakscope.report.model import Finding, Report
+from breakscope.report.model import Finding, Guard, Report
 from breakscope.view.following import counted, following
 
 torch = pytest.mark.torch
@@ -444,3 +446,57 @@ def test_hooks_that_transformers_installs_once_are_to_be_there_before() -> None:
     theirs = library_advice.Theirs(file, "maybe_install_capturing_hooks", "train.py:8")
     said = library_advice.advice("BS302", "plain", theirs)
     assert str(said).startswith("Make the call at train.py:8 once before torch.compile")
+
+
+INSTALLED = "/env/lib/python3.12/site-packages/transformers/models/book/modeling_book.py"
+
+
+def test_what_a_library_breaks_on_purpose_is_left() -> None:
+    disabled = library_advice.Theirs(INSTALLED, "Book._mask", "train.py:8")
+    said = library_advice.advice("BS108", "plain", disabled)
+    assert said == "transformers breaks the graph here on purpose (torch.compiler.disable): leave it."
+    step = library_advice.Theirs(
+        "/env/lib/python3.12/site-packages/torch/optim/optimizer.py", "step", "a.py:3"
+    )
+    assert str(library_advice.advice("BS109", "plain", step)).endswith(
+        "leave it, or make the call at a.py:3 outside of the compiled function."
+    )
+
+
+def test_experts_are_counted_by_the_setting_that_the_break_needs() -> None:
+    theirs = library_advice.Theirs(INSTALLED, "Router.forward", "train.py:8")
+    assert "capture_scalar_outputs = True" in str(library_advice.advice("BS102", "experts", theirs))
+    assert "capture_dynamic_output_shape_ops" in str(library_advice.advice("BS105", "experts", theirs))
+
+
+def test_a_test_in_a_library_is_reached_where_the_settings_before_it_hold(tmp_path: Path) -> None:
+    file = tmp_path / "clip.py"
+    file.write_text("def f(check, norm):\n    if check and norm.isnan():\n        raise ValueError\n")
+    for place in ((2, 4, 3, 24), (2, 7, 2, 29), (2, 17, 2, 29)):  # the statement, its test, what breaks in it
+        assert reach.settings(Sources(), str(file), place) == "check"
+
+
+def test_a_message_shows_where_words_are_put_in(tmp_path: Path) -> None:
+    file = tmp_path / "log.py"
+    file.write_text("logger.warning(f'`loss_type={loss}` was set but is unknown')\n")
+    assert reach.message(Sources(), str(file), (1, 0, 1, 60)) == "`loss_type=…` was set but is unknown"
+
+
+def test_a_short_cut_in_a_library_is_not_promised_to_torch_where() -> None:
+    theirs = library_advice.Theirs(INSTALLED, "Book.forward", "train.py:8")
+    said = str(library_advice.advice("BS101", "fast path", theirs))
+    assert "torch.where cannot select" in said
+    assert "tries a rewrite" not in said
+
+
+def test_a_number_that_a_library_draws_is_not_for_torch_where() -> None:
+    theirs = library_advice.Theirs(INSTALLED, "RandomFlip.forward", "train.py:8")
+    assert library_advice.drawn(theirs).endswith(
+        "make the call at train.py:8 outside of the compiled function, or leave it."
+    )
+
+
+def test_a_guard_on_what_crosses_a_break_names_the_break() -> None:
+    guard = Guard(expression="___stack0 + n <= 64", source=None, expected=None, actual=None, cause="other")
+    assert describe(guard) == "guard failed: the value from the break + n <= 64"
+    assert remedy(guard).startswith("repair the graph break in front")

@@ -542,6 +542,30 @@ def f(x):
     return x
 for _ in range(4): f(x)
 """,
+    "a generator that breaks itself": """
+def parts(x):
+    for i in range(3):
+        hit("A")
+        yield x + i
+@compile
+def f(x):
+    for part in parts(x):
+        x = x + part
+    return x
+for _ in range(4): f(x)
+""",
+    "recursion in threads": """
+@compile
+def f(x, n):
+    x = x + 1
+    hit("A")
+    return f(x, n - 1) if n else x
+def work():
+    for _ in range(3): f(x, 2)
+threads = [threading.Thread(target=work) for _ in range(2)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+""",
     "a generator expression's consumer": """
 @compile
 def f(x):

@@ -17,8 +17,13 @@ from breakscope.report.model import Finding
 pytestmark = pytest.mark.torch
 
 # Dynamo never gets the frame of the site, so only the calls of a caller that it gave up on can be counted:
-# of a property that is the same.
-CALLS_ONLY = {"layers under checkpoint": "Net.forward", "a property": "f"}
+# of a property that is the same. A generator is resumed in the middle and cannot be exchanged for a copy.
+CALLS_ONLY = {
+    "layers under checkpoint": "Net.forward",
+    "a property": "f",
+    "a generator that breaks itself": "f",
+}
+FEWER_CALLS = ("layers under checkpoint", "a generator that breaks itself")  # than passes of the line
 MARKED = re.compile(r'hit\(\s*"([A-F])"|# ([A-F])$', re.MULTILINE)
 
 
@@ -40,7 +45,7 @@ def test_crossings_are_what_the_program_counted(name: str, product: Warm, tmp_pa
         if finding.kind != "recompile":
             crossings[mark(finding, source)] += finding.counts.crossings or 0
             assert finding.calls_of == CALLS_ONLY.get(name)
-    if name != "layers under checkpoint":
+    if name not in FEWER_CALLS:
         assert crossings == counted["counts"]
     assert report.totals.crossings == crossings.total()
     assert sum(step.crossings or 0 for step in report.steps) == crossings.total()
