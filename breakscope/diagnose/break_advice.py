@@ -238,8 +238,8 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS104",),
         r"\b\w*[lL]ogger\b|\blogging\b(?!_functions)",
         (
-            f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions, which then says"
-            " nothing where it is compiled."
+            f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
+            " ignore_logger_methods), which then says nothing where it is compiled."
         ),
     ),
     (

@@ -203,7 +203,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     for event in events:
         if event["t"] == "over":
             _start_over(found)
-        elif event["t"] in _TIMES:
+        elif event["t"] in TIMES:
             _take_times(found, event)
         else:
             _take(found, event)
@@ -217,7 +217,7 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
     return found
 
 
-_TIMES = ("steps", "later", "sample", "partial", "held", "glance", "calibration", "busy", "profile")
+TIMES = ("steps", "later", "sample", "partial", "held", "glance", "calibration", "busy", "profile")
 
 
 def _forbidden(raised: Event) -> Iterator[Recompile]:

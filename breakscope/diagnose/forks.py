@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from breakscope.diagnose import sites
-from breakscope.diagnose.collect import Event, collect
+from breakscope.diagnose.collect import TIMES, Event, collect
 
 _SHOWN = 3
 
@@ -40,7 +40,7 @@ def note(recorded: Sequence[Event], own: Sequence[Event], slots: Sequence[int], 
 
 
 # What a parent says of its own steps.
-_NUMBERS = ("steps", "sample", "profile", "over")
+_NUMBERS = (*TIMES, "over")
 
 
 def _some(crossed: dict[str, int]) -> Iterable[str]:

@@ -184,5 +184,6 @@ def _logging(theirs: Theirs) -> str:
     return (
         f"{theirs.package} writes {said}{where}: make the call{theirs.at} so that it has nothing to"
         " say; or add"
-        f" the logging function to {_CONFIG}.ignore_logging_functions, which leaves it out of compiled code."
+        f" the logging function to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
+        " ignore_logger_methods), which leaves it out of compiled code."
     )

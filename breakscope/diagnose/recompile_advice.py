@@ -146,8 +146,9 @@ def _own_tensor(guard: Guard) -> str:
     return (
         f"{guard.source} is a parameter or buffer: several modules, or one that was changed, share this"
         " function's"
-        " code, and each of their sizes is a version. Nothing to do for a few; for many raise"
-        " torch._dynamo.config.recompile_limit, or compile what calls them, so that they are inlined"
+        " code, and each of their sizes is a version. Nothing to do for a few; for many compile what calls"
+        " them, so that they are inlined, set torch._dynamo.config.force_parameter_static_shapes = False,"
+        " with which sizes of parameters become dynamic, or raise torch._dynamo.config.recompile_limit"
     )
 
 

@@ -196,7 +196,7 @@ def test_a_cache_that_cannot_be_written_is_none(project: Path) -> None:
     [
         (["nowhere"], "cannot lint nowhere: there is no such file or folder"),
         (["empty"], "no Python files in empty"),
-        (["--select", "BS9"], "'BS9' is no code and no beginning of one; did you mean BS299?"),
+        (["--select", "BS9"], "'BS9' is no code and no beginning of one; did you mean BS309?"),
         (["--format", "xml"], "no format 'xml': there are full, concise, json, sarif, github"),
         (["--level", "sure"], "'sure' is not one of"),
         (["--fix"], "no such option"),

@@ -22,9 +22,13 @@ def _refusing(why: str) -> Proposer:
     return propose
 
 
+def _size(subject: Subject, files: Files) -> list[Proposal]:
+    return [*shapes.size(subject, files), *scalars.parameter_size(subject, files)]
+
+
 PROPOSERS: dict[GuardCause, Proposer] = {
-    "size": shapes.size,
-    "symbolic_shape": shapes.size,
+    "size": _size,
+    "symbolic_shape": _size,
     "stride": shapes.stride,
     "rank": shapes.rank,
     "requires_grad": shapes.requires_grad,

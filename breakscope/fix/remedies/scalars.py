@@ -9,7 +9,7 @@ from breakscope.fix.patch import Edit, Refusal
 from breakscope.fix.remedies.buffers import buffer
 from breakscope.fix.remedies.calls import hidden, sites
 from breakscope.fix.remedies.operands import only_computed_with
-from breakscope.fix.remedies.shapes import dynamic
+from breakscope.fix.remedies.shapes import PARAMETER, dynamic
 from breakscope.fix.remedies.source import File, Files
 from breakscope.fix.remedies.subject import Proposal, Subject
 
@@ -21,6 +21,7 @@ _FLOAT = re.compile(r"-?(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?$|-?\d+e[+-]?\d+$")
 _TENSOR = "torch.tensor({}, dtype=torch.float64)"
 _OPTIONS = {
     "allow_unspec_int_on_nn_module": "ints of all modules become symbolic after their second value",
+    "force_parameter_static_shapes": "sizes of all parameters become symbolic after their second value",
     "recompile_limit": "every function may be compiled that many times",
 }
 
@@ -136,6 +137,13 @@ def module_attribute(subject: Subject, files: Files) -> list[Proposal]:
 def unspecialised(subject: Subject, files: Files) -> list[Proposal]:
     """``allow_unspec_int_on_nn_module``: ints of modules become symbolic after their second value."""
     return config(subject, files, "allow_unspec_int_on_nn_module", "True", "unspecialised-int")
+
+
+def parameter_size(subject: Subject, files: Files) -> list[Proposal]:
+    """``force_parameter_static_shapes = False``, where the size that differed is one of a parameter."""
+    if PARAMETER not in subject.guard.expression:
+        return []
+    return config(subject, files, "force_parameter_static_shapes", "False", "dynamic-parameters")
 
 
 def config(subject: Subject, files: Files, name: str, value: str, rule: str) -> list[Proposal]:

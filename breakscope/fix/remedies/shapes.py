@@ -12,6 +12,7 @@ from breakscope.fix.remedies.source import Files
 from breakscope.fix.remedies.subject import GRADIENTS, WRITES, Proposal, Subject
 from breakscope.report.model import Signature
 
+PARAMETER = "Guard failed on a parameter"  # torch's words
 _SMALL = {0, 1}
 # Unlike mark_dynamic it does not raise where a later call needs one size alone: that call is compiled apart.
 _MARK = "torch._dynamo.maybe_mark_dynamic"
@@ -25,8 +26,8 @@ _UNBACKED = (
 def size(subject: Subject, files: Files) -> list[Proposal]:
     """For a size that varied: marks on it, and on what varied with it, at the call; else ``dynamic=True``."""
     guard = subject.guard
-    if "Guard failed on a parameter" in guard.expression:
-        return [Refusal(f"{guard.source} is a parameter, and changes its own shape: keep it the same")]
+    if PARAMETER in guard.expression:
+        return [Refusal(f"{guard.source} is a parameter: no mark at the call makes its size dynamic")]
     if guard.source is None or guard.dimension is None:
         return [
             *dynamic(subject, files),
