@@ -111,7 +111,8 @@ def main() -> None:
         page = options.report
         if page.suffix != ".html":
             page = Path(temporary) / "breakscope.html"
-            page.write_text(html.render(schema.load(options.report), sources=html.OnDisk()), encoding="utf-8")
+            sources = html.OnDisk(lambda _file: True)
+            page.write_text(html.render(schema.load(options.report), sources=sources), encoding="utf-8")
         for file in take(page.resolve(), options.folder):
             print(file)
 

@@ -86,6 +86,14 @@ def test_the_verdict_is_one_sentence(report: Report, sentence: str) -> None:
     assert build(report, None).verdict.sentence == sentence
 
 
+def test_recompiles_that_are_expected_are_counted_and_said_to_be() -> None:
+    first, *rest = RECOMPILES.findings
+    report = replace(RECOMPILES, findings=(replace(first, expected="a second size"), *rest))
+    meant = first.counts.occurrences
+    said = f"Guards failed 5 times, each a new compile; {meant} of them {'is' if meant == 1 else 'are'} expected."
+    assert build(report, None).verdict.sentence == said
+
+
 def test_a_run_that_ended_badly_says_so_before_all_else() -> None:
     assert (
         build(KILLED, None).verdict.alarm
@@ -252,6 +260,23 @@ def test_a_suggestion_carries_its_proof_and_the_patch_as_it_is(tmp_path: Path) -
         ("if y.abs().max() > 1e4:", "y = torch.where(y.abs().max() > 1e4, y.clamp(-1e4, 1e4), y)"),
         ("y = y.clamp(-1e4, 1e4)", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("summary", "advice"),
+    [
+        ("torch.where instead of the branch", "torch.where instead of the branch"),
+        ("pass x.clone() instead of x", "Pass x.clone() instead of x"),
+    ],
+)
+def test_advice_begins_with_a_capital_unless_it_begins_with_code(summary: str, advice: str) -> None:
+    [first, *rest] = [
+        one for one in SUGGESTIONS.findings if one.suggestion and one.suggestion.status == "proved"
+    ]
+    assert first.suggestion is not None
+    told = replace(first, suggestion=replace(first.suggestion, summary=summary))
+    view = build(replace(SUGGESTIONS, findings=(told, *rest)), None)
+    assert finding(view, first.code).advice == advice
 
 
 def test_a_refusal_keeps_its_reason_and_the_general_advice() -> None:

@@ -303,7 +303,8 @@ def advice(finding: Finding) -> str:
 
 
 def _sentence(text: str) -> str:
-    return name(text[:1].upper() + text[1:])
+    code = any(sign in text.partition(" ")[0] for sign in "._(=")  # torch.where stays as it is
+    return name(text if code else text[:1].upper() + text[1:])
 
 
 def _when(finding: Finding) -> str:
