@@ -153,10 +153,12 @@ def _sentences(report: Report, findings: Sequence[FindingView]) -> list[str]:
         verb = "runs" if totals.skips == 1 else "run"
         parts.append(f"{count(totals.skips, 'function')} {verb} eagerly as a whole")
     recompiles = sum(finding.occurrences for finding in findings if finding.kind == "recompile")
-    if recompiles:  # the total also counts those that follow from a break
-        expected = sum(one.counts.occurrences for one in report.findings if one.expected is not None)
+    if recompiles:  # those that follow from a break count as well
+        every = [finding for finding in report.findings if finding.kind == "recompile"]
+        expected = sum(finding.counts.occurrences for finding in every if finding.expected is not None)
         told = f"; {expected} of them {'is' if expected == 1 else 'are'} expected" if expected else ""
-        parts.append(f"guards failed {count(totals.recompiles, 'time')}, each a new compile{told}")
+        total = count(sum(finding.counts.occurrences for finding in every), "time")
+        parts.append(f"guards failed {total}, each a new compile{told}")
     parts = parts or [count(len(findings), "finding")]
     return [f"{text[:1].upper()}{text[1:]}." for text in parts]
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.torch
 
 # For more steps than were scanned: what the script says in those is compared by `fix` itself.
 ENVIRONMENTS = ({"STEPS": "9"},)
-# 80 in every run, and 3,000 of others in a night.
+# 40 in every run, and 3,000 of others in a night.
 SHARDS, SIZE = 4, 10
 NIGHTLY_SHARDS, NIGHTLY_SIZE = range(1000, 1060), 50
 
