@@ -66,7 +66,7 @@ def _usage(command: Any, ctx: Any, width: int) -> str:
 
 
 def _sections(command: Any, ctx: Any) -> Mapping[str, Rows]:
-    shown = [get_param for get_param in command.get_params(ctx) if not get_param.hidden]
+    shown = [parameter for parameter in command.get_params(ctx) if not parameter.hidden]
     arguments = [one for one in shown if one.param_type_name == "argument"]
     of_scan, old = getattr(command, "inherited", ()), getattr(command, "old_spellings", ())
     options = [one for one in shown if one not in arguments and one.name not in of_scan]

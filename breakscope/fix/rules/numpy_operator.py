@@ -378,7 +378,7 @@ def _rewrite(
     unique = f"{name}_{zlib.crc32(site.source.encode()):08x}"
     names = ", ".join(one.name for one in given)
     schema = ", ".join([f"Tensor(a!) {order}", *(f"{one.kind} {one.name}" for one in given)])
-    taken_apart = "".join(f"    {site.text(fromkey)}\n" for fromkey in dict.fromkeys(unpacked.values()))
+    taken_apart = "".join(f"    {site.text(candidate)}\n" for candidate in dict.fromkeys(unpacked.values()))
     shape = " ".join(site.text(made.args[0]).split())
     definitions = (
         f"\n\n\n@{torch}.library.custom_op(\n"

@@ -90,7 +90,7 @@ class Attribution:
         with record_function(f"{MARK}{number}"):
             result = func(*args, **kwargs)
         done.outputs = [
-            leave for leave in leaves(arm_compat.tree_map(spec, result)) if isinstance(leave, Spec)
+            leaf for leaf in leaves(arm_compat.tree_map(spec, result)) if isinstance(leaf, Spec)
         ]
         return result
 

@@ -96,11 +96,11 @@ def _made(node: ast.FunctionDef, like: Callable[..., Any]) -> Callable[..., Any]
     factory.type_params = []  # type: ignore[attr-defined]
     module = ast.fix_missing_locations(ast.Module([factory], []))
     code = compile(module, like.__code__.co_filename, "exec", dont_inherit=True)
-    outer = next(co_const for co_const in code.co_consts if isinstance(co_const, types.CodeType))
+    outer = next(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
     inner = next(
-        co_const
-        for co_const in outer.co_consts
-        if isinstance(co_const, types.CodeType) and co_const.co_name == node.name
+        constant
+        for constant in outer.co_consts
+        if isinstance(constant, types.CodeType) and constant.co_name == node.name
     )
     closure = tuple(cells[name] for name in inner.co_freevars)
     made = types.FunctionType(inner, like.__globals__, like.__name__, like.__defaults__, closure)

@@ -98,9 +98,9 @@ def _globals_read(source: str, path: str) -> set[str]:
         tables += table.get_children()
         top = table.get_type() == "module"
         found |= {
-            get_symbol.get_name()
-            for get_symbol in table.get_symbols()
-            if get_symbol.is_referenced() and (get_symbol.is_global() or top)
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_referenced() and (symbol.is_global() or top)
         }
     return found
 

@@ -50,7 +50,7 @@ def _others(value: Any, constants: Collection[float]) -> Iterator[Any]:
     wanted = [0, value + 1, *beside] if isinstance(value, int) else [0.0, -value, value * 2 + 1, *beside]
     whole = isinstance(value, int)
     made = [int(one) if whole else float(one) for one in wanted if not whole or float(one).is_integer()]
-    yield from (fromkey for fromkey in dict.fromkeys(made) if fromkey != value)
+    yield from (candidate for candidate in dict.fromkeys(made) if candidate != value)
 
 
 def _give(holder: Holder, label: str, other: Any, _world: World) -> None:

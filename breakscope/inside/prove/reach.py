@@ -82,7 +82,7 @@ def asked_in(function: types.FunctionType) -> Iterator[str]:
         return
     codes = [function.__code__]
     for code in codes:
-        codes += [co_const for co_const in code.co_consts if isinstance(co_const, types.CodeType)]
+        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
         for instruction in dis.get_instructions(code):
             # An attribute called id is no question.
             called = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval == "id"
