@@ -89,9 +89,7 @@ class Attribution:
         self.done.append(done)
         with record_function(f"{MARK}{number}"):
             result = func(*args, **kwargs)
-        done.outputs = [
-            leaf for leaf in leaves(arm_compat.tree_map(spec, result)) if isinstance(leaf, Spec)
-        ]
+        done.outputs = [leaf for leaf in leaves(arm_compat.tree_map(spec, result)) if isinstance(leaf, Spec)]
         return result
 
     def _arguments(self, name: str, args: Any, kwargs: Any, particular: bool) -> tuple[Any, Any]:
