@@ -12,12 +12,12 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.sites import is_own
 from breakscope.report.model import Counts, Finding, Unattributed
 
-# What running an op on fake tensors raised.
 _VIOLATED = re.compile(
     r"You marked (?P<size>.+?) as dynamic but your code specialized it to be a constant \((?P<value>\d+)\)"
 )
 # What makes an error of a graph break.
 _FULLGRAPH, _STRICT = "fullgraph=True", "error_on_graph_break(True)"
+# What running an op on fake tensors raised.
 _RAISED = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote),?\)", re.DOTALL)
 
 

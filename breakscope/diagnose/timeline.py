@@ -40,8 +40,8 @@ def steps(
         made.append(
             Step(
                 index=index,
-                at_s=start
-                / 1e9,  # to the nanosecond: a step must not begin before the one in front of it ends
+                # To the nanosecond: a step must not begin before the one in front of it ends.
+                at_s=start / 1e9,
                 ms=round(length / 1e6, 6),
                 compile_ms=round(compile_ms.get(index, 0.0), 3),
                 compiles=count.get(index, 0),

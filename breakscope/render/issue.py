@@ -19,7 +19,7 @@ from breakscope.source.standing_alone import NotAloneError
 from breakscope.view.following import following
 from breakscope.view.markup import block, plain
 from breakscope.view.reproducer import reproducer
-from breakscope.view.text import first_line
+from breakscope.view.text import device_words, first_line
 from breakscope.view.warmup_values import NotMadeError
 from breakscope.view.words import clip, said
 
@@ -113,15 +113,12 @@ def _shortened(text: str, report: Report, root: str | None) -> str:
 
 def _versions(report: Report) -> list[str]:
     run = report.run
-    device = (
-        "not known" if run.device is None else f"{run.device.count} x {run.device.type} {run.device.name}"
-    )
     compiled_with = run.backend + (f", mode {run.mode}" if run.mode else "")
     known = {
         "torch": run.torch,
         "triton": run.triton,
         "python": run.python,
-        "device": device,
+        "device": "not known" if run.device is None else device_words(run.device),
         "backend of the run": compiled_with,
         "found by": f"breakscope {report.tool.version}",
     }

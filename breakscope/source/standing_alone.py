@@ -142,11 +142,9 @@ def _bound(statement: ast.stmt) -> set[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    inner = (
-        part for part in ast.iter_child_nodes(statement) if isinstance(part, ast.stmt | ast.ExceptHandler)
-    )
-    for part in inner:
-        found |= _bound(part) if isinstance(part, ast.stmt) else set()
+    for part in ast.iter_child_nodes(statement):
+        if isinstance(part, ast.stmt):
+            found |= _bound(part)
     return found
 
 

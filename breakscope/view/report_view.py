@@ -20,6 +20,7 @@ from breakscope.view.text import (
     NOT_MEASURED,
     and_more,
     count,
+    device_words,
     first_line,
     harmless,
     milliseconds,
@@ -230,11 +231,7 @@ def _header(report: Report, folders: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _device(run: Run) -> str:
-    device = run.device
-    if device is None:
-        return "device not known"
-    name = device.type if device.name.lower() == device.type.lower() else f"{device.type} {device.name}"
-    return harmless(f"{device.count} x {name}" if device.count > 1 else name)
+    return "device not known" if run.device is None else harmless(device_words(run.device))
 
 
 def _compiled(run: Run) -> str:

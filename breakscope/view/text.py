@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+from breakscope.report.model import Device
 from breakscope.report.owners import cell_of
 
 # Control, invisible and direction-changing characters, lone surrogates, line and paragraph separators.
@@ -101,3 +102,10 @@ def and_more(items: Iterable[str], most: int) -> str:
     known = list(items)
     rest = len(known) - most
     return ", ".join(known[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def device_words(device: Device, joint: str = " ") -> str:
+    """Kind and name of a device, the name once, and how many there are if there are several."""
+    same = device.name.lower() == device.type.lower()
+    name = device.type if same else f"{device.type}{joint}{device.name}"
+    return f"{device.count} x {name}" if device.count > 1 else name

@@ -22,7 +22,7 @@ from breakscope.report.model import Finding, Report, Run
 from breakscope.report.ranking import worst_first
 from breakscope.view.following import following
 from breakscope.view.report_view import step_ms
-from breakscope.view.text import count, first_line, seconds
+from breakscope.view.text import count, device_words, first_line, seconds
 
 _MOST_EVENTS = 100
 
@@ -270,8 +270,4 @@ def _compiled(run: Run, maker: Maker) -> str:
 
 
 def _device(run: Run) -> str:
-    device = run.device
-    if device is None:
-        return "not known"
-    text = device.type if device.name.lower() == device.type.lower() else f"{device.type}, {device.name}"
-    return name(f"{device.count} x {text}" if device.count > 1 else text)
+    return "not known" if run.device is None else name(device_words(run.device, joint=", "))
