@@ -16,6 +16,7 @@ from scanning import clean_environment
 
 from breakscope.cli import main
 from breakscope.render import FORMATS, Options
+from breakscope.report.model import Device
 
 SCRIPT = """
     import sys
@@ -194,3 +195,9 @@ def test_without_the_source_the_report_says_that_there_is_no_reproducer() -> Non
 def test_a_healthy_run_has_nothing_to_report_and_a_limit_holds() -> None:
     assert str(FORMATS["issue"](CLEAN, Options())).startswith("Nothing to report to torch")
     assert str(FORMATS["issue"](HUNDRED, Options(limit=3))).count("## Versions") == 3
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "- device: cpu\n"), (2, "- device: 2 x cpu\n")])
+def test_a_device_is_named_once(count: int, said: str) -> None:
+    run = replace(HUNDRED.run, device=Device("cpu", "CPU", count))
+    assert said in str(FORMATS["issue"](replace(HUNDRED, run=run), Options(limit=1)))
