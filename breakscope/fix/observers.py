@@ -269,7 +269,9 @@ def _listens(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute) and ast.unparse(node) == "warnings.filters":
         return True
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in MESSAGE_METHODS:
-        return True  # a method of a logger is the user's own
+        # A method of a logger is the user's own. A class of loggers is found by its base, so that `self.info`
+        # is anything else.
+        return not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
     if not isinstance(node, ast.Call):
         return False
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))

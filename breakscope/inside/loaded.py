@@ -90,7 +90,5 @@ def own_files() -> list[str]:
     return sorted(
         file
         for file in map(os.path.abspath, filter(None, files))
-        if file.endswith(".py")
-        and not file.startswith((python, PACKAGE))
-        and f"{os.sep}site-packages{os.sep}" not in file
+        if file.endswith(".py") and not file.startswith((python, PACKAGE)) and not is_packaged(file)
     )

@@ -159,6 +159,7 @@ def test_listeners_are_found(text: str) -> None:
         "logger.warning('hello')",
         "class Net(nn.Module):\n    pass",
         "class Smoother(KalmanFilter):\n    pass",
+        "class Features:\n    def __init__(self, info):\n        self.info = info",
     ],
 )
 def test_who_only_talks_or_ignores_does_not_listen(text: str) -> None:

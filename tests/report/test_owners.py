@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from breakscope.inside.loaded import own_files
 from breakscope.report.owners import is_packaged, owner_of
 
 LIBRARY = """\
@@ -39,6 +40,21 @@ def test_what_an_installer_has_recorded_is_a_library_wherever_it_lies(target: Pa
     assert owner_of(str(target / "own" / "__init__.py"), roots) == "project"
     assert owner_of(str(target / "listed.py"), roots) == "project"
     assert not is_packaged("listed/__init__.py")  # where that is, nobody has said
+
+
+def test_the_proof_asks_only_the_users_own_modules_who_could_tell(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(target))
+    try:
+        importlib.import_module("listed")
+        importlib.import_module("own")
+        files = own_files()
+    finally:
+        sys.modules.pop("listed", None)
+        sys.modules.pop("own", None)
+    assert str(target / "own" / "__init__.py") in files
+    assert str(target / "listed" / "__init__.py") not in files
 
 
 def test_a_project_installed_to_be_edited_stays_the_project(tmp_path: Path) -> None:
