@@ -14,6 +14,9 @@ TENSORS = frozenset({"a tensor", "torch.Tensor", "Tensor", "Parameter", "torch.n
 _CROSSING = re.compile(r"___stack\d+")  # what the resumed function is given by the code in front of the break
 _NUMBER = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?$")
 _GLOBAL = re.compile(r"\bG\['(?P<name>\w+)'\]")
+_IMPORTED = re.compile(
+    r"\bG\['__import_"
+)  # what stands in a module that the function's own module has imported
 
 _TITLES: dict[GuardCause, str] = {
     "size": "size of {name}",
@@ -162,9 +165,21 @@ def _identity(guard: Guard, name: str) -> str:
     return f"pass one and the same object as {name}, or compile a function for each"
 
 
+def _grew(guard: Guard) -> bool:
+    """Whether a container has more items than it was compiled for."""
+    counts = [re.fullmatch(r"(\d+) items?", text or "") for text in (guard.expected, guard.actual)]
+    expected, actual = (int(count[1]) if count else 0 for count in counts)
+    return 0 < actual > expected
+
+
 def _container(guard: Guard, name: str) -> str:
     if guard.expected in ("set", "unset", "with the attribute", "present"):
         return f"define {name} on every object that is passed, or on none"
+    if _IMPORTED.search(guard.expression) and _grew(guard):
+        return (
+            f"run a step uncompiled before the first compiled call: {name} is a table that its module fills"
+            f" while it is used{_seen(guard)}, and stays the same once it is full"
+        )
     if name.startswith("self.") and re.fullmatch(r"\d+ items?", guard.actual or ""):
         return (
             f"take what is needed of {name} in the caller and pass it as tensors, or keep its length the"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 PRELUDE = """\
 import atexit, collections, contextlib, copy, functools, io, itertools, json, logging, math, os, pickle, random
-import threading, time, warnings, weakref
+import sys, threading, time, warnings, weakref
 import numpy as np
 import torch
 from torch import nn

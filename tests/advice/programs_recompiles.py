@@ -313,6 +313,17 @@ RECOMPILES: tuple[Followed, ...] = (
         ("f(parts))", "f(torch.stack(parts)))"),
     ),
     calls(
+        "BS211",
+        "a table that a library fills",
+        r"^Run a step uncompiled before the first compiled call: registry\.KNOWN is a table",
+        "registry = type(os)('registry')\nsys.modules['registry'] = registry\n"
+        "exec('KNOWN = {}\\ndef known(t):\\n    if type(t) not in KNOWN:\\n        KNOWN[type(t)] = 2.0\\n"
+        "    return KNOWN[type(t)]', registry.__dict__)\n"
+        "w = nn.Parameter(torch.ones(3))\ndef net(x):\n    return x * registry.known(x) * registry.known(w)\n"
+        "f = torch.compile(net)\nfor i in range(3):\n    say(f(x))\n",
+        ("f = torch.compile(net)", "net(x)\nf = torch.compile(net)"),
+    ),
+    calls(
         "BS212",
         "gradients at each call",
         r"always inside, or always outside",
