@@ -63,6 +63,8 @@ class Rewrite:
         options: options of a scan to try it with, where breakscope made the compile and there is no source.
         forbids: what must not happen in the script for it to be right; empty: nothing.
         limits: calls that the run did not make, and that it is not right for, one sentence each.
+        numbers: attributes whose number other objects were made for, with consent: with another one the new
+            code may raise where the old one does not. The proof tries it, and names it as a limit.
     """
 
     edits: tuple[Edit, ...]
@@ -83,6 +85,7 @@ class Rewrite:
     options: Mapping[str, str] = field(default_factory=dict)
     forbids: str = ""
     limits: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,4 +180,5 @@ def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
         no_gradients=any(rewrite.compiled_only and NO_GRADIENT in rewrite.assumes for rewrite in rewrites),
         raises=any(rewrite.raises for rewrite in rewrites),
         silent=any(rewrite.silent for rewrite in rewrites),
+        numbers=tuple(name for rewrite in rewrites if rewrite.consent for name in rewrite.numbers),
     )

@@ -114,6 +114,7 @@ class EmptyTurn(Rule):
             consent=True,
             zeros=True,
             config={_SHAPES: True},
+            numbers=_counts(site, loop, selection.mask),
         )
 
 
@@ -124,6 +125,16 @@ class _Selection:
     statement: ast.stmt
     mask: ast.Name
     names: frozenset[str]
+
+
+def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
+    """Attributes that say how many turns there are: what a turn takes was made for as many.
+
+    With a larger number the old code passes over the turns that have nothing to take, and the new one raises.
+    """
+    of = [loop.iter, *stores(site, mask.id)]
+    attributes = [node for one in of for node in ast.walk(one) if isinstance(node, ast.Attribute)]
+    return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
 
 
 def _loop_of(site: Site) -> ast.For | None:

@@ -521,6 +521,8 @@ class Session:
         """What does not hold in a test, if it is something that the rewrite relies on; else ""."""
         if conditions.other_dtypes and found.aspect == "dtype" and self.claims.conditional:
             return "in other dtypes"
+        if found.aspect == "raised" and conditions.number in self.claims.numbers:
+            return f"with another `{conditions.number}`"
         return conditions.beyond
 
     def _rejected(self, before: Sequence[Counter[bool]]) -> bool:
