@@ -381,8 +381,11 @@ class Session:
     def _saves(self, bench: _Bench, plain: Conditions) -> None:
         """Compare what the forms save for the way back: who writes to it gets an exception.
 
-        What either branch of the old form saves, its caller has to leave alone anyway.
+        What either branch of the old form saves, its caller has to leave alone anyway. Where autograd is off
+        nothing is saved, if the rewrite relies on that.
         """
+        if self.claims.no_gradients and not torch.is_grad_enabled():
+            return
         for conditions in [plain, *self._inputs_that_drive()]:
             if self.mismatch:
                 return
