@@ -140,7 +140,9 @@ def test_left_alone(case: Case) -> None:
 def test_a_turn_without_rows_needs_no_consent_where_autograd_is_off(first: str) -> None:
     rule = next(rule for rule in RULES if rule.name == "empty-turn")
     plain = rule.rewritten
-    example = replace(plain, before=plain.before.replace("        out =", f"        {first}\n        out =", 1))
+    example = replace(
+        plain, before=plain.before.replace("        out =", f"        {first}\n        out =", 1)
+    )
     with torch.no_grad():
         answer = rewrite_of(rule, example)
     switches = not first.startswith("#")
