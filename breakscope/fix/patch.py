@@ -19,8 +19,9 @@ from breakscope.report.model import Finding
 # How results may differ: in no bit; by the rounding of a number that became a tensor; by the order of sums.
 Exactness = Literal["bitwise", "rounded", "reassociated"]
 
-# An assumption that the proof knows.
+# Assumptions that the proof knows.
 NO_GRADIENT = "no gradient flows through the branch (none did in the recorded run)"
+UNWANTED = "no gradient is wanted here: autograd was off in the recorded run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,16 @@ class Rewrite:
         early: attributes (``self.x``) that the new code may set in a call in which the old code did not yet.
         scaffold: why no comparison can prove it, if it is only a beginning for somebody to finish: it is
             shown, and never accepted, with consent or without.
-        zeros: a gradient may be zero where there was none, with consent: nothing else may differ.
+        zeros: a gradient may be zero where there was none, with consent or where the script wants none:
+            nothing else may differ.
         compiled_only: the code is another one only while it is compiled, so that the proof compares that.
         raises: it checks in the graph, where an exception is a RuntimeError that passes every ``except``.
         silent: messages are not written in compiled code.
         options: options of a scan to try it with, where breakscope made the compile and there is no source.
         forbids: what must not happen in the script for it to be right; empty: nothing.
         limits: calls that the run did not make, and that it is not right for, one sentence each.
+        numbers: attributes whose number other objects were made for, as ``assumes`` says: with another one
+            the new code may raise where the old one does not. The proof tries it, and names it as a limit.
     """
 
     edits: tuple[Edit, ...]
@@ -83,6 +87,7 @@ class Rewrite:
     options: Mapping[str, str] = field(default_factory=dict)
     forbids: str = ""
     limits: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +179,13 @@ def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
         conditional=any(rewrite.assumes for rewrite in rewrites),
         compiled_only=any(rewrite.compiled_only for rewrite in rewrites),
         zeros=any(rewrite.consent and (rewrite.zeros or rewrite.compiled_only) for rewrite in rewrites),
-        no_gradients=any(rewrite.compiled_only and NO_GRADIENT in rewrite.assumes for rewrite in rewrites),
+        no_gradients=any(map(_wants_none, rewrites)),
         raises=any(rewrite.raises for rewrite in rewrites),
         silent=any(rewrite.silent for rewrite in rewrites),
+        numbers=tuple(name for rewrite in rewrites for name in rewrite.numbers),
     )
+
+
+def _wants_none(rewrite: Rewrite) -> bool:
+    """Whether a rewrite relies on it that the script wants no gradient."""
+    return (rewrite.compiled_only and NO_GRADIENT in rewrite.assumes) or UNWANTED in rewrite.assumes

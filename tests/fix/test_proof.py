@@ -581,3 +581,56 @@ def test_what_is_no_message_is_not_proved_by_the_text(tmp_path: Path) -> None:
     given = proof(before, after, ("torch.rand(3)",), tmp_path, silent=True)
     assert not given["functions"][0]["by_structure"]
     assert judge(given, Claims(exact=True, silent=True)).status == "refused"
+
+
+EXPERTS = """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 3
+        self.experts = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        out = torch.zeros_like(x)
+        mask = F.one_hot(x.argmax(-1).clamp(max=2), num_classes=self.count).T
+        for e in (mask.sum(dim=-1) > 0).nonzero(as_tuple=True)[0].tolist():
+            rows = torch.where(mask[e])[0]
+            out.index_add_(0, rows, self.experts[e](x[rows]))
+        return out"""
+ALL_EXPERTS = EXPERTS.replace("(mask.sum(dim=-1) > 0).nonzero(as_tuple=True)[0].tolist()", "range(len(mask))")
+
+
+def judged_experts(after: str, folder: Path, *, grad: bool = False, **claims: Any) -> Verdict:
+    with torch.set_grad_enabled(grad):
+        given = proof(EXPERTS, after, ("torch.randn(3, 4)",), folder, no_gradients=True, budget=20, **claims)
+    return judge(given, Claims(exact=True, no_gradients=True, **claims))
+
+
+def test_a_gradient_of_a_parameter_is_not_wanted_where_autograd_is_off(tmp_path: Path) -> None:
+    found = judged_experts(ALL_EXPERTS, tmp_path, numbers=("count",))
+    assert found.status == "proved", found.why
+    assert found.evidence.kinds["edge values with gradients"]
+
+
+def test_a_gradient_of_a_parameter_is_wanted_where_autograd_is_on(tmp_path: Path) -> None:
+    found = judged_experts(ALL_EXPERTS, tmp_path, grad=True, numbers=("count",))
+    assert found.status == "refused"
+    assert "only the new code gives one" in found.why
+
+
+def test_a_count_that_other_objects_were_made_for_is_a_limit_where_the_rewrite_names_it(
+    tmp_path: Path,
+) -> None:
+    (limit,) = judged_experts(ALL_EXPERTS, tmp_path, numbers=("count",)).evidence.limits or ()
+    assert "with another `count`" in limit
+    assert "IndexError" in limit
+    unnamed = judged_experts(ALL_EXPERTS, tmp_path)
+    assert unnamed.status == "refused"
+    assert "IndexError" in unnamed.why
+
+
+def test_another_result_is_no_limit_of_a_count(tmp_path: Path) -> None:
+    after = EXPERTS.replace("return out", "return out if self.count == 3 else out + 1")
+    found = judged_experts(after, tmp_path, numbers=("count",))
+    assert found.status == "refused"
+    assert "count = " in found.why

@@ -6,6 +6,7 @@ import functools
 import itertools
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ from programs import (
     variants,
 )
 
-from breakscope.fix.patch import Refusal, Rewrite
+from breakscope.fix.patch import UNWANTED, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule
 from breakscope.fix.rules import RULES
 
@@ -133,3 +134,17 @@ def test_left_alone(case: Case) -> None:
     else:
         assert not reasons, "a refusal needs its reason in the example"
     assert all(reason and not reason.endswith(".") for reason in reasons)
+
+
+@pytest.mark.parametrize("first", ["# no switch", "torch.set_grad_enabled(torch.is_grad_enabled())"])
+def test_a_turn_without_rows_needs_no_consent_where_autograd_is_off(first: str) -> None:
+    rule = next(rule for rule in RULES if rule.name == "empty-turn")
+    plain = rule.rewritten
+    example = replace(
+        plain, before=plain.before.replace("        out =", f"        {first}\n        out =", 1)
+    )
+    with torch.no_grad():
+        answer = rewrite_of(rule, example)
+    switches = not first.startswith("#")
+    assert answer.consent == switches
+    assert (UNWANTED in answer.assumes) != switches

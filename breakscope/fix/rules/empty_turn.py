@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from breakscope.fix.layout import Layout
-from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.patch import UNWANTED, Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import (
@@ -49,6 +49,8 @@ _SKIP = """\
 """
 _RANGE = "        for number in range({}):"
 _CALLS = ("torch.randn(3, 4)", "torch.randn(5, 4)", "torch.randn(2, 4)")
+_ALL_MADE = "turns that select nothing are made as well"
+_COUNTED = "there is as much to take for the turns as `{name}` says, as in the recorded run"
 _LOST = "parameters that only turns left out use get a gradient of zero where they got none"
 _EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
 _SHAPES = "capture_dynamic_output_shape_ops"
@@ -66,8 +68,7 @@ class EmptyTurn(Rule):
         "`for e in hit.tolist()` and `if rows.shape[0] == 0: continue` around `rows = torch.where(mask[e])`: "
         "all turns are made"
     )
-    asks = "always: a gradient changes from none to zero"
-    consent = True
+    asks = "where autograd is on: a gradient changes from none to zero"
     before = ("capture-flag", "custom-op", "branch-to-where")
     needs = (
         "A turn selects with `torch.where(mask[e])`, and adds to a tensor at those rows: `out.index_add_`.",
@@ -77,7 +78,7 @@ class EmptyTurn(Rule):
     hazards = (
         "All turns are made in every call: work where there are many and few are hit.",
         "What a turn calls must take a tensor of no rows; the rewrite says so.",
-        "Parameters of a turn left out get a gradient of zero where they got none.",
+        "Parameters of a turn left out get a gradient of zero where they got none, if autograd is on.",
     )
     rewritten = Example(
         _EXPERTS.format(loop=_RANGE.format("3"), skip=_SKIP),
@@ -106,14 +107,21 @@ class EmptyTurn(Rule):
         edits = [] if skip is None else [_removed(site, layout, skip)]
         if listed is not None:
             edits += _all_turns(site, layout, loop, listed, selection)
+        counts = _counts(site, loop, selection.mask)
+        wanted = site.evidence.grad or _switches_autograd(site)
         return Rewrite(
             edits=tuple(edits),
             summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=("turns that select nothing are made as well", _LOST),
-            assumes=(_EMPTY,),
-            consent=True,
+            notes=(_ALL_MADE, _LOST) if wanted else (_ALL_MADE,),
+            assumes=(
+                _EMPTY,
+                *([] if wanted else [UNWANTED]),
+                *(_COUNTED.format(name=name) for name in counts),
+            ),
+            consent=wanted,
             zeros=True,
             config={_SHAPES: True},
+            numbers=counts,
         )
 
 
@@ -124,6 +132,23 @@ class _Selection:
     statement: ast.stmt
     mask: ast.Name
     names: frozenset[str]
+
+
+def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
+    """Attributes that say how many turns there are: what a turn takes was made for as many.
+
+    With a larger number the old code passes over the turns that have nothing to take, and the new one raises.
+    """
+    of = [loop.iter, *stores(site, mask.id)]
+    attributes = [node for one in of for node in ast.walk(one) if isinstance(node, ast.Attribute)]
+    return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
+
+
+def _switches_autograd(site: Site) -> bool:
+    """Whether the function itself switches autograd, so that it may be on where a call begins without."""
+    modes = {"enable_grad", "set_grad_enabled", "inference_mode"}
+    named = {node.attr for node in ast.walk(site.function) if isinstance(node, ast.Attribute)}
+    return bool(modes & (named | names_in([site.function])))
 
 
 def _loop_of(site: Site) -> ast.For | None:

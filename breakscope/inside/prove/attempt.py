@@ -47,6 +47,7 @@ class Conditions:
         saved: note what autograd saves for the way back, and compare nothing else.
         beyond: the limit that a difference would be, where the input is of another kind than the script's.
         look: gets the arguments of the calls as text, as they are made.
+        number: the attribute to which ``prepare`` gives another value.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Conditions:
     saved: bool = False
     beyond: str = ""
     look: list[str] | None = None
+    number: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class Claims:
             does not want them.
         raises: it checks in the graph: in compiled code its exception is a RuntimeError.
         silent: in compiled code messages are not written.
+        numbers: attributes whose number other objects were made for (a count of experts): with another one
+            the new code may raise where the old one did not come to it. Another result stays a difference.
     """
 
     exact: bool
@@ -33,3 +35,4 @@ class Claims:
     no_gradients: bool = False
     raises: bool = False
     silent: bool = False
+    numbers: tuple[str, ...] = ()

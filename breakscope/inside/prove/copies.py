@@ -29,7 +29,7 @@ class Copies:
 
     Attributes:
         leaves: what gradients are taken with respect to, in the order of ``tensors``.
-        own: for each leaf, whether the script itself wants its gradient.
+        own: for each leaf, whether the script itself wants its gradient: none where autograd is off.
     """
 
     tensors: Iterable[torch.Tensor]
@@ -39,6 +39,7 @@ class Copies:
     own: list[bool] = field(default_factory=list)
     made: dict[int, torch.Tensor] = field(default_factory=dict)
     _memories: dict[tuple[Any, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    _recorded: bool = True
 
     def __post_init__(self) -> None:
         tensors = list(self.tensors)
@@ -48,6 +49,7 @@ class Copies:
             dtypes.setdefault(memory_of(tensor), set()).add(tensor.dtype)
         if any(len(kinds) > 1 for kinds in dtypes.values()):
             raise NotCopiedError("two tensors look at one memory with different dtypes")
+        self._recorded = torch.is_grad_enabled()  # asked here: inference_mode(False) switches it on
         # Copies of a user's inference tensors must be able to take part in autograd.
         with torch.inference_mode(False):
             for tensor in tensors:
@@ -81,7 +83,7 @@ class Copies:
             made.requires_grad_(wants and (made.is_floating_point() or made.is_complex()))
             if made.requires_grad:
                 self.leaves.append(made)
-                self.own.append(tensor.requires_grad)
+                self.own.append(tensor.requires_grad and self._recorded)
         if leaf and tensor.grad is not None and made.is_leaf:
             made.grad = tensor.grad.detach().clone().to(made.dtype)
         return made
@@ -104,7 +106,7 @@ class Copies:
         if base is memory:
             leaf = memory.detach().requires_grad_()
             self.leaves.append(leaf)
-            self.own.append(tensor.requires_grad)
+            self.own.append(tensor.requires_grad and self._recorded)
             with torch.enable_grad():
                 base = leaf.clone()
             self._memories[key] = (memory, base)

@@ -34,7 +34,8 @@ def states(world: World, names: Collection[str], constants: Collection[float]) -
             found += [(holder, label, value) for label, value in content if _changes(label, value, names)]
     for holder, label, value in found[:_MOST]:
         for other in _others(value, constants):
-            yield Conditions(f"{label} = {other!r}", prepare=partial(_give, holder, label, other))
+            prepare = partial(_give, holder, label, other)
+            yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label)
 
 
 def _changes(label: Any, value: Any, names: Collection[str]) -> bool:

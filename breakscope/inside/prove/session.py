@@ -381,8 +381,11 @@ class Session:
     def _saves(self, bench: _Bench, plain: Conditions) -> None:
         """Compare what the forms save for the way back: who writes to it gets an exception.
 
-        What either branch of the old form saves, its caller has to leave alone anyway.
+        What either branch of the old form saves, its caller has to leave alone anyway. Where autograd is off
+        nothing is saved, if the rewrite relies on that.
         """
+        if self.claims.no_gradients and not torch.is_grad_enabled():
+            return
         for conditions in [plain, *self._inputs_that_drive()]:
             if self.mismatch:
                 return
@@ -521,6 +524,8 @@ class Session:
         """What does not hold in a test, if it is something that the rewrite relies on; else ""."""
         if conditions.other_dtypes and found.aspect == "dtype" and self.claims.conditional:
             return "in other dtypes"
+        if found.aspect == "raised" and conditions.number in self.claims.numbers:
+            return f"with another `{conditions.number}`"
         return conditions.beyond
 
     def _rejected(self, before: Sequence[Counter[bool]]) -> bool:
