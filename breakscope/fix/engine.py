@@ -33,7 +33,7 @@ from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check
 from breakscope.fix.trials import Trials
-from breakscope.fix.under_inductor import under_inductor
+from breakscope.fix.under_inductor import eagerly, under_inductor
 from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
 from breakscope.run import warm
@@ -258,9 +258,17 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
             edits = edits_by_file(same)[patch.file]
             work.proofs.begin(patch.file, edits, claims_of([each.rewrite for each in same]))
     if any(together.values()):
-        work.trials.begin()
-        if work.options.inductor and work.script.warm is not None:
+        wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
+        inductor = work.options.inductor
+        eager = [eagerly(work.options.settings)] if inductor else []
+        work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager)
+        if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
+
+
+def _may_be_accepted(work: Work, patch: Patch) -> bool:
+    """Whether a patch is one of the fixes if its proof says nothing against it and nobody is asked."""
+    return patch.applies and work.choose is None and (work.options.unsafe or not patch.rewrite.consent)
 
 
 def _judged(work: Work, patch: Patch) -> tuple[Patch, Verdict]:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from breakscope.fix import store
-from breakscope.fix.patch import Edit, Exactness, Patch
+from breakscope.fix.patch import Edit, Exactness, Patch, clash, edits_by_file
 from breakscope.fix.runs import Script
 from breakscope.fix.side import Side
 from breakscope.fix.silenced import silenced
@@ -76,6 +76,43 @@ class Agreement:
     words: Words | None = None
 
 
+@dataclass(slots=True)
+class _Latest:
+    """The last forked run with patches, or one begun ahead: what is asked next is often about the same ones.
+
+    One run at a time, because its outputs take room on the disk.
+
+    Attributes:
+        changes: all that its patches change. folder: of its files.
+    """
+
+    changes: object = None
+    folder: Path | None = None
+    run: Future[Trial] | None = None
+
+    def keep(self, changes: object, folder: Path, run: Future[Trial]) -> None:
+        """Take a run up in place of the one before."""
+        self.let_go()
+        self.changes, self.folder, self.run = changes, folder, run
+
+    def of(self, changes: object) -> Trial | None:
+        """The run with these changes, once it has ended."""
+        return self.run.result() if self.run is not None and self.changes == changes else None
+
+    def taken(self, changes: object) -> Trial | None:
+        """The same, for one who keeps it: its outputs stay."""
+        found = self.of(changes)
+        if found is not None:
+            self.changes = self.folder = self.run = None
+        return found
+
+    def let_go(self) -> None:
+        """Remove what it wrote; one that is at work still leaves that to who removes the script's folder."""
+        if self.run is not None and self.folder is not None and (self.run.cancel() or self.run.done()):
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.changes = self.folder = self.run = None
+
+
 class Trials:
     """Trials of one script. Those without patches are kept; a second one is made only to tell chance apart.
 
@@ -88,6 +125,7 @@ class Trials:
             already.
         known: findings of the scan, which a forked run of the script as it is has to have as well.
         side: takes runs that may be made at one time.
+        latest: the last run with patches, of whoever made it.
     """
 
     def __init__(
@@ -100,9 +138,12 @@ class Trials:
         as_it_was: Sequence[Patch] = (),
         known: Iterable[Finding] | None = None,
         side: Side | None = None,
+        latest: _Latest | None = None,
     ) -> None:
         self._side = side or Side(script)
-        self._begun: Future[Trial] | None = None
+        self._latest = latest or _Latest()
+        # Begun ahead, by how they are compiled.
+        self._begun: dict[Settings, Future[Trial]] = {}
         self._known = tuple(known) if known is not None else None
         self._script, self.sources, self._progress = script, sources, progress
         self._as_it_was = tuple(as_it_was)
@@ -125,18 +166,47 @@ class Trials:
         forked = self.forking
         if forked not in self._before:
             self._progress("running the script as it is")
-            begun = self._begun if forked else None
-            before = begun.result() if begun is not None else self.run(self._settings)
+            before = self._as_latest() or self._as_begun(self._settings)
             if not self.base and forked and (why := self._unlike_the_plain_run(before)):
                 self._stop_forking(why)
                 return self.before
             self._before[forked] = before
         return self._before[forked]
 
-    def begin(self) -> None:
-        """Begin the run of the script as it is, if it may be made beside others."""
-        if not self._before and self._begun is None:
-            self._begun = self._side.begin(lambda: self.run(self._settings))
+    def begin(self, patches: Sequence[Patch], others: Iterable[Settings] = ()) -> None:
+        """Begin runs that may be asked for, if they may be made beside others: as it is, and with patches.
+
+        Args:
+            others: further ways to compile the script as it is.
+        """
+        if not self._before:
+            self._begin(self._settings)
+        if patches and self._repeats and not clash(patches):
+            folder = self._folder()
+            run = self._side.begin(partial(self._run, folder, patches, self._settings))
+            if run is not None:
+                self._latest.keep(_changes(patches), folder, run)
+        for settings in others:
+            self._begin(settings)
+
+    def _begin(self, settings: Settings) -> None:
+        begun = None if settings in self._begun else self._side.begin(partial(self.run, settings))
+        if begun is not None:
+            self._begun[settings] = begun
+
+    def _as_begun(self, settings: Settings) -> Trial:
+        begun = self._begun.get(settings) if self.forking else None
+        return begun.result() if begun is not None else self.run(settings)
+
+    def _as_latest(self) -> Trial | None:
+        """What these trials begin with, if that is what was run last."""
+        return self._latest.taken(_changes(self.base)) if self.base and self._repeats else None
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether a run can stand for the next one with the same patches: a fork that leaves no files."""
+        plain = self._script.warm.plain if self._script.warm is not None else None
+        return self.forking and plain is not None and not plain.writes
 
     @property
     def again(self) -> Trial:
@@ -189,6 +259,7 @@ class Trials:
             self._progress,
             known=self._known,
             side=self._side,
+            latest=self._latest,
         )
 
     def run(self, settings: Settings) -> Trial:
@@ -199,9 +270,12 @@ class Trials:
     def side_by_side(
         self, patches: Sequence[Patch], with_and_without: Settings, without: Sequence[Settings] = ()
     ) -> Iterator[list[Trial]]:
-        """The script with patches, without, and without in other ways; at one time if that can be."""
+        """The script with patches, without, and without in other ways; at one time if that can be.
+
+        What is begun already of the other ways is not made again; the first two are timed side by side.
+        """
         folder = self._folder()
-        runs = [partial(self.run, one) for one in (with_and_without, *without)]
+        runs = [partial(self.run, with_and_without), *(partial(self._as_begun, one) for one in without)]
         try:
             yield self._side.all(partial(self._run, folder, patches, with_and_without), *runs)
         finally:
@@ -209,7 +283,16 @@ class Trials:
 
     @contextmanager
     def with_patches(self, patches: Sequence[Patch], settings: Settings | None = None) -> Iterator[Trial]:
-        """The script with patches. Its outputs are gone afterwards."""
+        """The script with patches. Its outputs are gone afterwards, or with the next run."""
+        if settings is None and self._repeats:
+            changes = _changes([*self.base, *patches])
+            known = self._latest.of(changes)
+            if known is None:
+                folder, run = self._folder(), Future[Trial]()
+                run.set_result(known := self._run(folder, patches, self._settings))
+                self._latest.keep(changes, folder, run)
+            yield known
+            return
         folder = self._folder()
         try:
             yield self._run(folder, patches, settings or self._settings)
@@ -294,6 +377,13 @@ class Trials:
         ran = trial(self._script.what, settings, run, self._script.timeout_s, self._warm(applied))
         self._script.note(ran.ended)
         return ran
+
+
+def _changes(patches: Sequence[Patch]) -> object:
+    """All that patches change in a run, in the order in which it counts."""
+    config = dict(item for patch in patches for item in patch.rewrite.config.items())
+    options = dict(item for patch in patches for item in patch.rewrite.options.items())
+    return edits_by_file(patches), config, options
 
 
 def _breaks(findings: Iterable[Finding]) -> set[str]:

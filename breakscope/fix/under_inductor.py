@@ -35,10 +35,15 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
     return found
 
 
+def eagerly(settings: Settings) -> Settings:
+    """How the script is run that both are held against."""
+    return replace(settings, backend="none")
+
+
 def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
     inductor = replace(settings, backend="inductor", cost=True)
     # With and without the patches at one time, so that their steps are timed on a machine that is as busy.
-    with trials.side_by_side(patches, inductor, [replace(settings, backend="none")]) as ran:
+    with trials.side_by_side(patches, inductor, [eagerly(settings)]) as ran:
         after, before, eager = ran
         if eager.ended.status != "ok":
             why = f"the script run eagerly ended with {eager.ended.status}"

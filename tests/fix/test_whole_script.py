@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,13 @@ from warm_scanning import Warm
 
 from breakscope.fix.from_rules import read_sources
 from breakscope.fix.patch import Edit, Patch, Rewrite
-from breakscope.fix.runs import Script
+from breakscope.fix.runs import Script, record
+from breakscope.fix.side import Side
 from breakscope.fix.together import check
 from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Finding
-from breakscope.run import launch
+from breakscope.run import launch, warm
 from breakscope.run.program import program
 
 # Of the outermost calls' results no patch changes a bit.
@@ -129,3 +131,63 @@ def test_patches_with_which_the_script_says_something_else_are_dropped(
     stdout, stderr = words["left_out"]
     assert stdout.startswith("stdout: a part of 1 line, such as ")
     assert stderr == "stderr: 2 lines of messages that a patch leaves out while compiling"
+
+
+DOUBLED = """\
+import torch
+
+
+@torch.compile
+def doubled(x):
+    torch._dynamo.graph_break()
+    return x * 2
+
+
+for size in (2, 3):
+    print(doubled(torch.ones(size)).sum().item())
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where forks stand for each other; the outputs stay as long as somebody may compare with them."""
+    monkeypatch.chdir(tmp_path)
+    work = tmp_path / ".run-test"
+    work.mkdir()
+    path = Path(os.path.realpath(tmp_path)) / "script.py"
+    path.write_text(DOUBLED)
+    what = program(str(path), (), module=False)
+    start = DOUBLED.index("torch._dynamo.graph_break()")
+    edits = [
+        Edit(start, start + len("torch._dynamo.graph_break()"), text, str(path)) for text in ("pass", "...")
+    ]
+    with warm.forking(what, [], work) as forks:
+        script = Script(what, work, 120, 60, forks, jobs=2)
+        record(script, {})
+        side = Side(script)
+        trials = Trials(script, Settings(compile="auto"), {}, side=side)
+        finding = trials.before.report.findings[0]
+        trials.sources.update(read_sources([finding], {}))
+        patch, other = (
+            Patch((finding,), "any", Rewrite((edit,), "gone"), str(path), "doubled") for edit in edits
+        )
+        trials.begin([patch])
+        with trials.with_patches([patch]) as ahead:
+            assert (ahead.report.totals.sites, forks.forks) == (0, 2)
+        with trials.with_patches([patch]) as again:
+            assert again is ahead
+        with trials.with_patches([other]) as another:
+            assert another is not ahead
+            assert not ahead.outputs.exists()
+        on_top = trials.on_top([other])
+        assert on_top.before is another
+        with trials.with_patches([patch]) as ran, trials.plainly(), trials.with_patches([patch]) as plain:
+            assert ran not in (ahead, plain)
+            assert another.outputs.exists()
+            assert on_top.compared(another, ran).bitwise
+        assert forks.plain is not None
+        forks.plain = replace(forks.plain, writes=True)
+        with trials.with_patches([patch]) as now:
+            assert now is not ran
+        side.close()
