@@ -18,7 +18,7 @@ _OF_PYTHON = {
     "numpy.max": "max", "numpy.amax": "max", "numpy.min": "min", "numpy.amin": "min", "numpy.sum": "sum",
 }  # fmt: skip
 _PAIRS = ("numpy.lcm", "numpy.gcd")
-# Rounded to an integer, each gives the same as numpy of a Python number: sqrt is exact in both, and no size is
+# Rounded to an integer, each gives what numpy gives of a Python number: sqrt is exact in both, and no size is
 # as near to an e**k - 1 as log1p of either is to the right value.
 _ROUNDED = {
     "numpy.ceil": "ceil", "numpy.floor": "floor", "numpy.trunc": "trunc", "numpy.sqrt": "sqrt",
