@@ -39,9 +39,24 @@ REWRITES = (
     ),
     _f("    return x.new_ones(np.max(x.shape))", "    return x.new_ones(max(x.shape))", head=_HEAD),
     _f("    return x.reshape(np.prod(x.shape) // 2, 2)", "    return x.reshape(math.prod(x.shape) // 2, 2)"),
+    _f(
+        '    n = np.ceil(np.log1p(x.size(0))).astype("int").item()\n    return x[:n]',
+        "    n = int(math.ceil(math.log1p(x.size(0))))\n    return x[:n]",
+    ),
+    _f(
+        "    n = np.sqrt(x.shape[1]).astype(int).item()\n    return x.reshape(-1, n, n)",
+        "    n = int(math.sqrt(x.shape[1]))\n    return x.reshape(-1, n, n)",
+    ),
+    _f(
+        "    return x[: np.ceil(x.shape[0] / 4).astype(np.int64).item()]",
+        "    return x[: int(math.ceil(x.shape[0] / 4))]",
+    ),
 )
 
 LEAVES = (
+    # At e**2 the two may round to other sides; a float keeps numpy's type.
+    _f("    return x[: int(np.ceil(np.log(x.shape[0])))]", site="np.log(x.shape[0])"),
+    _f("    return x * np.ceil(x.shape[0] / 4)", site="np.ceil(x.shape[0] / 4)"),
     _f(
         "    n = np.prod(x.shape[1:])\n    return x.view(-1, n), n",
         why="the number may be used as a tensor",
