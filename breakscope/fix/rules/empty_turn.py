@@ -49,11 +49,11 @@ _SKIP = """\
 """
 _RANGE = "        for number in range({}):"
 _CALLS = ("torch.randn(3, 4)", "torch.randn(5, 4)", "torch.randn(2, 4)")
-_ALL_MADE = "turns that select nothing are made as well"
-_COUNTED = "there is as much to take for the turns as `{name}` says, as in the recorded run"
-_LOST = "parameters that only turns left out use get a gradient of zero where they got none"
-_EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
-_SHAPES = "capture_dynamic_output_shape_ops"
+ALL_MADE = "turns that select nothing are made as well"
+COUNTED = "there is as much to take for the turns as `{name}` says, as in the recorded run"
+LOST = "parameters that only turns left out use get a gradient of zero where they got none"
+EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
+SHAPES = "capture_dynamic_output_shape_ops"
 _MOVED = {"permute", "transpose", "t", "T", "mT", "long", "int", "bool", "contiguous"}
 _SCOPES = ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await | ast.Lambda | ast.comprehension
 
@@ -104,23 +104,23 @@ class EmptyTurn(Rule):
             return None
         _refuse_other_effects(site, loop, selection, skip)
         layout = Layout(site)
-        edits = [] if skip is None else [_removed(site, layout, skip)]
+        edits = [] if skip is None else [removed_lines(site, layout, skip)]
         if listed is not None:
             edits += _all_turns(site, layout, loop, listed, selection)
         counts = _counts(site, loop, selection.mask)
-        wanted = site.evidence.grad or _switches_autograd(site)
+        wanted = site.evidence.grad or switches_autograd(site)
         return Rewrite(
             edits=tuple(edits),
             summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=(_ALL_MADE, _LOST) if wanted else (_ALL_MADE,),
+            notes=(ALL_MADE, LOST) if wanted else (ALL_MADE,),
             assumes=(
-                _EMPTY,
+                EMPTY,
                 *([] if wanted else [UNWANTED]),
-                *(_COUNTED.format(name=name) for name in counts),
+                *(COUNTED.format(name=name) for name in counts),
             ),
             consent=wanted,
             zeros=True,
-            config={_SHAPES: True},
+            config={SHAPES: True},
             numbers=counts,
         )
 
@@ -144,7 +144,7 @@ def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
 
 
-def _switches_autograd(site: Site) -> bool:
+def switches_autograd(site: Site) -> bool:
     """Whether the function itself switches autograd, so that it may be on where a call begins without."""
     modes = {"enable_grad", "set_grad_enabled", "inference_mode"}
     named = {node.attr for node in ast.walk(site.function) if isinstance(node, ast.Attribute)}
@@ -284,7 +284,7 @@ def _all_turns(
         raise Unsafe(f"`{loop.iter.id}` is made in another block than the loop's")
     if len(reads_of(site, loop.iter.id)) != 1 or rebound_elsewhere(site.function, loop.iter.id):
         raise Unsafe(f"`{loop.iter.id}` is read elsewhere too")
-    return [_removed(site, layout, statement), *edits]
+    return [removed_lines(site, layout, statement), *edits]
 
 
 def _sums_rows(site: Site, total: ast.Call, mask: ast.expr) -> bool:
@@ -414,7 +414,7 @@ def _plain(site: Site, node: ast.expr | ast.stmt) -> str:
     return " ".join(site.text(node).split())
 
 
-def _removed(site: Site, layout: Layout, statement: ast.stmt) -> Edit:
+def removed_lines(site: Site, layout: Layout, statement: ast.stmt) -> Edit:
     """Take a statement away with its lines, and the empty line before it if another is behind it."""
     start, end = site.starts[statement.lineno - 1], layout.end(statement) + 1
     if site.source[start : site.offsets(statement)[0]].strip() or site.source[end - 1 : end].strip():
