@@ -199,7 +199,7 @@ def _number_of_turn(loop: ast.For) -> str | None:
 
 
 def _selected_mask(site: Site, value: ast.expr, turn: str) -> tuple[ast.Name, bool] | None:
-    """``m`` of ``torch.where(m[turn])`` or ``torch.where(m == turn)``, and whether it is the first of them."""
+    """``m`` of ``torch.where(m[turn])`` or ``torch.where(m == turn)``, and whether it is the first."""
     if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
         value = value.value
     if not isinstance(value, ast.Call) or dotted(site, value.func) != "torch.where":
