@@ -33,6 +33,7 @@ def test_rules_are_asked_in_this_order() -> None:
     """Of rewrites that are alike in consent the first is taken, so another order is other behaviour."""
     assert [rule.name for rule in RULES] == [
         "empty-turn",
+        "masked-turn",
         "numpy-operator",
         "zero-probability",
         "random-skip",

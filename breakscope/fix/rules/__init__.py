@@ -22,6 +22,7 @@ from breakscope.fix.rules.integer_division import IntegerDivision
 from breakscope.fix.rules.known_size import KnownSize
 from breakscope.fix.rules.loop_exit import LoopExit
 from breakscope.fix.rules.mask_to_where import MaskToWhere
+from breakscope.fix.rules.masked_turn import MaskedTurn
 from breakscope.fix.rules.numpy_number import NumpyNumber
 from breakscope.fix.rules.numpy_operator import NumpyOperator
 from breakscope.fix.rules.numpy_size import NumpySize
@@ -75,6 +76,7 @@ RULES = in_order(
         KnownSize(),
         LoopExit(),
         MaskToWhere(),
+        MaskedTurn(),
         NumpyNumber(),
         NumpyOperator(),
         NumpySize(),

@@ -49,11 +49,11 @@ _SKIP = """\
 """
 _RANGE = "        for number in range({}):"
 _CALLS = ("torch.randn(3, 4)", "torch.randn(5, 4)", "torch.randn(2, 4)")
-_ALL_MADE = "turns that select nothing are made as well"
-_COUNTED = "there is as much to take for the turns as `{name}` says, as in the recorded run"
-_LOST = "parameters that only turns left out use get a gradient of zero where they got none"
-_EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
-_SHAPES = "capture_dynamic_output_shape_ops"
+ALL_MADE = "turns that select nothing are made as well"
+COUNTED = "there is as much to take for the turns as `{name}` says, as in the recorded run"
+LOST = "parameters that only turns left out use get a gradient of zero where they got none"
+EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
+SHAPES = "capture_dynamic_output_shape_ops"
 _MOVED = {"permute", "transpose", "t", "T", "mT", "long", "int", "bool", "contiguous"}
 _SCOPES = ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await | ast.Lambda | ast.comprehension
 
@@ -71,7 +71,8 @@ class EmptyTurn(Rule):
     asks = "where autograd is on: a gradient changes from none to zero"
     before = ("capture-flag", "custom-op", "branch-to-where")
     needs = (
-        "A turn selects with `torch.where(mask[e])`, and adds to a tensor at those rows: `out.index_add_`.",
+        "A turn selects with `torch.where(mask[e])`, or with `torch.where(chosen == e)` and a skip.",
+        "It adds to a tensor at those rows: `out.index_add_`.",
         "The list of turns is `(mask.sum(…) > 0).nonzero(as_tuple=True)[0].tolist()`, of bools or one-hot.",
         "All else that a turn does is to give values to names that only that turn reads.",
     )
@@ -104,34 +105,35 @@ class EmptyTurn(Rule):
             return None
         _refuse_other_effects(site, loop, selection, skip)
         layout = Layout(site)
-        edits = [] if skip is None else [_removed(site, layout, skip)]
+        edits = [] if skip is None else [removed_lines(site, layout, skip)]
         if listed is not None:
             edits += _all_turns(site, layout, loop, listed, selection)
         counts = _counts(site, loop, selection.mask)
-        wanted = site.evidence.grad or _switches_autograd(site)
+        wanted = site.evidence.grad or switches_autograd(site)
         return Rewrite(
             edits=tuple(edits),
             summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=(_ALL_MADE, _LOST) if wanted else (_ALL_MADE,),
+            notes=(ALL_MADE, LOST) if wanted else (ALL_MADE,),
             assumes=(
-                _EMPTY,
+                EMPTY,
                 *([] if wanted else [UNWANTED]),
-                *(_COUNTED.format(name=name) for name in counts),
+                *(COUNTED.format(name=name) for name in counts),
             ),
             consent=wanted,
             zeros=True,
-            config={_SHAPES: True},
+            config={SHAPES: True},
             numbers=counts,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """``names = torch.where(mask[e])``: where a row of a mask holds."""
+    """``names = torch.where(mask[e])``: where a row of a mask holds; or ``where(mask == e)``, not by rows."""
 
     statement: ast.stmt
     mask: ast.Name
     names: frozenset[str]
+    by_rows: bool
 
 
 def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
@@ -144,7 +146,7 @@ def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
 
 
-def _switches_autograd(site: Site) -> bool:
+def switches_autograd(site: Site) -> bool:
     """Whether the function itself switches autograd, so that it may be on where a call begins without."""
     modes = {"enable_grad", "set_grad_enabled", "inference_mode"}
     named = {node.attr for node in ast.walk(site.function) if isinstance(node, ast.Attribute)}
@@ -172,30 +174,48 @@ def _loop_of(site: Site) -> ast.For | None:
 
 def _selection(site: Site, loop: ast.For) -> _Selection | None:
     """The statement of a loop's body that selects by the turn's row of a mask."""
-    if not isinstance(loop.target, ast.Name):
+    turn = _number_of_turn(loop)
+    if turn is None:
         return None
     for statement in loop.body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
-        mask = _selected_mask(site, statement.value, loop.target.id)
-        if mask is not None:
-            return _Selection(statement, mask, frozenset(stored_in(statement.targets[0])))
+        selected = _selected_mask(site, statement.value, turn)
+        if selected is not None:
+            return _Selection(statement, selected[0], frozenset(stored_in(statement.targets[0])), selected[1])
     return None
 
 
-def _selected_mask(site: Site, value: ast.expr, turn: str) -> ast.Name | None:
-    """The name ``m`` in ``torch.where(m[turn])``, with a number behind it or not."""
+def _number_of_turn(loop: ast.For) -> str | None:
+    """``e`` of ``for e in …`` and of ``for e, expert in enumerate(…)``."""
+    match loop.target, loop.iter:
+        case ast.Name(id=name), _:
+            return name
+        case ast.Tuple(elts=[ast.Name(id=name), ast.Name()]), ast.Call(
+            func=ast.Name(id="enumerate"), args=[_]
+        ):
+            return name
+    return None
+
+
+def _selected_mask(site: Site, value: ast.expr, turn: str) -> tuple[ast.Name, bool] | None:
+    """``m`` of ``torch.where(m[turn])`` or ``torch.where(m == turn)``, and whether it is the first."""
     if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
         value = value.value
     if not isinstance(value, ast.Call) or dotted(site, value.func) != "torch.where":
         return None
     if len(value.args) != 1 or value.keywords:
         return None
-    row = value.args[0]
-    if not isinstance(row, ast.Subscript) or not isinstance(row.value, ast.Name):
-        return None
-    by_turn = isinstance(row.slice, ast.Name) and row.slice.id == turn
-    return row.value if by_turn and site.is_tensor(row.value) else None
+    match value.args[0]:
+        case ast.Subscript(value=ast.Name() as mask, slice=ast.Name(id=name)) if name == turn:
+            by_rows = True
+        case ast.Compare(left=ast.Name() as mask, ops=[ast.Eq()], comparators=[ast.Name(id=name)]) if (
+            name == turn
+        ):
+            by_rows = False
+        case _:
+            return None
+    return (mask, by_rows) if site.is_tensor(mask) else None
 
 
 def _skip(loop: ast.For, selection: _Selection) -> ast.If | None:
@@ -269,7 +289,7 @@ def _all_turns(
     """
     hit = _hit_mask(site, listed)
     mask = selection.mask.id
-    if hit is None or hit[0] != mask or not _sums_rows(site, hit[1], selection.mask):
+    if not selection.by_rows or hit is None or hit[0] != mask or not _sums_rows(site, hit[1], selection.mask):
         raise Unsafe(f"`{_plain(site, listed)}` is not certainly the list of turns that select something")
     if not _never_negative(site, selection.mask):
         raise Unsafe(f"`{mask}` may hold negative numbers, so that its sum says nothing")
@@ -284,7 +304,7 @@ def _all_turns(
         raise Unsafe(f"`{loop.iter.id}` is made in another block than the loop's")
     if len(reads_of(site, loop.iter.id)) != 1 or rebound_elsewhere(site.function, loop.iter.id):
         raise Unsafe(f"`{loop.iter.id}` is read elsewhere too")
-    return [_removed(site, layout, statement), *edits]
+    return [removed_lines(site, layout, statement), *edits]
 
 
 def _sums_rows(site: Site, total: ast.Call, mask: ast.expr) -> bool:
@@ -339,8 +359,8 @@ def _refuse_other_effects(site: Site, loop: ast.For, selection: _Selection, skip
     """
     if loop.orelse or loop.type_comment:
         raise Unsafe("the loop has an `else`")
-    assert isinstance(loop.target, ast.Name)
-    _refuse_reads_elsewhere(site, loop, {loop.target.id})
+    turn = stored_in(loop.target)
+    _refuse_reads_elsewhere(site, loop, turn)
     empty = set(selection.names)  # what has no rows, in a turn that selects nothing
     for statement in loop.body:
         if statement is skip or _adds_at(site, statement, selection.names):
@@ -348,8 +368,8 @@ def _refuse_other_effects(site: Site, loop: ast.For, selection: _Selection, skip
         if not isinstance(statement, ast.Assign) or not _gives_names(site, statement, empty):
             raise Unsafe(f"`{_plain(site, statement)}` may do something where nothing is selected")
         names = {name for target in statement.targets for name in stored_in(target)}
-        if loop.target.id in names:
-            raise Unsafe(f"`{loop.target.id}` is given another value in the loop")
+        if given := sorted(turn & names):
+            raise Unsafe(f"`{given[0]}` is given another value in the loop")
         _refuse_reads_elsewhere(site, loop, names)
         if names_in([statement.value]) & empty:
             empty |= names
@@ -359,7 +379,7 @@ def _refuse_other_effects(site: Site, loop: ast.For, selection: _Selection, skip
 
 def _refuse_reads_elsewhere(site: Site, loop: ast.For, names: Iterable[str]) -> None:
     for name in sorted(names):
-        of_the_turn = isinstance(loop.target, ast.Name) and name == loop.target.id
+        of_the_turn = name in stored_in(loop.target)
         before = not of_the_turn and first_use(loop.body, name) != "given"
         if before or reads_outside(site, [loop], name) or rebound_elsewhere(site.function, name):
             raise Unsafe(f"`{name}` is read outside of the turn that gives it its value")
@@ -414,7 +434,7 @@ def _plain(site: Site, node: ast.expr | ast.stmt) -> str:
     return " ".join(site.text(node).split())
 
 
-def _removed(site: Site, layout: Layout, statement: ast.stmt) -> Edit:
+def removed_lines(site: Site, layout: Layout, statement: ast.stmt) -> Edit:
     """Take a statement away with its lines, and the empty line before it if another is behind it."""
     start, end = site.starts[statement.lineno - 1], layout.end(statement) + 1
     if site.source[start : site.offsets(statement)[0]].strip() or site.source[end - 1 : end].strip():

@@ -44,16 +44,31 @@ def _two_names(loop: str, skip: str = "", left: str = "", why: str = "") -> Exam
     )
 
 
+_CHOSEN = (
+    _EXPERTS.replace("mask = F.one_hot(x.argmax(-1), num_classes=4)[:, :3].T", "chosen = x.argmax(-1)")
+    .replace("torch.where(mask[number])", "torch.where(chosen == number)")
+    .replace("self.experts[number](x[rows])", "expert(x[rows])")
+    .replace("{loop}", "        for number, expert in enumerate(self.experts):")
+)
+
+
 REWRITES = (
     _listed(_HIT.format("hit"), after=_ALL),
     _listed(_HIT.format("hit"), skip=_SKIP, after=_ALL),
     _two_names(_TWO_HIT),
     _two_names(_RANGE.format("3"), _SKIP),
     _two_names(_RANGE.format("3"), _SKIP.replace("rows.shape[0]", "rows.numel()")),
+    # By the number of who was chosen, with the expert at hand.
+    Example(_CHOSEN.format(skip=_SKIP), _CHOSEN.format(skip=""), calls=_CALLS, consent=True),
     _two_names(_RANGE.format("3"), "\n" + _SKIP + "\n", left="\n"),
 )
 
 LEAVES = (
+    Example(
+        _CHOSEN.format(skip=_SKIP + "            expert = self.experts[0]\n"),
+        why="`expert` is given another value in the loop",
+        calls=_CALLS,
+    ),
     # Only two of the three are asked for.
     _listed(_HIT.format("hit").replace("mask.sum", "mask[:2].sum"), why="not certainly the list of turns"),
     # A turn that selects something may be missing.
