@@ -88,10 +88,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow  # it builds the site
 def test_every_link_of_the_site_has_an_end_and_nothing_is_fetched(site: Path) -> None:
     assert list(site_links.faults(site)) == []
 
 
+@pytest.mark.slow
 def test_the_site_has_a_page_for_each_code_rule_and_command(site: Path) -> None:
     from breakscope import catalog
     from breakscope.cli.app import NAMES
