@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from warm_scanning import run_command
 
 import breakscope
 from breakscope.report import benchmark
@@ -46,14 +45,13 @@ def bench(tmp_path: Path) -> Callable[..., Measured]:
 
     def run(source: str, *options: str, args: tuple[str, ...] = (), timeout: float = 400) -> Measured:
         (tmp_path / "script.py").write_text(textwrap.dedent(source))
-        done = subprocess.run(
-            command("bench", *options, "script.py", *args),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
+        done = run_command(
+            *("bench", *options, "script.py", *args),
+            folder=tmp_path,
+            torch=True,
             timeout=timeout,
-            env=clean_environment(COLUMNS="200", XDG_CACHE_HOME=str(tmp_path / "cache")),
-            check=False,
+            COLUMNS="200",
+            XDG_CACHE_HOME=str(tmp_path / "cache"),
         )
         return Measured(done.returncode, done.stdout, done.stderr, tmp_path)
 
