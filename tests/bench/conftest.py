@@ -40,15 +40,16 @@ class Measured:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Callable[..., Measured]:
+def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Measured]:
     """Write a script, measure it, and return what came of it."""
+    needs_torch = request.node.get_closest_marker("torch") is not None
 
     def run(source: str, *options: str, args: tuple[str, ...] = (), timeout: float = 400) -> Measured:
         (tmp_path / "script.py").write_text(textwrap.dedent(source))
         done = run_command(
             *("bench", *options, "script.py", *args),
             folder=tmp_path,
-            torch=True,
+            torch=needs_torch,
             timeout=timeout,
             COLUMNS="200",
             XDG_CACHE_HOME=str(tmp_path / "cache"),
