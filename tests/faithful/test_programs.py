@@ -265,6 +265,7 @@ def _compiled(folder: Path) -> bytes:
     return Path(str(py_compile.compile(str(folder / "source.py"), str(folder / "x.pyc")))).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "files"),
     [
