@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # For `make versions`: a version of torch such as 2.9.*, or "newest".
 TORCH ?= newest
 TYPER ?= 0.15.0
+# The tests start Python a thousand times: without written bytecode each start compiles our files anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo quick test nightly test-all lint unit versions typer docs wheel clean
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -42,6 +43,15 @@ def pytest_configure(config: pytest.Config) -> None:
         assert "torch" not in sys.modules, "a plugin of pytest has imported torch"
         sys.path.insert(0, NO_TORCH)
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [NO_TORCH, os.environ.get("PYTHONPATH")]))
+
+
+def pytest_collection() -> None:
+    gc.disable()  # nothing of what is collected is garbage, and each look at all of it costs
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

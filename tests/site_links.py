@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -38,6 +40,14 @@ class Page(HTMLParser):
             self.fetched.add(values["href"])
 
 
+@functools.cache
+def _file(place: str) -> Path | None:
+    """What a server gives for a place; a navigation of hundreds of pages asks for each of them on each."""
+    path = Path(place)
+    path = path / "index.html" if path.is_dir() else path
+    return path if path.is_file() else None
+
+
 def read(path: Path) -> Page:
     page = Page()
     page.feed(path.read_text(encoding="utf-8"))
@@ -54,9 +64,8 @@ def faults(site: Path) -> Iterator[str]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc or path.name == "404.html":  # that one is shown at any depth
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            target = target / "index.html" if target.is_dir() else target
-            if not target.is_file():
+            target = _file(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path
+            if target is None:
                 yield f"{name} links to {link}: there is no such file"
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
                 yield f"{name} links to {link}: there is no such anchor"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 from collections import Counter
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
 from trace_writer import assert_only_what_a_trace_knows, imported
 from truth import FIXTURES, TrueFinding, TrueRecompile, Truth, all_fixtures, line_number, read
 from warm_scanning import run_command
@@ -28,23 +26,12 @@ NOT_RECORDED = {(2, 9): {"lock"}}
 
 
 def scan(fixture: Path, folder: Path, **environment: str) -> tuple[Truth, Report]:
-    """What is true of a fixture, and the report of its scan, which is a fork where torch is to write a trace."""
+    """What is true of a fixture, and the report of its scan, in a fork of a process that has imported torch."""
     truth = read(fixture, torch=version("torch"), python=platform.python_version())
     output = folder / "report.json"
     words = ["scan", "-q", *truth.options, "-o", str(output), str(fixture), *truth.args]
     root = fixture.parent.parent
-    if environment:
-        done = run_command(*words, folder=root, torch=True, **environment)
-    else:
-        done = subprocess.run(
-            command(*words),
-            cwd=root,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=clean_environment(),
-            check=False,
-        )
+    done = run_command(*words, folder=root, torch=True, **environment)
     assert output.exists(), done.stderr
     assert done.returncode == truth.exit_code
     return truth, breakscope.load(output)

@@ -14,10 +14,10 @@ from breakscope.cli import arguments
 from breakscope.cli.progress import Progress
 from breakscope.cli.script_words import ScriptCommand, program_of
 from breakscope.errors import UsageError
-from breakscope.report.latest import BENCHMARK, FOLDER
+from breakscope.report.files import BENCHMARK, OWN_FOLDER
 
 _INTERRUPTED = 130
-_DEFAULT = Path(FOLDER) / BENCHMARK
+_DEFAULT = Path(OWN_FOLDER) / BENCHMARK
 
 
 class Backend(StrEnum):

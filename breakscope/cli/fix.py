@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from breakscope.cli import arguments
+from breakscope.cli.output import draw
 from breakscope.cli.script_words import program_of_report
 from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import OutputError, ReportError, UsageError
@@ -150,12 +151,12 @@ def add(app: typer.Typer) -> None:
             )
             choose = _ask if interactive else None
             try:
-                fixed = engine.fix(report, script, options, _progress, choose)
+                fixed = engine.fix(report, script, options, draw, choose)
             except KeyboardInterrupt:
-                _progress("")
+                draw("")
                 print("proofs made up to now are kept; the same command goes on from there", file=sys.stderr)
                 raise
-        _progress("")
+        draw("")
         if fixed.kept:
             print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
         if format_ is not Format.JSON:
@@ -207,12 +208,6 @@ def settings_of(report: Report) -> Settings:
     )
 
 
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[2K{text[:100]}" + ("…" if text else ""))
-        sys.stderr.flush()
-
-
 def _show(fixed: Fixed, *, everything: bool) -> None:
     from breakscope.cli import output
     from breakscope.render import fixes
@@ -238,7 +233,7 @@ def _ask(patch: Patch, verdict: Verdict, diff: str) -> bool:
     from breakscope.cli import output
     from breakscope.report.secrets import mask
 
-    _progress("")
+    draw("")
     where = patch.findings[0].location
     output.write(f"{mask(diff)}\n{patch.rewrite.summary} at {where.file}:{where.line}: {verdict.why}")
     return typer.confirm("accept?", default=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from breakscope.cli import arguments
+from breakscope.cli.output import draw
 from breakscope.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -84,36 +84,18 @@ def read(
     """One report of all traces, and why some could not be used. Arguments as those of the command."""
     from breakscope.traces.importing import import_traces
 
+    def drawn(text: str) -> None:
+        if not quiet:
+            draw(text)
+
     with ExitStack() as stack:
         where = None
         if executor != "local":
             from breakscope.fleet import executors
 
             where = stack.enter_context(executors.executor(executor, jobs, len(paths)))
-        line = stack.enter_context(Line(wanted=not quiet))
-        return import_traces(
-            paths, jobs=jobs, watch=lambda now: line.show(now.line()), keep=keep, executor=where
-        )
-
-
-class Line:
-    """A line on the terminal that is drawn again and wiped at the end; nothing where there is none."""
-
-    def __init__(self, *, wanted: bool) -> None:
-        self._wanted = wanted and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-    def __enter__(self) -> Line:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.show("")
-
-    def show(self, text: str) -> None:
-        """Draw the line with another text."""
-        if self._wanted:
-            width = os.get_terminal_size(2).columns
-            sys.stderr.write(f"\r\x1b[2K{text[: width - 1]}")
-            sys.stderr.flush()
+        stack.callback(drawn, "")
+        return import_traces(paths, jobs=jobs, watch=lambda now: drawn(now.line()), keep=keep, executor=where)
 
 
 def make_folder(folder: Path) -> None:

@@ -21,6 +21,17 @@ def relative(path: Path) -> str:
         return str(path)
 
 
+def draw(text: str) -> None:
+    """Draw the line on the terminal again that says what is done now; no text wipes it. Nothing in a pipe."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        try:  # its own: stdout may be a pipe
+            width = os.get_terminal_size(2).columns or 100
+        except OSError:
+            width = 100
+        sys.stderr.write(f"\r\x1b[2K{text if len(text) < width else text[: width - 2] + '…'}")
+        sys.stderr.flush()
+
+
 def wants_color() -> bool:
     """NO_COLOR and FORCE_COLOR decide; else a terminal gets colour."""
     if os.environ.get("NO_COLOR"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
+
+from breakscope.cli.output import draw
 
 _STEP = re.compile(r"(\w+) (\d+) of (?:about )?(\d+)")
 _TICK_S = 1.0
@@ -42,8 +43,7 @@ class Progress:
             wipe = self._wanted and not self._over.is_set()
             self._over.set()
             if wipe:
-                sys.stderr.write("\r\x1b[2K")
-                sys.stderr.flush()
+                draw("")
 
     def __call__(self, text: str) -> None:
         """Say what is done now."""
@@ -75,9 +75,7 @@ class Progress:
     def _draw(self) -> None:
         with self._lock:
             if self._wanted and not self._over.is_set():
-                width = shutil.get_terminal_size((100, 24)).columns
-                sys.stderr.write(f"\r\x1b[2K{self.line()[: width - 1]}")
-                sys.stderr.flush()
+                draw(self.line())
 
     def _tick(self) -> None:
         while not self._over.wait(_TICK_S):

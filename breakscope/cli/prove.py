@@ -13,6 +13,7 @@ import typer
 
 from breakscope.cli import arguments
 from breakscope.cli.fix import FORMAT_NAMES, Format, settings_of
+from breakscope.cli.output import draw
 from breakscope.cli.script_words import ScriptCommand, program_of, program_of_report
 from breakscope.cli.trust import TrustReport, confirm_run
 from breakscope.errors import OutputError, UsageError
@@ -121,8 +122,8 @@ def add(app: typer.Typer) -> None:
         options = engine.Options(settings, exact.value, inductor)
         with launch.workspace(Path(FOLDER).absolute()) as work:
             script = runs.Script(what, work, timeout, budget)
-            proved = engine.prove(changes, script, options, _progress)
-        _progress("")
+            proved = engine.prove(changes, script, options, draw)
+        draw("")
         wrote = None
         if place is not None and proved.counterexample is not None:
             example = examples.script_of(proved.counterexample, changes, script, options, proved.through)
@@ -186,12 +187,6 @@ def _write(place: Path, text: str) -> Path:
 
     schema.write(text.encode(), place)
     return place
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[2K{text[:100]}" + ("…" if text else ""))
-        sys.stderr.flush()
 
 
 def _show(

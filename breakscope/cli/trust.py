@@ -10,15 +10,14 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from breakscope.errors import UsageError
-from breakscope.report.latest import FOLDER
-from breakscope.report.machine import this_machine
-from breakscope.report.model import Report
-from breakscope.report.owners import repository_of
+
+if TYPE_CHECKING:  # `--help` needs no report
+    from breakscope.report.model import Report
 
 TrustReport = Annotated[
     bool,
@@ -34,6 +33,10 @@ def own_projects(report: Report, path: Path) -> list[str]:
     They are the present project, that in whose ``.breakscope`` the report lies, and, if it was made here,
     that in which the script ran.
     """
+    from breakscope.report.latest import FOLDER
+    from breakscope.report.machine import this_machine
+    from breakscope.report.owners import repository_of
+
     folders = [os.getcwd()]
     if path.absolute().parent.name == FOLDER:
         folders.append(str(path.absolute().parent.parent))
@@ -63,6 +66,9 @@ def confirm_run(report: Report, command: str, *, trusted: bool) -> None:
 
 def _doubt(report: Report) -> str | None:
     """Why the report may not be the user's own; None if it is."""
+    from breakscope.report.machine import this_machine
+    from breakscope.report.owners import repository_of
+
     run = report.run
     if run.machine != this_machine():
         return "this report was not made on this machine"

@@ -14,6 +14,7 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
+from breakscope.source.names import root_name
 
 _TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
 
@@ -160,8 +161,8 @@ class _Names:
         key, _, rest = rest.partition("]")
         parameter, given = self._keyword(key) if kind == "kwargs" else self._positional(int(key))
         # An expression makes another tensor each time: what is marked must be a variable.
-        if _is_variable(given):
-            return ast.unparse(given) + rest, True  # type: ignore[arg-type]
+        if given is not None and root_name(given) is not None:
+            return ast.unparse(given) + rest, True
         return parameter + rest, False
 
     def _positional(self, number: int) -> tuple[str, ast.expr | None]:
@@ -179,12 +180,6 @@ class _Names:
         if given is None and len(spread) == 1:
             given = ast.Subscript(spread[0], ast.Constant(name), ast.Load())  # **batch
         return name, given
-
-
-def _is_variable(given: ast.expr | None) -> bool:
-    while isinstance(given, ast.Attribute | ast.Subscript):
-        given = given.value
-    return isinstance(given, ast.Name)
 
 
 def _parsed_call(caller: Event | None, places: Places) -> ast.Call | None:

@@ -12,17 +12,18 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from breakscope.errors import UsageError
 from breakscope.fix.patch import Edit
 from breakscope.fix.source_file import NotTextError, Source, read
+from breakscope.view import unified
+from breakscope.view.unified import FileDiff, Hunk
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _BLOBS = re.compile(r"index ([0-9a-f]{4,})\.\.([0-9a-f]{4,})")
-_NOTHING = "/dev/null"
+_NO_TEXT = ("rename from", "copy from", "Binary files", "GIT binary patch")
 
 Side = Literal["old", "new"]
 
@@ -56,45 +57,6 @@ class Change:
         return edits_between(self.disk.text, (self.old if side == "old" else self.new).text, self.file)
 
 
-@dataclass(slots=True)
-class _Hunk:
-    """Lines of a hunk, each with its mark; ``old`` and ``new``: where it begins, from 1."""
-
-    old: int
-    new: int
-    lines: list[tuple[str, str]] = field(default_factory=list)
-    unended: set[int] = field(default_factory=set)
-
-    def side(self, side: Side) -> list[str]:
-        left_out = "+" if side == "old" else "-"
-        return [
-            text if at in self.unended else text + "\n"
-            for at, (mark, text) in enumerate(self.lines)
-            if mark != left_out
-        ]
-
-    def at(self, side: Side) -> int:
-        """The first line's index; a side without lines stands behind the line that is named."""
-        first = self.old if side == "old" else self.new
-        return first - 1 if self.side(side) else first
-
-    @property
-    def at_the_end(self) -> bool:
-        """Whether fewer lines follow the change than come before it: the file ends there."""
-        marks = [mark for mark, _ in self.lines]
-        before = next((i for i, mark in enumerate(marks) if mark != " "), len(marks))
-        behind = next((i for i, mark in enumerate(reversed(marks)) if mark != " "), len(marks))
-        return behind < before
-
-
-@dataclass(slots=True)
-class _File:
-    old: str
-    new: str
-    blobs: tuple[str, str] | None = None
-    hunks: list[_Hunk] = field(default_factory=list)
-
-
 def changes(text: str, folders: Sequence[Path]) -> list[Change]:
     """The files that a diff changes, as they are found.
 
@@ -104,7 +66,10 @@ def changes(text: str, folders: Sequence[Path]) -> list[Change]:
     Raises:
         DiffError: it is none, does not fit the files, or makes, removes or renames files.
     """
-    found = [_change(one, folders) for one in _parse(text)]
+    files = list(_read(text))
+    if not files:
+        raise DiffError("this is no unified diff: it has no lines with --- and +++")
+    found = [_change(one, folders) for one in files]
     found = [one for one in found if one.old.text != one.new.text]
     if not found:
         raise DiffError("the diff changes no file")
@@ -146,72 +111,54 @@ def edits_between(old: str, new: str, file: str = "") -> tuple[Edit, ...]:
 # ---- reading ----
 
 
-def _parse(text: str) -> Iterator[_File]:
-    current: _File | None = None
-    blobs: tuple[str, str] | None = None
-    lines = text.splitlines() if "\r\n" in text else text.split("\n")
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        if line.startswith(("rename from", "copy from", "Binary files", "GIT binary patch")):
+def _read(text: str) -> Iterator[FileDiff]:
+    for file in unified.read(text):
+        if any(line.startswith(_NO_TEXT) for line in file.head):
             raise DiffError("the diff renames a file, or is of one that is no text")
-        if line.startswith("diff "):
-            blobs = None
-        if match := _BLOBS.match(line):
-            blobs = match[1], match[2]
-        if line.startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ "):
-            if current is not None:
-                yield current
-            current = _File(_name(line[4:]), _name(lines[at + 1][4:]), blobs)
-            at += 2
-            continue
-        if match := _HUNK.match(line):
-            if current is None:
-                raise DiffError("the diff names no file: it needs lines with --- and +++")
-            hunk, at = _hunk(match, lines, at + 1)
-            current.hunks.append(hunk)
-            continue
-        at += 1
-    if current is None:
-        raise DiffError("this is no unified diff: it has no lines with --- and +++")
-    yield current
+        if file.hunks and not file.new:
+            raise DiffError("the diff names no file: it needs lines with --- and +++")
+        for hunk in file.hunks:
+            if hunk.damage:
+                raise DiffError(hunk.damage)
+        if file.new:
+            yield file
 
 
-def _hunk(match: re.Match[str], lines: Sequence[str], at: int) -> tuple[_Hunk, int]:
-    hunk = _Hunk(int(match[1]), int(match[3]))
-    left = {"-": int(match[2] or 1), "+": int(match[4] or 1)}
-    while left["-"] > 0 or left["+"] > 0:
-        if at >= len(lines):
-            raise DiffError("the diff ends within a hunk")
-        line = lines[at]
-        # Editors and mailers take the space off an empty line of context.
-        mark, text = (line[0], line[1:]) if line else (" ", "")
-        if mark == "\\":
-            hunk.unended.add(len(hunk.lines) - 1)
-        elif mark in " +-":
-            hunk.lines.append((mark, text))
-            left["-"] -= mark != "+"
-            left["+"] -= mark != "-"
-        else:
-            raise DiffError(f"a hunk of the diff has a line that belongs to none: {line[:60]!r}")
-        at += 1
-    if at < len(lines) and lines[at].startswith("\\"):
-        hunk.unended.add(len(hunk.lines) - 1)
-        at += 1
-    return hunk, at
+def _blobs(file: FileDiff) -> tuple[str, str] | None:
+    """What git calls the two sides."""
+    found = [match for line in file.head if (match := _BLOBS.match(line))]
+    return (found[-1][1], found[-1][2]) if found else None
 
 
-def _name(text: str) -> str:
-    name = text.partition("\t")[0].strip()
-    return name.strip('"')
+def _side(hunk: Hunk, side: Side) -> list[str]:
+    left_out = "+" if side == "old" else "-"
+    return [
+        text if at in hunk.unended else text + "\n"
+        for at, (mark, text) in enumerate(hunk.lines)
+        if mark != left_out
+    ]
+
+
+def _first(hunk: Hunk, side: Side) -> int:
+    """The first line's index; a side without lines stands behind the line that is named."""
+    first = hunk.old if side == "old" else hunk.new
+    return first - 1 if _side(hunk, side) else first
+
+
+def _ends_the_file(hunk: Hunk) -> bool:
+    """Whether fewer lines follow the change than come before it: the file ends there."""
+    marks = [mark for mark, _ in hunk.lines]
+    before = next((i for i, mark in enumerate(marks) if mark != " "), len(marks))
+    behind = next((i for i, mark in enumerate(reversed(marks)) if mark != " "), len(marks))
+    return behind < before
 
 
 # ---- finding the files, and the side that they hold ----
 
 
-def _change(file: _File, folders: Sequence[Path]) -> Change:
-    if _NOTHING in (file.old, file.new):
-        verb, name = ("makes", file.new) if file.old == _NOTHING else ("removes", file.old)
+def _change(file: FileDiff, folders: Sequence[Path]) -> Change:
+    if unified.NOTHING in (file.old, file.new):
+        verb, name = ("makes", file.new) if file.old == unified.NOTHING else ("removes", file.old)
         raise DiffError(f"the diff {verb} the file {name}: only changes of files can be proved")
     places = list(_places(file, folders))
     if not places:
@@ -229,7 +176,7 @@ def _change(file: _File, folders: Sequence[Path]) -> Change:
     raise DiffError(f"the diff does not fit {places[0]}, neither before the change nor after it")
 
 
-def _places(file: _File, folders: Sequence[Path]) -> Iterator[Path]:
+def _places(file: FileDiff, folders: Sequence[Path]) -> Iterator[Path]:
     names = [name for one in (file.old, file.new) for name in (one, one.partition("/")[2]) if name]
     libraries = [Path(one) for one in sys.path if one.endswith(("site-packages", "dist-packages"))]
     seen: set[str] = set()
@@ -241,14 +188,13 @@ def _places(file: _File, folders: Sequence[Path]) -> Iterator[Path]:
                 yield place
 
 
-def _sided(file: _File, source: Source, place: str) -> Change | None:
+def _sided(file: FileDiff, source: Source, place: str) -> Change | None:
     """The change of a file, if it holds one of the diff's sides."""
     sides: tuple[Side, ...] = ("old", "new")
-    if file.blobs is not None:
+    blobs = _blobs(file)
+    if blobs is not None:
         blob = hashlib.sha1(b"blob %d\0" % len(source.data) + source.data, usedforsecurity=False)
-        known = [
-            side for side, name in zip(sides, file.blobs, strict=True) if blob.hexdigest().startswith(name)
-        ]
+        known = [side for side, name in zip(sides, blobs, strict=True) if blob.hexdigest().startswith(name)]
         sides = tuple(known) or sides
     for exact in (True, False):
         for side in sides:
@@ -264,7 +210,7 @@ def _sided(file: _File, source: Source, place: str) -> Change | None:
     return None
 
 
-def _applied(hunks: Sequence[_Hunk], text: str, side: Side, *, exact: bool) -> str | None:
+def _applied(hunks: Sequence[Hunk], text: str, side: Side, *, exact: bool) -> str | None:
     """A text that holds one side, with the other side in its place; None where it does not.
 
     Args:
@@ -273,22 +219,22 @@ def _applied(hunks: Sequence[_Hunk], text: str, side: Side, *, exact: bool) -> s
     lines, made, last = _split(text), [], 0
     other: Side = "new" if side == "old" else "old"
     for hunk in hunks:
-        wanted = hunk.side(side)
-        at = _found(lines, wanted, hunk, last, hunk.at(side), exact=exact)
+        wanted = _side(hunk, side)
+        at = _found(lines, wanted, hunk, last, _first(hunk, side), exact=exact)
         if at is None:
             return None
-        made += [*lines[last:at], *hunk.side(other)]
+        made += [*lines[last:at], *_side(hunk, other)]
         last = at + len(wanted)
     return "".join([*made, *lines[last:]])
 
 
 def _found(
-    lines: Sequence[str], wanted: Sequence[str], hunk: _Hunk, first: int, near: int, *, exact: bool
+    lines: Sequence[str], wanted: Sequence[str], hunk: Hunk, first: int, near: int, *, exact: bool
 ) -> int | None:
     places = [near] if exact else sorted(range(first, len(lines) + 1), key=lambda at: abs(at - near))
     for at in places:
         ends = at + len(wanted)
-        if at >= first and lines[at:ends] == wanted and (ends == len(lines) or not hunk.at_the_end):
+        if at >= first and lines[at:ends] == wanted and (ends == len(lines) or not _ends_the_file(hunk)):
             return at
     return None
 

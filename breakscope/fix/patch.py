@@ -13,8 +13,8 @@ from typing import Literal
 
 from breakscope.inside import overlay
 from breakscope.inside.prove.claims import Claims
-from breakscope.inside.record.evidence import Span
 from breakscope.report.model import Finding
+from breakscope.source.span import Span
 
 # How results may differ: in no bit; by the rounding of a number that became a tensor; by the order of sums.
 Exactness = Literal["bitwise", "rounded", "reassociated"]

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from breakscope.fix.patch import Refusal, Rewrite
-from breakscope.inside.record.evidence import Evidence, Seen, Span
+from breakscope.inside.record.evidence import Evidence, Seen
 from breakscope.source.module import FunctionNode, Module, Scope, parsed
 from breakscope.source.names import reads_frame, torch_name
+from breakscope.source.span import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from breakscope.diagnose.merge import merge
 from breakscope.errors import ReportError
 from breakscope.project.baseline import is_baseline
 from breakscope.report import schema
-from breakscope.report.latest import BENCHMARK, FOLDER, is_earlier
+from breakscope.report.files import BENCHMARK
+from breakscope.report.latest import FOLDER, is_earlier
 from breakscope.report.model import Report
 
 _Item = TypeVar("_Item")

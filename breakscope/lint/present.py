@@ -12,6 +12,7 @@ from breakscope.lint.graph import Placed
 from breakscope.project import suppress as comments
 from breakscope.report.lint import Possible, Remark
 from breakscope.report.place import Location
+from breakscope.source.span import characters
 
 
 class Presented(NamedTuple):
@@ -72,9 +73,9 @@ def _possible(one: Placed, lines: list[str], path: str, root: str) -> Possible:
     location = Location(
         file=path,
         line=candidate.line,
-        column=_characters(first, candidate.column) + 1,
+        column=characters(first, candidate.column) + 1,
         end_line=candidate.end_line,
-        end_column=_characters(_line(lines, candidate.end_line), candidate.end_column) + 1,
+        end_column=characters(_line(lines, candidate.end_line), candidate.end_column) + 1,
         function=one.function,
         source=source,
         indent=len(first) - len(first.lstrip()),
@@ -121,10 +122,3 @@ def _text(content: bytes) -> str:
 
 def _line(lines: list[str], number: int) -> str:
     return lines[number - 1] if number <= len(lines) else ""
-
-
-def _characters(line: str, offset: int) -> int:
-    """How many characters the first bytes of a line are."""
-    if line.isascii():
-        return offset
-    return len(line.encode("utf-8", errors="surrogatepass")[:offset].decode("utf-8", errors="replace"))

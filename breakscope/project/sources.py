@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from breakscope.source.span import characters
+
 # (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
 Position = tuple[int, int, int, int]
 
@@ -65,7 +67,7 @@ class Sources:
         line = self.line(file, number)
         if line is None:
             return byte_offset + 1
-        return len(line.encode("utf-8")[:byte_offset].decode("utf-8", errors="replace")) + 1
+        return characters(line, byte_offset) + 1
 
     def underlined(
         self, file: str, number: int, text: str, carets: tuple[int, int]

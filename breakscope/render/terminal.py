@@ -11,9 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from breakscope.catalog.links import help_page, torch_page
-from breakscope.render import bench_terminal
 from breakscope.render.sarif_places import quoted
-from breakscope.report import benchmark
 from breakscope.report.model import FindingKind, Report
 from breakscope.view import report_view
 from breakscope.view.excerpt import excerpt
@@ -60,6 +58,11 @@ def render(
     """
     view = report_view.build(report, limit=limit, all=everything, root=root)
     text = render_view(view, width=width, color=color, next_steps=next_steps, links=links)
+    if not report.benchmark:
+        return text
+    from breakscope.render import bench_terminal
+    from breakscope.report import benchmark
+
     measured = benchmark.from_dict(report.benchmark)
     if measured is None:
         return text

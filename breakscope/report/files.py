@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from breakscope.errors import OutputError
 
 OWN_FOLDER = ".breakscope"
+BENCHMARK = "bench.json"  # in that folder
 _TEMPORARY = ".breakscope-"
 _LEFT_AFTER_S = 3600.0  # nobody writes one file for so long
 

@@ -11,7 +11,6 @@ from breakscope.report.model import Report
 
 FOLDER = files.OWN_FOLDER
 LATEST = "latest.json"
-BENCHMARK = "bench.json"
 _EARLIER = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|imported)-\d+\.json")
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from breakscope.report.model import Effect, Finding, FindingKind, Report
+if TYPE_CHECKING:  # `breakscope explain` needs no report
+    from breakscope.report.model import Effect, Finding, FindingKind, Report
 
 _KINDS: dict[FindingKind, int] = {"skip": 0, "compile": 1, "graph_break": 2, "recompile": 3}
 _EFFECTS: dict[Effect | None, int] = {"ended": 0, "incomplete": 1, None: 2}

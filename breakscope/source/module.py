@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from breakscope.inside.record.evidence import Span
+from breakscope.source.span import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from breakscope.report.model import ArtifactKind
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # `breakscope show --help` needs no report
+    from breakscope.report.model import ArtifactKind
 
 TITLES: dict[ArtifactKind, str] = {
     "code": "Inductor's code",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from breakscope import catalog
 from breakscope.catalog.entry import Severity
-from breakscope.diagnose import guards
+from breakscope.diagnose.guard_advice import remedy
 from breakscope.report.model import (
     Cost,
     Effect,
@@ -284,7 +284,7 @@ class Maker:
         if finding.advice:
             advice = harmless(" ".join(finding.advice.split()))
         elif finding.kind == "recompile" and finding.guard:
-            advice = harmless(guards.remedy(finding.guard))
+            advice = harmless(remedy(finding.guard))
         else:
             # A code of a newer breakscope has no entry: Dynamo's own hints are better than nothing.
             entry = catalog.find(finding.code)

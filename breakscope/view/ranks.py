@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from breakscope.diagnose.divergence import device_of, how, parted
 from breakscope.report.model import Divergence, DivergenceKind, Rank, Report
 from breakscope.view.text import NOT_MEASURED, count, harmless, seconds, short_path
 
@@ -103,6 +102,8 @@ def _sentence(report: Report) -> str:
     if not report.divergences:
         alike = "no rank differs from the others in findings, graphs, compile cache, setup or ending"
         return f"{whole}: {alike}" if _together(report) else f"{whole}; no two ranks of one job to compare"
+    from breakscope.diagnose.divergence import parted
+
     apart = {job: parted(report.divergences, job) for job in jobs}
     differ = count(len(report.divergences), "difference")
     if len(jobs) > 1:
@@ -134,6 +135,8 @@ def _line(one: Divergence, folders: Sequence[str], several_jobs: bool) -> Line:
 
 
 def _row(rank: Rank, ranks: Sequence[Rank], spent: float | None) -> Row:
+    from breakscope.diagnose.divergence import device_of, how  # reports of one process need none of it
+
     totals = rank.totals
     return Row(
         rank=harmless(_name(rank, ranks)),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from warm_scanning import run_command
 
 import breakscope
 from breakscope.report import benchmark
@@ -41,19 +40,19 @@ class Measured:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Callable[..., Measured]:
+def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Measured]:
     """Write a script, measure it, and return what came of it."""
+    needs_torch = request.node.get_closest_marker("torch") is not None
 
     def run(source: str, *options: str, args: tuple[str, ...] = (), timeout: float = 400) -> Measured:
         (tmp_path / "script.py").write_text(textwrap.dedent(source))
-        done = subprocess.run(
-            command("bench", *options, "script.py", *args),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
+        done = run_command(
+            *("bench", *options, "script.py", *args),
+            folder=tmp_path,
+            torch=needs_torch,
             timeout=timeout,
-            env=clean_environment(COLUMNS="200", XDG_CACHE_HOME=str(tmp_path / "cache")),
-            check=False,
+            COLUMNS="200",
+            XDG_CACHE_HOME=str(tmp_path / "cache"),
         )
         return Measured(done.returncode, done.stdout, done.stderr, tmp_path)
 

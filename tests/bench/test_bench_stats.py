@@ -66,6 +66,7 @@ def test_the_interval_covers_processes_that_disagree() -> None:
     assert found.low <= 1.0 < 1.3 <= found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scatter", [0.02, 0.2])
 def test_the_interval_covers_the_truth_as_often_as_it_says(scatter: float) -> None:
     generator = random.Random(7)
@@ -107,6 +108,7 @@ def test_a_slower_arm_is_slower() -> None:
     assert (verdict.judgement, verdict.confidence > 0.95) == ("slower", True)
 
 
+@pytest.mark.slow
 def test_equal_arms_are_rarely_told_apart() -> None:
     generator = random.Random(5)
     verdicts = [

@@ -6,6 +6,8 @@ import os
 import pty
 import signal
 import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,18 @@ def test_ctrl_c_ends_remedy_with_one_line_of_what_is_kept(tmp_path: Path) -> Non
     assert last.endswith("s; .breakscope/latest.json is as it was, and no file of yours was changed\n")
     assert last.count("\n") == 1
     assert (tmp_path / ".breakscope" / "latest.json").read_bytes() == before
+
+
+def test_a_line_is_as_wide_as_the_terminal_and_a_pipe_gets_none() -> None:
+    said = "import sys; from breakscope.cli.output import draw; draw('x' * 200); draw('')"
+    script = [sys.executable, "-c", said]
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 40))
+    subprocess.run(
+        script, stdout=subprocess.PIPE, stderr=theirs, env=clean_environment(TERM="xterm"), check=True
+    )
+    assert os.read(ours, 4096).decode() == "\r\x1b[2K" + "x" * 38 + "…\r\x1b[2K"
+    os.close(theirs)
+    os.close(ours)
+    done = subprocess.run(script, capture_output=True, env=clean_environment(TERM="xterm"), check=True)
+    assert done.stderr == b""

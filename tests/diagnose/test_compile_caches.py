@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from warm_scanning import run_command
 
 import breakscope
 from breakscope.cli import main
@@ -50,14 +49,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Report, Path
     (folder / "script.py").write_text(textwrap.dedent(SCRIPT))
     reports = []
     for trace in ("cold", "warm"):
-        subprocess.run(
-            command("scan", "-q", "--backend", "inductor", "script.py"),
-            cwd=folder,
-            env=clean_environment(
-                TORCHINDUCTOR_CACHE_DIR=str(folder / "cache"), TORCH_TRACE=str(folder / trace)
-            ),
-            check=True,
+        done = run_command(
+            *("scan", "-q", "--backend", "inductor", "script.py"),
+            folder=folder,
+            torch=True,
+            TORCHINDUCTOR_CACHE_DIR=str(folder / "cache"),
+            TORCH_TRACE=str(folder / trace),
         )
+        assert done.returncode == 0, done.stderr
         reports.append(breakscope.load(folder / ".breakscope" / "latest.json"))
     return reports[0], reports[1], folder / "warm"
 

@@ -13,7 +13,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from faithful.twice import HERE, Ran, World, twice
+from faithful.twice import HERE, Ran, World, rows, twice
 
 PORTRAIT = (HERE / "portrait.py").read_text()
 # Probe -> how a scan's answer becomes Python's.
@@ -108,6 +108,7 @@ WORLDS = {
 }
 
 
+QUICK = ("plain", "no environment", "nohup", "descriptors handed on", "a sitecustomize")
 # Variations of a world that every run looks at; these at night.
 NIGHTLY = (
     *("PYTHONHASHSEED", "PYTHONFAULTHANDLER", "PYTHONNOUSERSITE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED"),
@@ -124,9 +125,7 @@ def answers(ran: Ran) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name in NIGHTLY)) for name in WORLDS]
-)
+@pytest.mark.parametrize("name", rows(WORLDS, QUICK, NIGHTLY))
 def test_a_script_sees_the_same_world(tmp_path: Path, name: str) -> None:
     given = WORLDS[name]
     files = {"portrait.py": PORTRAIT, **given.files}

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from faithful.kinds import DIFFERENT, IN_EVERY_RUN, KINDS
-from faithful.twice import World, reports, run, twice
+from faithful.twice import World, reports, rows, run, twice
 from scanning import clean_environment, command
 
 import breakscope
@@ -172,6 +172,14 @@ if __name__ == "__main__":
 }
 
 
+QUICK = (
+    "sys.exit with a number",
+    "an exception",
+    "SIGTERM",
+    "os._exit",
+    "a replaced process",
+    "a traced import",
+)
 # Others of a kind that every run has; at night.
 NIGHTLY = (
     *(
@@ -201,9 +209,7 @@ def same(folder: Path, words: list[str], world: World) -> None:
     assert "latest.json" in reports(folder)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name in NIGHTLY)) for name in ENDS]
-)
+@pytest.mark.parametrize("name", rows(ENDS, QUICK, NIGHTLY))
 def test_a_script_ends_and_says_what_it_would(tmp_path: Path, name: str) -> None:
     source = ENDS[name]
     source, more = source if isinstance(source, tuple) else (source, {})
@@ -211,9 +217,7 @@ def test_a_script_ends_and_says_what_it_would(tmp_path: Path, name: str) -> None
     same(tmp_path, ["script.py"], World(stdin=b"first\nsecond\n", files=files))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name not in IN_EVERY_RUN)) for name in KINDS]
-)
+@pytest.mark.parametrize("name", rows(KINDS, (), KINDS.keys() - IN_EVERY_RUN))
 def test_a_program_of_each_kind_does_what_it_would(tmp_path: Path, name: str) -> None:
     source = KINDS[name]
     source, more = source if isinstance(source, tuple) else (source, {})
@@ -261,6 +265,7 @@ def _compiled(folder: Path) -> bytes:
     return Path(str(py_compile.compile(str(folder / "source.py"), str(folder / "x.pyc")))).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "files"),
     [

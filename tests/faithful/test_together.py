@@ -42,6 +42,7 @@ def at_once(folder: Path, commands: list[list[str]]) -> list[tuple[int, str]]:
     return [(one.returncode, text) for one, text in zip(started, said, strict=True)]
 
 
+@pytest.mark.slow
 def test_twenty_scans_in_one_folder_leave_twenty_reports(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("print('ran')\n")
     ended = at_once(tmp_path, [command("scan", "-q", "script.py", str(number)) for number in range(20)])

@@ -189,6 +189,7 @@ def _address(file: Path) -> str:
     raise AssertionError("the scheduler did not start")
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_one_sentence(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(executors, "_CONNECT_S", 1)

@@ -63,7 +63,7 @@ def test_a_compile_that_is_cut_off_is_in_the_report_and_the_run_is_not_called_va
 
     f(torch.ones(3))
     """
-    done = scan(endless, "--timeout", "20")
+    done = scan(endless, "--timeout", "12")
     report = done.report
     assert not report.reconciliation.vacuous
     [finding] = report.findings

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from report_samples import BRANCH, CLEAN, HUNDRED
 from scanning import clean_environment
+from warm_scanning import run_command
 
 from breakscope.cli import main
 from breakscope.render import FORMATS, Options
@@ -86,18 +87,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], s
     """The reports of one scan by the place that they are about, all of them, and the script's folder."""
     import textwrap
 
-    from scanning import command
-
     folder = tmp_path_factory.mktemp("issue")
     (folder / "script.py").write_text(textwrap.dedent(SCRIPT))
     (folder / "sibling.py").write_text(HELPER)
-    subprocess.run(
-        command("scan", "-q", "script.py"),
-        cwd=folder,
-        env=clean_environment(),
-        check=True,
-        capture_output=True,
-    )
+    assert run_command("scan", "-q", "script.py", folder=folder, torch=True).returncode == 0
     latest = folder / ".breakscope" / "latest.json"
     said = io.StringIO()
     with redirect_stdout(said):

@@ -269,6 +269,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     assert schema.load(tmp_path / "report.json") == KILLED
 
 
+@pytest.mark.slow
 def test_a_large_report_is_read(tmp_path: Path) -> None:
     # 200 MB is the size that must work; the file is that of a report with one very long reason.
     path = tmp_path / "large.json"

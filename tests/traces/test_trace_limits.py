@@ -47,6 +47,7 @@ def _zstd(data: bytes) -> bytes:
     return bytes(pytest.importorskip("zstandard").ZstdCompressor().compress(data))
 
 
+@pytest.mark.slow  # what unpacks to gigabytes is unpacked as far as it is allowed
 def test_beside_bombs_pipes_and_loops_a_trace_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     (folder / "deeper").mkdir(parents=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from breakscope.fix.patch import Edit
 from breakscope.fix.source_file import Source, parents_of, read
 from breakscope.report.model import Location
+from breakscope.source.span import characters
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CONDITIONAL = (*_SCOPES, ast.BoolOp, ast.IfExp)
@@ -33,8 +34,7 @@ class File:
     def offset(self, line: int, column: int) -> int:
         """Characters before a line (from 1) and a column in bytes (from 0)."""
         start = self._starts[line - 1]
-        text = self.text[start : self._starts[line]]
-        return start + len(text.encode()[:column].decode(errors="ignore"))
+        return start + characters(self.text[start : self._starts[line]], column)
 
     def line(self, number: int) -> str | None:
         """The text of a line, without its indentation; None if there is no such line."""

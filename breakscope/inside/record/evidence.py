@@ -1,8 +1,4 @@
-"""What a recording run saw at the expressions of a function: the reason why no rule has to guess.
-
-Positions are those of :class:`breakscope.report.model.Location`: lines and columns from 1, columns in
-characters, ``end_column`` after the last character.
-"""
+"""What a recording run saw at the expressions of a function: the reason why no rule has to guess."""
 
 from __future__ import annotations
 
@@ -11,51 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from breakscope.source.span import Span
+
 Kind = Literal["tensor", "int", "float", "bool", "None", "str", "module", "callable", "other"]
 Scalar = int | float | bool | str | None
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
-    """The place of an expression in its file."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    def key(self) -> str:
-        """For JSON."""
-        return f"{self.line}:{self.column}-{self.end_line}:{self.end_column}"
-
-    @classmethod
-    def parse(cls, key: str) -> Span:
-        """Inverse of :meth:`key`."""
-        start, _, end = key.partition("-")
-        line, column = map(int, start.split(":"))
-        end_line, end_column = map(int, end.split(":"))
-        return cls(line, column, end_line, end_column)
-
-    @classmethod
-    def of(cls, node: ast.expr | ast.stmt, lines: list[str]) -> Span:
-        """Where a node stands.
-
-        Args:
-            lines: those of the module's source, because ``ast`` counts columns in UTF-8 bytes.
-        """
-        end_line = node.end_lineno or node.lineno
-        end = node.end_col_offset or 0
-        return cls(
-            node.lineno,
-            characters(lines[node.lineno - 1], node.col_offset) + 1,
-            end_line,
-            characters(lines[end_line - 1], end) + 1,
-        )
-
-
-def characters(line: str, offset: int) -> int:
-    """A column in UTF-8 bytes, in characters."""
-    return offset if line.isascii() else len(line.encode()[:offset].decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)

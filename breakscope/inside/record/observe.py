@@ -14,7 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from breakscope.inside.record.evidence import Evidence, Kind, Scalar, Seen, Span, TensorSeen
+from breakscope.inside.record.evidence import Evidence, Kind, Scalar, Seen, TensorSeen
+from breakscope.source.names import name_parts
+from breakscope.source.span import Span
 
 SEE = "__breakscope_see__"
 ENTER = "__breakscope_enter__"
@@ -211,13 +213,8 @@ def _paths(statement: ast.stmt) -> tuple[str, ...]:
         if isinstance(node, ast.Name):
             found[node.id] = None
         elif isinstance(node, ast.Attribute):
-            parts: list[str] = []
-            base: ast.expr = node
-            while isinstance(base, ast.Attribute):
-                parts.append(base.attr)
-                base = base.value
-            if isinstance(base, ast.Name):
-                found[".".join([base.id, *reversed(parts)])] = None
+            if parts := name_parts(node):
+                found[".".join(parts)] = None
         elif isinstance(node, ast.Call) and (buffer := _named_buffer(node)) is not None:
             found[buffer] = None
     return tuple(found)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from breakscope.render.html import highlight
 from breakscope.render.html.lines import Line, lay_out
+from breakscope.view import unified
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _MOST_ROWS = 600
 
 RowKind = Literal["same", "change", "gap"]
@@ -44,36 +43,28 @@ class Diff:
 def side_by_side(text: str) -> Diff:
     """The rows of a unified diff, with a gap between its hunks. Text that is none gives no rows."""
     rows: list[Row] = []
-    lines = iter(text.split("\n"))
-    for line in lines:
-        if match := _HUNK.match(line):
-            if rows:
-                rows.append(Row("gap", None, None))
-            old, old_count, new, new_count = (1 if part is None else int(part) for part in match.groups())
-            rows += _hunk(lines, old, old_count, new, new_count)
+    for hunk in (hunk for file in unified.read(text) for hunk in file.hunks):
+        if rows:
+            rows.append(Row("gap", None, None))
+        rows += _hunk(hunk)
     return Diff(tuple(rows[:_MOST_ROWS]), max(0, len(rows) - _MOST_ROWS))
 
 
-def _hunk(lines: Iterator[str], old: int, old_left: int, new: int, new_left: int) -> Iterator[Row]:
-    """The rows of one hunk. Its head says how many lines it has: a removed ``-- x`` is no file's head."""
+def _hunk(hunk: unified.Hunk) -> Iterator[Row]:
     removed: list[Side] = []
     added: list[Side] = []
-    while old_left > 0 or new_left > 0:
-        line = next(lines, None)
-        if line is None:
-            break
-        if line.startswith("-"):
+    old, new = hunk.old, hunk.new
+    for mark, text in hunk.lines:
+        if mark == "-":
             if added:
                 yield from _changes(removed, added)
-            removed.append(_side(old, line[1:]))
-            old, old_left = old + 1, old_left - 1
-        elif line.startswith("+"):
-            added.append(_side(new, line[1:]))
-            new, new_left = new + 1, new_left - 1
-        elif not line.startswith("\\"):
+            removed.append(_side(old, text))
+        elif mark == "+":
+            added.append(_side(new, text))
+        else:
             yield from _changes(removed, added)
-            yield Row("same", _side(old, line[1:]), _side(new, line[1:]))
-            old, old_left, new, new_left = old + 1, old_left - 1, new + 1, new_left - 1
+            yield Row("same", _side(old, text), _side(new, text))
+        old, new = old + (mark != "+"), new + (mark != "-")
     yield from _changes(removed, added)
 
 

@@ -13,6 +13,7 @@ import atexit
 import builtins
 import contextlib
 import ctypes
+import fcntl
 import gc
 import importlib
 import importlib.machinery
@@ -135,16 +136,24 @@ class Forked:
 
     Args:
         request: ``words`` of python or ``commands`` of breakscope, ``cwd``, ``environment``, for one fork.
-        stdout, stderr: descriptors; None for nowhere.
+        stdout, stderr: descriptors; None for nowhere. kept: those that it has by the same numbers.
     """
 
-    def __init__(self, place: str, request: dict[str, Any], stdout: int | None, stderr: int | None) -> None:
+    def __init__(
+        self,
+        place: str,
+        request: dict[str, Any],
+        stdout: int | None,
+        stderr: int | None,
+        kept: Sequence[int] = (),
+    ) -> None:
         self.returncode: int | None = None
         null = os.open(os.devnull, os.O_RDWR)
         outs = [null if one is None else one for one in (stdout, stderr)]
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(place)
-        socket.send_fds(self._socket, [json.dumps(request).encode() + b"\n"], outs)
+        order = {**request, "descriptors": [1, 2, *kept]}
+        socket.send_fds(self._socket, [json.dumps(order).encode() + b"\n"], [*outs, *kept])
         os.close(null)
         self._answers = self._socket.makefile()
         self.pid = int(self._answers.readline())
@@ -196,10 +205,13 @@ class ForkingSubprocess:
         environment = dict(options.pop("env", None) or os.environ)
         named = options.pop("stdout", None), options.pop("stderr", None)
         outs = [ours if out is None else out for out, ours in zip(named, self._outs, strict=True)]
-        options.pop("close_fds", None)  # a fork has those of the warm process
+        for name in ("close_fds", "start_new_session"):  # those of the warm process, and always a new one
+            options.pop(name, None)
+        assert options.pop("stdin", subprocess.DEVNULL) == subprocess.DEVNULL
+        kept = options.pop("pass_fds", ())
         assert not options, f"a fork has no {', '.join(options)}"
         request = {"words": list(command[1:]), "cwd": os.getcwd(), "environment": environment}
-        return Forked(self._place, request, *outs)
+        return Forked(self._place, request, *outs, kept=kept)
 
     def run(self, command: Sequence[str], **options: Any) -> Any:
         if command[0] != sys.executable:
@@ -275,7 +287,7 @@ def serve(place: str) -> dict[str, Any] | None:
         request, outs = _request(connection)
         pid = os.fork()
         if not pid:
-            _take_over(outs, [server, connection, *running.values()])
+            _take_over(outs, request["descriptors"], [server, connection, *running.values()])
             return request
         for one in outs:
             os.close(one)
@@ -293,22 +305,26 @@ def _tell_the_end(running: dict[int, socket.socket], pid: int) -> None:
 
 
 def _request(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    data, outs, _, _ = socket.recv_fds(connection, 1 << 16, 2)
+    data, outs, _, _ = socket.recv_fds(connection, 1 << 16, 8)
     while not data.endswith(b"\n"):
         data += connection.recv(1 << 16)
     return json.loads(data), list(outs)
 
 
-def _take_over(outs: Sequence[int], sockets: Sequence[socket.socket]) -> None:
-    """In a fork: a group of its own, its own descriptors, and none of the warm process."""
-    os.setpgid(0, 0)
+def _take_over(outs: Sequence[int], numbers: Sequence[int], sockets: Sequence[socket.socket]) -> None:
+    """In a fork: a session of its own, its own descriptors by their numbers, and none of the warm process."""
+    os.setsid()
     for one in sockets:
         one.close()
-    for number, out in enumerate(outs, 1):
-        os.dup2(out, number)
-        os.close(out)
     os.close(ALIVE)
     os.close(READY)
+    # First out of the way of the numbers: one may be another's.
+    moved = [fcntl.fcntl(out, fcntl.F_DUPFD, max(numbers) + 1) for out in outs]
+    for out in outs:
+        os.close(out)
+    for out, number in zip(moved, numbers, strict=True):
+        os.dup2(out, number)
+        os.close(out)
 
 
 def preload(packages: Sequence[str]) -> None:
