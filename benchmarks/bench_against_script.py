@@ -1,6 +1,7 @@
 """What bench says of a script against what the script itself measures, unmodified, with events of its own.
 
     python benchmarks/bench_against_script.py OUT [--programs A,B] [--rounds N] [--seconds S] [--variants A,B]
+                                              [--fill first|only|not]
 
 Each program compiles its model as it says (default mode or reduce-overhead) and makes steps in a plain loop.
 Run by itself it times them as anybody would: an event before and after each step, the host running ahead, and
@@ -335,13 +336,19 @@ def main() -> None:
     parser.add_argument("--variants", default="narrow_graphs,narrow_default")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument(
+        "--fill", choices=("first", "only", "not"), default="first", help="compile all before measuring"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
     scripts = {name: options.out.resolve() / f"{name}.py" for name in options.programs.split(",")}
     for name, script in scripts.items():
         script.write_text(HEAD + "\n\n" + PROGRAMS[name].strip() + "\n")
-    fill_caches(list(scripts.values()), options.rounds)
+    if options.fill != "not":
+        fill_caches(list(scripts.values()), options.rounds)
+    if options.fill == "only":
+        return
     for name, script in scripts.items():
         row: dict[str, Any] = {
             **{kind: {"eager": [], "compiled": []} for kind in ("own", "bench")},
