@@ -40,12 +40,15 @@ class Entry:
         forward: entering it; backward: entering its backward, where there is one.
         launch: giving the device one operation more.
         own: what our own wrappers take of each gap.
+        scale: how much longer than played a step really takes. An entry is calibrated apart from the steps
+            and their marks, so that it is as long as it is.
     """
 
     forward: float = 0.0
     backward: float = 0.0
     launch: float = 0.0
     own: float = 0.0
+    scale: float = 1.0
 
 
 def entry_of(calibration: Event | None) -> Entry:
@@ -238,8 +241,8 @@ def _taken_out(
                 stretch, saved = replace(stretch, host=stretch.host - less), saved - less
             left.append(stretch)
         elif span.what == "region":
-            left.append(replace(stretch, host=max(0.0, stretch.host - entry.forward), lead=0.0))
-            saved += entry.backward
+            left.append(replace(stretch, host=max(0.0, stretch.host - entry.forward / entry.scale), lead=0.0))
+            saved += entry.backward / entry.scale
         else:
             eager = min(inside.eager or 0.0, stretch.host) if reading.eager else 0.0
             guards = min(inside.guards or 0.0, stretch.host - eager) if reading.guards else 0.0

@@ -23,14 +23,14 @@ FOLDER = Path(__file__).resolve().parents[1] / "data/cost"
 RUNS = sorted(str(path.relative_to(FOLDER)).removesuffix(".json.gz") for path in FOLDER.glob("*/*.json.gz"))
 NEAR, NEAR_MS, NEAR_TOGETHER = 0.25, 0.02, 0.16
 SPREADS = 1.5  # a gain may be off by more than it says, too
-# What is not reached: an .item() in two of three runs (0.144 predicted of 0.088 ± 0.030, 0.120 of 0.083 ± 0.017); all of
-# device_bound in a run whose two breaks gained 0.268 one by one (0.228 of 0.315 ± 0.030); a branch (0.137 of 0.098 ± 0.020);
-# and convolutions, of which too little is predicted (0.252 of 0.344 ± 0.014).
+# What is not reached: an .item() in one of three runs (0.111 predicted of 0.083 ± 0.017); all of device_bound in a run whose
+# two breaks gained 0.268 one by one (0.228 of 0.315 ± 0.030); a branch (0.131 of 0.098 ± 0.020); an LSTM in one of two runs
+# (0.194 of 0.262 ± 0.020); and convolutions, of which too little is predicted (0.281 of 0.344 ± 0.014).
 KNOWN_OFF = {
-    ("first/host_bound", "item"),
     ("second/device_bound", "all"),
+    ("second/lstm", "all"),
+    ("second/lstm", "lstm"),
     ("third/convolutions", "all"),
-    ("third/convolutions", "second"),
     ("third/copies", "branch"),
     ("third/host_bound", "item"),
 }
@@ -121,7 +121,14 @@ def test_parts_of_a_gap_fill_it(program: str) -> None:
             parts = finding.cost.parts
             known = sum(parts[name] for name in ("wait", "resume", "guards", "eager_work"))
             assert known == pytest.approx(parts["gap"], rel=0.05)
-            assert parts["entry"] > 0
+
+
+@pytest.mark.parametrize("program", RUNS)
+def test_an_entry_is_as_long_as_it_was_calibrated_however_slow_marks_make_a_step(program: str) -> None:
+    entered = [one.cost.parts["entry"] for one in report_of(program).findings if one.cost is not None]
+    calibrated = timing_of(program).entry_us
+    assert calibrated
+    assert entered == pytest.approx([calibrated / 1e3] * len(entered))
 
 
 @pytest.mark.parametrize("program", RUNS)
