@@ -114,7 +114,7 @@ def predicted(name: str, report: Any) -> dict[str, Any]:
     breaks = program(name).breaks
     found: dict[str, Any] = {one: [0.0, 0.0, 0.0] for one in breaks}
     for finding in report.findings:
-        at = _named(lines[: finding.location.line], breaks)
+        at = _named(lines[: line_of(finding)], breaks)
         if at is not None and finding.cost is not None:
             cost = finding.cost
             least, most = getattr(cost, "least_ms", None), getattr(cost, "most_ms", None)
@@ -129,6 +129,13 @@ def predicted(name: str, report: Any) -> dict[str, Any]:
     gain = getattr(timing, "gain_ms", None)
     found["all"] = sum(found[one][1] for one in breaks) if gain is None else gain
     return found
+
+
+def line_of(finding: Any) -> int:
+    """The program's line at which a finding is, or from which a library was called that has it."""
+    inside = Path(finding.location.file).name == SOURCE.name
+    at = finding.location if inside or finding.called_from is None else finding.called_from
+    return at.line  # type: ignore[no-any-return]
 
 
 def _named(lines: list[str], breaks: tuple[str, ...]) -> str | None:
