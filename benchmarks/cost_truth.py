@@ -61,14 +61,16 @@ class Arms:
         breaks = program(name).breaks
         without = {"": (), **{one: (one,) for one in breaks}, "all": breaks}
         self.steps = {arm: _fresh().steps_of(name, device, out) for arm, out in without.items()}
-        self.times: dict[str, list[float]] = {arm: [] for arm in without}
+        # Each window has one of the whole program before it. One for all arms would make them wrong together.
+        self.times: dict[str, list[float]] = {arm: [] for arm in without if arm}
+        self.beside: dict[str, list[float]] = {arm: [] for arm in self.times}
         for step in self.steps.values():
             for _ in range(8):
                 step()
 
     def take_turns(self, scan: Scan, rounds: int) -> None:
         """Time windows of all arms, in an order that changes."""
-        order = list(self.steps)
+        order = list(self.times)
         chance = random.Random(0)
         for number in range(rounds):
             if number % PER_TURN == 0:
@@ -76,11 +78,17 @@ class Arms:
                 self._window(self.steps[""])  # threads and caches were the scan's: thrown away
             chance.shuffle(order)
             for arm in order:
-                self.steps[arm]()
+                self.beside[arm].append(self._window(self.steps[""]))
                 self.times[arm].append(self._window(self.steps[arm]))
+
+    def rounds(self) -> dict[str, dict[str, list[float]]]:
+        """Windows without each break, and those of the whole program beside them."""
+        return {"without": self.times, "beside": self.beside}
 
     def _window(self, step: Callable[[], object]) -> float:
         import torch
+
+        step()  # its code has left the caches
 
         wait = torch.cuda.synchronize if self.device != "cpu" else int
         wait()
@@ -91,18 +99,33 @@ class Arms:
         return (time.perf_counter() - begin) / STEPS * 1e3
 
 
-def gains(times: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
+def gains(rounds: dict[str, Any]) -> dict[str, tuple[float, float]]:
     """For each arm the median gain of a round, and how far off that median may be.
 
     Differences within a round do not change with what slows the whole machine for a while.
     """
     found = {}
-    for arm, values in times.items():
-        if arm:
-            each = [whole - without for whole, without in zip(times[""], values, strict=True)]
-            low, middle, high = statistics.quantiles(each, n=4, method="inclusive")
-            found[arm] = middle, 1.57 * (high - low) / len(each) ** 0.5
+    for arm, values in rounds["without"].items():
+        each = [whole - without for whole, without in zip(rounds["beside"][arm], values, strict=True)]
+        low, middle, high = statistics.quantiles(each, n=4, method="inclusive")
+        found[arm] = middle, 1.57 * (high - low) / len(each) ** 0.5
     return found
+
+
+def alone(rounds: dict[str, Any]) -> float:
+    """The whole program's step, where nobody scans it."""
+    return statistics.median(ms for windows in rounds["beside"].values() for ms in windows)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A kept run. Older ones have a window of the whole program for each round."""
+    with gzip.open(path, "rt") as file:
+        kept: dict[str, Any] = json.load(file)
+    rounds = kept["rounds"]
+    if "" in rounds:
+        whole = rounds.pop("")
+        kept["rounds"] = {"without": rounds, "beside": dict.fromkeys(rounds, whole)}
+    return kept
 
 
 # ---- what is predicted ----
@@ -133,9 +156,8 @@ def predicted(name: str, report: Any) -> dict[str, Any]:
 
 def line_of(finding: Any) -> int:
     """The program's line at which a finding is, or from which a library was called that has it."""
-    inside = Path(finding.location.file).name == SOURCE.name
-    at = finding.location if inside or finding.called_from is None else finding.called_from
-    return at.line  # type: ignore[no-any-return]
+    places = [*finding.stack, finding.location]
+    return next(place.line for place in reversed(places) if Path(place.file).name == SOURCE.name)  # type: ignore[no-any-return]
 
 
 def _named(lines: list[str], breaks: tuple[str, ...]) -> str | None:
@@ -275,8 +297,8 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
         for name, (stack, scan, arms) in begun.items():
             try:
                 stack.close()  # the scan ends, and is diagnosed
-                results.append(_result(name, scan, arms.times))
-                keep(args.out / f"{name}.json.gz", scan, arms.times)
+                results.append(_result(name, scan, arms.rounds()))
+                keep(args.out / f"{name}.json.gz", scan, arms.rounds())
             except (Exception, SystemExit):
                 traceback.print_exc()
     return results
@@ -285,21 +307,21 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
 BEGAN = time.perf_counter()
 
 
-def _result(name: str, scan: Scan, times: dict[str, list[float]]) -> dict[str, Any]:
-    alone, sampled = statistics.median(times[""]), sampling(scan.recorded)
-    pace = alone / sampled["bare_ms"] if "bare_ms" in sampled else 1.0
-    found = judged(name, predicted(name, scan.report), gains(times), pace)
-    found["alone_ms"] = alone
+def _result(name: str, scan: Scan, rounds: dict[str, Any]) -> dict[str, Any]:
+    alone_ms, sampled = alone(rounds), sampling(scan.recorded)
+    pace = alone_ms / sampled["bare_ms"] if "bare_ms" in sampled else 1.0
+    found = judged(name, predicted(name, scan.report), gains(rounds), pace)
+    found["alone_ms"] = alone_ms
     found["sampling"] = sampled
     show(found, scan.report.timing)
     return found
 
 
-def keep(path: Path, scan: Scan, times: dict[str, list[float]]) -> None:
+def keep(path: Path, scan: Scan, rounds: dict[str, Any]) -> None:
     """Write everything that another formula could be tried on."""
     with gzip.open(path, "wt") as file:
         json.dump(
-            {"rounds": times, "recorded": scan.recorded, "slots": scan.slots, "outcome": scan.outcome}, file
+            {"rounds": rounds, "recorded": scan.recorded, "slots": scan.slots, "outcome": scan.outcome}, file
         )
 
 
@@ -322,7 +344,7 @@ def small(name: str, kept: dict[str, Any]) -> dict[str, Any]:
     return {
         **json.loads(text.replace(folder, "/program")),
         "gained": gains(rounds),
-        "alone_ms": statistics.median(rounds[""]),
+        "alone_ms": alone(rounds),
         "break_at_line": {number: at for number, at in numbers.items() if at is not None},
     }
 
@@ -333,8 +355,7 @@ def again(args: argparse.Namespace) -> list[dict[str, Any]]:
     for name in args.programs:
         path = args.out / f"{name}.json.gz"
         if path.exists():
-            with gzip.open(path, "rt") as file:
-                kept = json.load(file)
+            kept = read(path)
             if args.samples is not None:
                 args.samples.mkdir(parents=True, exist_ok=True)
                 data = json.dumps(small(name, kept), separators=(",", ":")).encode()

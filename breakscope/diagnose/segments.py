@@ -233,16 +233,22 @@ def _taken_out(
     if not without:
         return step
     left, saved = [], 0.0
+    fixed = 0.0  # at the most, of the region before
     for span, stretch, inside in zip(sample.spans, step, alike.inside, strict=True):
+        beyond = max(0.0, span.ns - entry.launch / entry.scale)  # a region gives the device something
         if span.owner not in without:
             if span.what == "outside" and saved:
                 # Backward runs outside of the call.
                 less = min(saved, stretch.host)
                 stretch, saved = replace(stretch, host=stretch.host - less), saved - less
+            fixed = beyond if span.what == "region" else fixed
             left.append(stretch)
         elif span.what == "region":
-            left.append(replace(stretch, host=max(0.0, stretch.host - entry.forward / entry.scale), lead=0.0))
+            # Of two regions that become one, the shorter's fixed part is saved.
+            less = min(entry.forward / entry.scale, beyond, fixed)
+            left.append(replace(stretch, host=stretch.host - less, lead=0.0))
             saved += entry.backward / entry.scale
+            fixed = max(fixed, beyond)
         else:
             eager = min(inside.eager or 0.0, stretch.host) if reading.eager else 0.0
             guards = min(inside.guards or 0.0, stretch.host - eager) if reading.guards else 0.0
