@@ -26,7 +26,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from turns import Scan, diagnosed, scanned
+from turns import Quiet, Scan, diagnosed, scanned
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "cost_programs.py"
@@ -71,11 +71,12 @@ class Arms:
     def take_turns(self, scan: Scan, rounds: int) -> None:
         """Time windows of all arms, in an order that changes."""
         order = list(self.times)
-        chance = random.Random(0)
+        chance, quiet = random.Random(0), Quiet()
         for number in range(rounds):
             if number % PER_TURN == 0:
                 scan.turn()
                 self._window(self.steps[""])  # threads and caches were the scan's: thrown away
+            quiet.settle()
             chance.shuffle(order)
             for arm in order:
                 self.beside[arm].append(self._window(self.steps[""]))
