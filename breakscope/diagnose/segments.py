@@ -217,9 +217,17 @@ def timeline(alike: Alike, sample: Sampled, entry: Entry) -> list[Stretch]:
     """The step as it was, a stretch for each of its spans."""
     step = [
         Stretch(max(0.0, span.ns - (entry.own if span.what == "gap" else 0.0)), work, _lead(span, entry))
-        for span, work in zip(sample.spans, alike.device, strict=True)
+        for span, work in zip(sample.spans, _given(alike), strict=True)
     ]
     return with_waits(step, [inside.waits and alike.on_device for inside in alike.inside])
+
+
+def _given(alike: Alike) -> list[float]:
+    """Device work by span: between regions the host's pauses lie between the events, and are no work."""
+    return [
+        work if span.what == "region" or inside.guards is None or inside.eager else 0.0
+        for span, inside, work in zip(alike.samples[0].spans, alike.inside, alike.device, strict=True)
+    ]
 
 
 def _taken_out(

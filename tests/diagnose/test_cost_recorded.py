@@ -212,3 +212,11 @@ def test_a_machine_that_took_nothing_from_the_samples_was_not_busy(load: float, 
     told = with_more("first/host_bound", seen)
     assert not any("busy machine" in note for note in told.run.notes)
     assert told.timing == timing_of("first/host_bound")
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "least"),
+    [("first/device_bound", "item", 0.135), ("second/device_bound", "all", 0.24)],
+)
+def test_pauses_between_regions_are_no_work_of_the_device(program: str, name: str, least: float) -> None:
+    assert least < predicted(program)[name] < run_of(program)["gained"][name][0]
