@@ -1,6 +1,7 @@
 """What bench says of a script against what the script itself measures, unmodified, with events of its own.
 
     python benchmarks/bench_against_script.py OUT [--programs A,B] [--rounds N] [--seconds S] [--variants A,B]
+                                              [--fill first|only|not]
 
 Each program compiles its model as it says (default mode or reduce-overhead) and makes steps in a plain loop.
 Run by itself it times them as anybody would: an event before and after each step, the host running ahead, and
@@ -11,6 +12,8 @@ why they differ:
 - inside: the script's own events around each step, in the very processes and steps that bench times (not in
   the first round, for bench finds those events between its own).
 - mhz: the clock of the card right after the steps, from a kernel that counts cycles.
+- quiet_ms: of the script's own steps those before which a fixed piece of work was not slow; bench leaves out
+  turns by the same rule. "ratio" is of these, "ratio_of_all" of all steps.
 - variants (of the compiled script, in turn in one process, in blocks as short as those of bench): a pause of
   the host between two steps, the mark of a step, inputs made anew, outputs let go or copied between steps,
   without the garbage collector, a wait for the device after each step, blocks right after the card rested.
@@ -34,6 +37,8 @@ import functools, gc, json, os, random, statistics, time
 import torch
 from torch import nn
 
+from breakscope.inside.bench import pace
+
 GPU = torch.cuda.is_available()
 DEVICE, HALF = ("cuda", torch.float16) if GPU else ("cpu", torch.float32)
 torch.manual_seed(0)
@@ -41,7 +46,9 @@ TIMES = os.environ.get("OWN_TIMES")
 INSIDE = os.environ.get("OWN_INSIDE")
 EAGER = os.environ.get("OWN_EAGER") == "1"
 VARIANTS = os.environ.get("OWN_VARIANTS") == "1"
+BEST_PACE = float(os.environ.get("OWN_BEST_PACE", "0"))
 CYCLES, REST = 1_000_000, 0.3
+BLOCK, SETTLE = 25, 5  # before each block one looks how fast the CPU is; a host-bound device idles meanwhile
 if GPU:
     torch.cuda._sleep(1)  # the first one loads its kernel
 
@@ -172,10 +179,16 @@ def run(step, warm_up=30, steps=600):
         step()
         warm_up -= 1
     synchronize()
-    meter = Meter()
-    for _ in range(steps):
+    meter, paces = Meter(), []
+    for number in range(steps):
+        if number % BLOCK == 0:
+            paces.append(pace.settle_on_a_fast_cpu(BEST_PACE))
         meter.time(step)
-    told = {"spans": meter.spans(), "host": meter.host, "mhz": mhz()}
+    quiet = [number for number in range(steps) if number % BLOCK >= SETTLE
+             and paces[number // BLOCK] <= pace.SLOW * BEST_PACE]
+    spans = meter.spans()
+    told = {"spans": spans, "quiet": [spans[number] for number in quiet], "host": meter.host, "mhz": mhz()}
+    told["pace_ms"] = min(paces)
     told["variants"] = variants(step) if VARIANTS else {}
     with open(TIMES, "w") as file:
         json.dump(told, file)
@@ -241,14 +254,34 @@ def own(script: Path, cache: Path, *, eager: bool, variants: bool = False) -> di
     times = script.with_suffix(".times.json")
     environment = {**os.environ, "OWN_TIMES": str(times), "OWN_EAGER": str(int(eager))}
     environment |= {"OWN_VARIANTS": str(int(variants)), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    environment |= {"PYTHONPATH": with_package(), "OWN_BEST_PACE": str(best_pace())}
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
     return summed_up(json.loads(times.read_text()))
+
+
+def best_pace() -> float:
+    """How long bench's piece of work takes on the fastest CPU of just now."""
+    from breakscope.inside.bench import pace
+
+    allowed, found = os.sched_getaffinity(0), []
+    for cpu in allowed:
+        os.sched_setaffinity(0, {cpu})
+        found.append(pace.probe_ms())
+    os.sched_setaffinity(0, allowed)
+    return min(found)
+
+
+def with_package() -> str:
+    """PYTHONPATH with this checkout in it."""
+    return os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")]))
 
 
 def summed_up(told: dict[str, Any]) -> dict[str, Any]:
     """Medians in the place of all steps, and from the tenth to the ninetieth of a hundred."""
     spans, host = told.pop("spans"), told.pop("host")
     tenths = statistics.quantiles(spans, n=10)
+    quiet = told.pop("quiet", None) or spans
+    told |= {"quiet_steps": len(quiet), "quiet_ms": statistics.median(quiet)}
     return {**told, "ms": statistics.median(spans), "tenths": tenths, "host_ms": statistics.median(host)}
 
 
@@ -257,7 +290,7 @@ def bench(script: Path, cache: Path, seconds: float, inside: Path | None = None)
     report = script.with_suffix(".report.json")
     words = ["bench", "--processes", "1", "--seconds", str(seconds), "-q", "-o", str(report), str(script)]
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE), environment.get("PYTHONPATH")]))
+    environment["PYTHONPATH"] = with_package()
     if inside is not None:
         inside.mkdir(exist_ok=True)
         environment["OWN_INSIDE"] = str(inside)
@@ -274,7 +307,7 @@ def fill_caches(scripts: list[Path], rounds: int) -> None:
     for script in scripts:
         for number in range(rounds):
             cache = script.parent / f"cache-{number}"
-            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache), "PYTHONPATH": with_package()}
             running.append(subprocess.Popen([sys.executable, str(script)], env=environment))
     for process in running:
         process.wait()
@@ -302,22 +335,29 @@ def compare(script: Path, options: argparse.Namespace, row: dict[str, Any]) -> N
             row["host"][told["name"]].append(told["host"]["median"] if told["host"] else None)
             row.setdefault("notes", {})[told["name"]] = told["notes"]
         row["inside"] += [inside_of(inside)] if inside is not None else []
+        row["noisy"] = measured["noisy"]
         row["bench_notes"], row["gpu"] = measured["notes"], measured["gpu"]
         row["pace_ms"].append(measured["pace_ms"])
-    row["ratio"] = {
-        arm: statistics.median(row["bench"][arm]) / statistics.median(one["ms"] for one in row["own"][arm])
-        for arm in ("eager", "compiled")
-    }
+    # Bench leaves out turns on a slow CPU, so that steps of the script on a slow CPU are left out too.
+    for ratio, which in (("ratio", "quiet_ms"), ("ratio_of_all", "ms")):
+        row[ratio] = {
+            arm: statistics.median(row["bench"][arm])
+            / statistics.median(one[which] for one in row["own"][arm])
+            for arm in ("eager", "compiled")
+        }
 
 
 def show(name: str, row: dict[str, Any]) -> None:
     """One program's figures."""
-    print(name, row.get("ratio"), row.get("failed", ""))
+    print(name, row.get("ratio"), "of all steps", row.get("ratio_of_all"), row.get("failed", ""))
+    print("  noisy:", row.get("noisy"), "pace of bench", row["pace_ms"])
     for arm in ("eager", "compiled"):
         print(f"  {arm}: bench {row['bench'][arm]}, of the host {row['host'][arm]}")
         told = [("alone", one) for one in row["own"][arm]]
         for where, one in told + [("inside of bench", one[arm]) for one in row["inside"] if arm in one]:
             tenths = f"{one['tenths'][0]:.4f} to {one['tenths'][-1]:.4f}"
+            tenths += f"; {one['quiet_ms']:.4f} in {one['quiet_steps']} on a quiet CPU"
+            tenths += f" (pace {one.get('pace_ms', 0):.2f})"
             rest = f"of the host {one['host_ms']:.4f}, at {one['mhz'] or 0:.0f} MHz"
             print(f"    {where}: {one['ms']:.4f} ({tenths}), {rest}")
     for one in row["own"]["compiled"]:
@@ -335,13 +375,19 @@ def main() -> None:
     parser.add_argument("--variants", default="narrow_graphs,narrow_default")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument(
+        "--fill", choices=("first", "only", "not"), default="first", help="compile all before measuring"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
     scripts = {name: options.out.resolve() / f"{name}.py" for name in options.programs.split(",")}
     for name, script in scripts.items():
         script.write_text(HEAD + "\n\n" + PROGRAMS[name].strip() + "\n")
-    fill_caches(list(scripts.values()), options.rounds)
+    if options.fill != "not":
+        fill_caches(list(scripts.values()), options.rounds)
+    if options.fill == "only":
+        return
     for name, script in scripts.items():
         row: dict[str, Any] = {
             **{kind: {"eager": [], "compiled": []} for kind in ("own", "bench")},

@@ -1,4 +1,4 @@
-"""Ten programs with breaks that can be taken out one by one: what cost_truth.py scans and measures.
+"""Twelve programs with breaks that can be taken out one by one: what cost_truth.py scans and measures.
 
     python benchmarks/cost_programs.py NAME [--device cuda] [--without BREAK ...] [--steps 60]
 
@@ -266,6 +266,71 @@ class Ranking(nn.Module):
         return best.softmax(-1).float().square().mean() + seen.sum()
 
 
+class Looks(nn.Module):
+    """Equal blocks with equal breaks in equal places, but for the way in which each looks at its number."""
+
+    def __init__(self, width: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.b0, self.b1, self.b2 = Block(width, width), Block(width, width), Block(width, width)
+        self.b3, self.b4, self.b5 = Block(width, width), Block(width, width), Block(width, width)
+        self.breaks = breaks
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.b0(x)
+        first = x.mean()
+        if "print_early" in self.breaks:
+            print(end="")
+        x = self.b1(x)
+        second = x.mean()
+        if "item" in self.breaks and second.item() > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b2(x)
+        third = x.mean()
+        if "print_late" in self.breaks:
+            print(end="")
+        x = self.b3(x)
+        fourth = x.mean()
+        if "float" in self.breaks and float(fourth) > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b4(x)
+        fifth = x.mean()
+        if "branch" in self.breaks and fifth > 1e4:
+            x = x.clamp(-1e4, 1e4)
+        x = self.b5(x)
+        return x.float().square().mean() + first + second + third + fourth + fifth
+
+
+class Tagging(nn.Module):
+    """A convolutional tagger of texts that asks for lengths and reports on itself."""
+
+    def __init__(self, width: int, breaks: frozenset[str]) -> None:
+        super().__init__()
+        self.words, self.norm = nn.Embedding(4096, width), nn.LayerNorm(width)
+        self.wide, self.narrow = nn.Conv1d(width, width, 5, padding=2), nn.Conv1d(width, width, 3, padding=1)
+        self.b0, self.b1, self.head = Block(width, 2 * width), Block(width, 2 * width), nn.Linear(width, 32)
+        self.breaks = breaks
+
+    def forward(self, words: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        longest = lengths.amax()
+        if "longest" in self.breaks and int(longest) > 4096:
+            words = words[:, :4096]
+        x = self.norm(self.words(words)).transpose(1, 2)
+        x = torch.nn.functional.gelu(self.narrow(torch.nn.functional.gelu(self.wide(x)))).transpose(1, 2)
+        size = x.float().square().mean()
+        if "report" in self.breaks:
+            logger.info("activations %.3f", size)
+        x = self.b0(x)
+        spread = x.float().std()
+        if "narrow" in self.breaks and not spread > -1:
+            x = torch.zeros_like(x)
+        x = self.b1(x)
+        tags = self.head(x).argmax(-1)
+        counts = torch.nn.functional.one_hot(tags, 32).sum((0, 1))
+        if "counts" in self.breaks and max(counts[:4].tolist()) < 0:
+            counts = counts * 0
+        return counts.float().square().mean() + size + spread + longest
+
+
 def _sizes(device: str, gpu: tuple[int, ...], cpu: tuple[int, ...]) -> tuple[tuple[int, ...], torch.dtype]:
     return (cpu, torch.float32) if device == "cpu" else (gpu, torch.float16)
 
@@ -331,6 +396,21 @@ def ranking(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[tor
     return net, (items, torch.ones((), device=device, dtype=dtype))
 
 
+def looks(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """One kind of break against another, all else equal."""
+    (rows, width), dtype = _sizes(device, (2048, 512), (16, 64))
+    net = Looks(width, frozenset(LOOKS) - set(without)).to(device, dtype).eval()
+    return net, (torch.randn(rows, width, device=device, dtype=dtype),)
+
+
+def tagging(device: str, without: tuple[str, ...]) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Texts to be tagged."""
+    (texts, length, width), dtype = _sizes(device, (32, 128, 256), (4, 16, 64))
+    net = Tagging(width, frozenset(TAGGING) - set(without)).to(device, dtype).eval()
+    words = torch.arange(texts * length, device=device).reshape(texts, length) % 4096
+    return net, (words, torch.full((texts,), length, device=device))
+
+
 FIVE = ("branch", "item", "logger", "numpy", "tolist")
 LARGE = ("early_logger", "branch", "late_logger", "item")
 COPIES = ("all_host", "branch", "numpy")
@@ -338,6 +418,8 @@ LSTM = ("lstm",)
 CONVOLUTIONS = ("first", "second", "third")
 DECODER = ("progress", "check", "end")
 RANKING = ("scale", "print", "summary", "finite")
+LOOKS = ("print_early", "item", "print_late", "float", "branch")
+TAGGING = ("longest", "report", "narrow", "counts")
 
 PROGRAMS = {
     "host_bound": Program(FIVE, five),
@@ -350,6 +432,8 @@ PROGRAMS = {
     "convolutions": Program(CONVOLUTIONS, convolutions),
     "decoder": Program(DECODER, decoder),
     "ranking": Program(RANKING, ranking),
+    "looks": Program(LOOKS, looks),
+    "tagging": Program(TAGGING, tagging),
 }
 
 

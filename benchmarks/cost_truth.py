@@ -26,7 +26,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from turns import Scan, diagnosed, scanned
+from turns import Quiet, Scan, diagnosed, scanned
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "cost_programs.py"
@@ -61,26 +61,35 @@ class Arms:
         breaks = program(name).breaks
         without = {"": (), **{one: (one,) for one in breaks}, "all": breaks}
         self.steps = {arm: _fresh().steps_of(name, device, out) for arm, out in without.items()}
-        self.times: dict[str, list[float]] = {arm: [] for arm in without}
+        # Each window has one of the whole program before it. One for all arms would make them wrong together.
+        self.times: dict[str, list[float]] = {arm: [] for arm in without if arm}
+        self.beside: dict[str, list[float]] = {arm: [] for arm in self.times}
         for step in self.steps.values():
             for _ in range(8):
                 step()
 
     def take_turns(self, scan: Scan, rounds: int) -> None:
         """Time windows of all arms, in an order that changes."""
-        order = list(self.steps)
-        chance = random.Random(0)
+        order = list(self.times)
+        chance, quiet = random.Random(0), Quiet()
         for number in range(rounds):
             if number % PER_TURN == 0:
                 scan.turn()
                 self._window(self.steps[""])  # threads and caches were the scan's: thrown away
+            quiet.settle()
             chance.shuffle(order)
             for arm in order:
-                self.steps[arm]()
+                self.beside[arm].append(self._window(self.steps[""]))
                 self.times[arm].append(self._window(self.steps[arm]))
+
+    def rounds(self) -> dict[str, dict[str, list[float]]]:
+        """Windows without each break, and those of the whole program beside them."""
+        return {"without": self.times, "beside": self.beside}
 
     def _window(self, step: Callable[[], object]) -> float:
         import torch
+
+        step()  # its code has left the caches
 
         wait = torch.cuda.synchronize if self.device != "cpu" else int
         wait()
@@ -91,18 +100,33 @@ class Arms:
         return (time.perf_counter() - begin) / STEPS * 1e3
 
 
-def gains(times: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
+def gains(rounds: dict[str, Any]) -> dict[str, tuple[float, float]]:
     """For each arm the median gain of a round, and how far off that median may be.
 
     Differences within a round do not change with what slows the whole machine for a while.
     """
     found = {}
-    for arm, values in times.items():
-        if arm:
-            each = [whole - without for whole, without in zip(times[""], values, strict=True)]
-            low, middle, high = statistics.quantiles(each, n=4, method="inclusive")
-            found[arm] = middle, 1.57 * (high - low) / len(each) ** 0.5
+    for arm, values in rounds["without"].items():
+        each = [whole - without for whole, without in zip(rounds["beside"][arm], values, strict=True)]
+        low, middle, high = statistics.quantiles(each, n=4, method="inclusive")
+        found[arm] = middle, 1.57 * (high - low) / len(each) ** 0.5
     return found
+
+
+def alone(rounds: dict[str, Any]) -> float:
+    """The whole program's step, where nobody scans it."""
+    return statistics.median(ms for windows in rounds["beside"].values() for ms in windows)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A kept run. Older ones have a window of the whole program for each round."""
+    with gzip.open(path, "rt") as file:
+        kept: dict[str, Any] = json.load(file)
+    rounds = kept["rounds"]
+    if "" in rounds:
+        whole = rounds.pop("")
+        kept["rounds"] = {"without": rounds, "beside": dict.fromkeys(rounds, whole)}
+    return kept
 
 
 # ---- what is predicted ----
@@ -114,7 +138,7 @@ def predicted(name: str, report: Any) -> dict[str, Any]:
     breaks = program(name).breaks
     found: dict[str, Any] = {one: [0.0, 0.0, 0.0] for one in breaks}
     for finding in report.findings:
-        at = _named(lines[: finding.location.line], breaks)
+        at = _named(lines[: line_of(finding)], breaks)
         if at is not None and finding.cost is not None:
             cost = finding.cost
             least, most = getattr(cost, "least_ms", None), getattr(cost, "most_ms", None)
@@ -129,6 +153,12 @@ def predicted(name: str, report: Any) -> dict[str, Any]:
     gain = getattr(timing, "gain_ms", None)
     found["all"] = sum(found[one][1] for one in breaks) if gain is None else gain
     return found
+
+
+def line_of(finding: Any) -> int:
+    """The program's line at which a finding is, or from which a library was called that has it."""
+    places = [*finding.stack, finding.location]
+    return next(place.line for place in reversed(places) if Path(place.file).name == SOURCE.name)  # type: ignore[no-any-return]
 
 
 def _named(lines: list[str], breaks: tuple[str, ...]) -> str | None:
@@ -268,8 +298,8 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
         for name, (stack, scan, arms) in begun.items():
             try:
                 stack.close()  # the scan ends, and is diagnosed
-                results.append(_result(name, scan, arms.times))
-                keep(args.out / f"{name}.json.gz", scan, arms.times)
+                results.append(_result(name, scan, arms.rounds()))
+                keep(args.out / f"{name}.json.gz", scan, arms.rounds())
             except (Exception, SystemExit):
                 traceback.print_exc()
     return results
@@ -278,21 +308,21 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
 BEGAN = time.perf_counter()
 
 
-def _result(name: str, scan: Scan, times: dict[str, list[float]]) -> dict[str, Any]:
-    alone, sampled = statistics.median(times[""]), sampling(scan.recorded)
-    pace = alone / sampled["bare_ms"] if "bare_ms" in sampled else 1.0
-    found = judged(name, predicted(name, scan.report), gains(times), pace)
-    found["alone_ms"] = alone
+def _result(name: str, scan: Scan, rounds: dict[str, Any]) -> dict[str, Any]:
+    alone_ms, sampled = alone(rounds), sampling(scan.recorded)
+    pace = alone_ms / sampled["bare_ms"] if "bare_ms" in sampled else 1.0
+    found = judged(name, predicted(name, scan.report), gains(rounds), pace)
+    found["alone_ms"] = alone_ms
     found["sampling"] = sampled
     show(found, scan.report.timing)
     return found
 
 
-def keep(path: Path, scan: Scan, times: dict[str, list[float]]) -> None:
+def keep(path: Path, scan: Scan, rounds: dict[str, Any]) -> None:
     """Write everything that another formula could be tried on."""
     with gzip.open(path, "wt") as file:
         json.dump(
-            {"rounds": times, "recorded": scan.recorded, "slots": scan.slots, "outcome": scan.outcome}, file
+            {"rounds": rounds, "recorded": scan.recorded, "slots": scan.slots, "outcome": scan.outcome}, file
         )
 
 
@@ -315,7 +345,7 @@ def small(name: str, kept: dict[str, Any]) -> dict[str, Any]:
     return {
         **json.loads(text.replace(folder, "/program")),
         "gained": gains(rounds),
-        "alone_ms": statistics.median(rounds[""]),
+        "alone_ms": alone(rounds),
         "break_at_line": {number: at for number, at in numbers.items() if at is not None},
     }
 
@@ -326,8 +356,7 @@ def again(args: argparse.Namespace) -> list[dict[str, Any]]:
     for name in args.programs:
         path = args.out / f"{name}.json.gz"
         if path.exists():
-            with gzip.open(path, "rt") as file:
-                kept = json.load(file)
+            kept = read(path)
             if args.samples is not None:
                 args.samples.mkdir(parents=True, exist_ok=True)
                 data = json.dumps(small(name, kept), separators=(",", ":")).encode()

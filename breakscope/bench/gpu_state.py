@@ -105,6 +105,8 @@ def noise(states: Sequence[GpuState]) -> list[str]:
     reasons = sorted({state.throttle for state in states if state.throttle})
     if reasons:
         found.append(f"the card was throttled: {'; '.join(reasons)}")
+    if any("power cap" in reason for reason in reasons):
+        found.append("a script that makes no pauses, as turns do, meets its power cap at a lower clock still")
     others = max((state.other_processes or 0 for state in states), default=0)
     if others:
         found.append(f"{others} other process{'es' if others > 1 else ''} used the card")

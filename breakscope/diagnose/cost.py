@@ -229,8 +229,9 @@ class _Priced:
     def _gains(self, number: int, without: Collection[int], reading: Reading) -> list[float]:
         kind, few = self._kinds[number], self._few[number]
         scale = self._scale[number]
+        entry = replace(self._entry, scale=scale)
         return [
-            scale * (whole - play(kind, step, self._entry, without, reading))
+            scale * (whole - play(kind, step, entry, without, reading))
             for whole, step in zip(self._as_is[number], few, strict=True)
         ]
 
@@ -306,7 +307,7 @@ class _Priced:
         found = {
             "gap": gap,
             "wait": wait,
-            "entry": median(lambda _, step: step.entries.get(index, 0) * entry),
+            "entry": each(lambda number: self._kinds[number].samples[0].entries.get(index, 0) * entry),
         }
         inside = {
             number: [

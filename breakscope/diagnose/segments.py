@@ -40,12 +40,15 @@ class Entry:
         forward: entering it; backward: entering its backward, where there is one.
         launch: giving the device one operation more.
         own: what our own wrappers take of each gap.
+        scale: how much longer than played a step really takes. An entry is calibrated apart from the steps
+            and their marks, so that it is as long as it is.
     """
 
     forward: float = 0.0
     backward: float = 0.0
     launch: float = 0.0
     own: float = 0.0
+    scale: float = 1.0
 
 
 def entry_of(calibration: Event | None) -> Entry:
@@ -214,9 +217,17 @@ def timeline(alike: Alike, sample: Sampled, entry: Entry) -> list[Stretch]:
     """The step as it was, a stretch for each of its spans."""
     step = [
         Stretch(max(0.0, span.ns - (entry.own if span.what == "gap" else 0.0)), work, _lead(span, entry))
-        for span, work in zip(sample.spans, alike.device, strict=True)
+        for span, work in zip(sample.spans, _given(alike), strict=True)
     ]
     return with_waits(step, [inside.waits and alike.on_device for inside in alike.inside])
+
+
+def _given(alike: Alike) -> list[float]:
+    """Device work by span: between regions the host's pauses lie between the events, and are no work."""
+    return [
+        work if span.what == "region" or inside.guards is None or inside.eager else 0.0
+        for span, inside, work in zip(alike.samples[0].spans, alike.inside, alike.device, strict=True)
+    ]
 
 
 def _taken_out(
@@ -230,16 +241,22 @@ def _taken_out(
     if not without:
         return step
     left, saved = [], 0.0
+    fixed = 0.0  # at the most, of the region before
     for span, stretch, inside in zip(sample.spans, step, alike.inside, strict=True):
+        beyond = max(0.0, span.ns - entry.launch / entry.scale)  # a region gives the device something
         if span.owner not in without:
             if span.what == "outside" and saved:
                 # Backward runs outside of the call.
                 less = min(saved, stretch.host)
                 stretch, saved = replace(stretch, host=stretch.host - less), saved - less
+            fixed = beyond if span.what == "region" else fixed
             left.append(stretch)
         elif span.what == "region":
-            left.append(replace(stretch, host=max(0.0, stretch.host - entry.forward), lead=0.0))
-            saved += entry.backward
+            # Of two regions that become one, the shorter's fixed part is saved.
+            less = min(entry.forward / entry.scale, beyond, fixed)
+            left.append(replace(stretch, host=stretch.host - less, lead=0.0))
+            saved += entry.backward / entry.scale
+            fixed = max(fixed, beyond)
         else:
             eager = min(inside.eager or 0.0, stretch.host) if reading.eager else 0.0
             guards = min(inside.guards or 0.0, stretch.host - eager) if reading.guards else 0.0

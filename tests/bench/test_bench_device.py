@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from breakscope.bench import ceilings, gpu_state
+from breakscope.report.benchmark import GpuState
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,20 @@ def test_ceilings_are_those_of_the_same_gpu(monkeypatch: pytest.MonkeyPatch) -> 
     found, note = ceilings.ceilings("cuda", "cuda:1", None)
     assert (found, note) == ((), "the device's ceilings could not be measured: there is no such GPU here")
     assert asked == ["1"]
+
+
+def test_a_card_at_its_power_cap_is_slower_still_for_a_script_without_pauses() -> None:
+    state = GpuState(
+        at_s=1.0,
+        sm_mhz=1605.0,
+        max_sm_mhz=1980.0,
+        memory_mhz=2619.0,
+        temperature_c=51.0,
+        power_w=571.0,
+        throttle="power cap",
+        other_processes=0,
+    )
+    assert gpu_state.noise([state]) == [
+        "the card was throttled: power cap",
+        "a script that makes no pauses, as turns do, meets its power cap at a lower clock still",
+    ]

@@ -23,14 +23,20 @@ FOLDER = Path(__file__).resolve().parents[1] / "data/cost"
 RUNS = sorted(str(path.relative_to(FOLDER)).removesuffix(".json.gz") for path in FOLDER.glob("*/*.json.gz"))
 NEAR, NEAR_MS, NEAR_TOGETHER = 0.25, 0.02, 0.16
 SPREADS = 1.5  # a gain may be off by more than it says, too
-# What is not reached: an .item() in two of three runs (0.144 predicted of 0.088 ± 0.030, 0.120 of 0.083 ± 0.017); all of
-# device_bound in a run whose two breaks gained 0.268 one by one (0.228 of 0.315 ± 0.030); a branch (0.137 of 0.098 ± 0.020);
-# and convolutions, of which too little is predicted (0.252 of 0.344 ± 0.014).
+# What is not reached: an .item() in one of three runs (0.110 predicted of 0.083 ± 0.017); all of device_bound in a run whose
+# two breaks gained 0.268 one by one (0.228 of 0.315 ± 0.030); a branch (0.131 of 0.098 ± 0.020); an LSTM in one of two runs
+# (0.194 of 0.262 ± 0.020); and convolutions, of which too little is predicted (0.281 of 0.344 ± 0.014). In the fifth run, whose
+# host was up to 1.7 times slower than at its best, single gains share the windows of the whole program that they are held
+# against: 0.62 of 0.74 and 0.48 of 0.66 ms in sum.
 KNOWN_OFF = {
-    ("first/host_bound", "item"),
+    *(("fifth/host_bound", name) for name in ("branch", "item", "logger")),
+    *(("fifth/looks", name) for name in ("print_early", "item", "print_late", "float")),
+    ("fifth/ranking", "print"),
+    ("fifth/tagging", "report"),
     ("second/device_bound", "all"),
+    ("second/lstm", "all"),
+    ("second/lstm", "lstm"),
     ("third/convolutions", "all"),
-    ("third/convolutions", "second"),
     ("third/copies", "branch"),
     ("third/host_bound", "item"),
 }
@@ -61,7 +67,9 @@ def predicted(program: str) -> dict[str, float]:
     found: dict[str, float] = defaultdict(float)
     for finding in report_of(program).findings:
         if finding.cost is not None:
-            found[run["break_at_line"][str(finding.location.line)]] += pace * finding.cost.ms_per_step
+            places = [*finding.stack, finding.location]  # a library that breaks was called from somewhere
+            line = next(place.line for place in reversed(places) if place.file.endswith("cost_programs.py"))
+            found[run["break_at_line"][str(line)]] += pace * finding.cost.ms_per_step
     return {**found, "all": pace * timing.gain_ms}
 
 
@@ -77,7 +85,11 @@ def test_every_prediction_but_those_known_is_near_the_gain() -> None:
     assert {(program, name) for program, name in names if not is_near(program, name)} == KNOWN_OFF
 
 
-@pytest.mark.parametrize("program", sorted({*RUNS} - {"first/cpu"}))  # there one pair is the other way round
+# There pairs are the other way round.
+ORDER_OFF = {"first/cpu", "fifth/host_bound", "fifth/tagging"}
+
+
+@pytest.mark.parametrize("program", sorted({*RUNS} - ORDER_OFF))
 def test_what_clearly_gains_more_is_ranked_higher(program: str) -> None:
     gained = {name: value for name, value in run_of(program)["gained"].items() if name != "all"}
     said = predicted(program)
@@ -121,7 +133,23 @@ def test_parts_of_a_gap_fill_it(program: str) -> None:
             parts = finding.cost.parts
             known = sum(parts[name] for name in ("wait", "resume", "guards", "eager_work"))
             assert known == pytest.approx(parts["gap"], rel=0.05)
-            assert parts["entry"] > 0
+
+
+@pytest.mark.parametrize("program", RUNS)
+def test_an_entry_is_as_long_as_it_was_calibrated_however_slow_marks_make_a_step(program: str) -> None:
+    entered = [one.cost.parts["entry"] for one in report_of(program).findings if one.cost is not None]
+    calibrated = timing_of(program).entry_us
+    assert calibrated
+    regions = [round(entry * 1e3 / calibrated, 2) for entry in entered]
+    assert set(regions) <= {0.0, 1.0}  # 0: two breaks before one region
+    assert 1.0 in regions
+
+
+def test_joining_a_short_region_saves_no_more_than_the_short_one_takes() -> None:
+    timing, said = timing_of("fifth/tagging"), predicted("fifth/tagging")
+    gap, region = 0.052, 0.052  # the host's, between the number that is looked at and the texts' embedding
+    assert timing.entry_us
+    assert said["longest"] < 1.3 * (gap + region) < gap + timing.entry_us / 1e3
 
 
 @pytest.mark.parametrize("program", RUNS)
@@ -184,3 +212,11 @@ def test_a_machine_that_took_nothing_from_the_samples_was_not_busy(load: float, 
     told = with_more("first/host_bound", seen)
     assert not any("busy machine" in note for note in told.run.notes)
     assert told.timing == timing_of("first/host_bound")
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "least"),
+    [("first/device_bound", "item", 0.135), ("second/device_bound", "all", 0.24)],
+)
+def test_pauses_between_regions_are_no_work_of_the_device(program: str, name: str, least: float) -> None:
+    assert least < predicted(program)[name] < run_of(program)["gained"][name][0]
