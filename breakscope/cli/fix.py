@@ -169,7 +169,9 @@ def add(app: typer.Typer) -> None:
             text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
             schema.write(text.encode(), exported)
         written, left = apply.write(accepted, fixed.sources, root) if write else ([], {})
-        code = 0 if all(outcome.accepted for outcome in fixed.outcomes) else 1
+        # What is not the project's is never written, and needs no other exit code for it.
+        missed = {edit.file for one in apply.as_written(accepted, root) for edit in one.edits} & left.keys()
+        code = 0 if all(outcome.accepted for outcome in fixed.outcomes) and not missed else 1
         if format_ is Format.JSON:
             print(json.dumps(masked(outcomes.answer(fixed, folder, written, left, code)), indent=1))
             return code
@@ -177,7 +179,8 @@ def add(app: typer.Typer) -> None:
             print(f"written: {os.path.relpath(file)}")
         for file, why in left.items():
             print(f"not written: {os.path.relpath(file)}: {why}")
-        _next(report, fixed, accepted, folder, write)
+        if not missed:
+            _next(report, fixed, accepted, folder, write)
         return code
 
 
