@@ -247,7 +247,6 @@ def _show(result: Any, place: Path) -> None:
 
 def _judge(result: Any, stored: Any) -> int:
     from breakscope.bench import budget
-
     from breakscope.report.secrets import mask
 
     if all(arm.status == "failed" for arm in result.arms):

@@ -160,8 +160,7 @@ def add(app: typer.Typer) -> None:
             print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
         if format_ is not Format.JSON:
             _show(fixed, everything=all_)
-        accepted = fixed.accepted
-        groups = _groups(fixed, accepted)
+        groups = _groups(fixed, accepted := fixed.accepted)
         store.write_folder(folder, groups, fixed.sources, script.what.path, root)
         schema.save(outcomes.suggested(report, fixed), place)
         if exported is not None:
@@ -169,8 +168,7 @@ def add(app: typer.Typer) -> None:
             text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
             schema.write(text.encode(), exported)
         written, left = apply.write(accepted, fixed.sources, root) if write else ([], {})
-        # What is not the project's is never written, and needs no other exit code for it.
-        missed = {edit.file for one in apply.as_written(accepted, root) for edit in one.edits} & left.keys()
+        missed = apply.missed(left, accepted, root)
         code = 0 if all(outcome.accepted for outcome in fixed.outcomes) and not missed else 1
         if format_ is Format.JSON:
             print(json.dumps(masked(outcomes.answer(fixed, folder, written, left, code)), indent=1))
@@ -179,8 +177,7 @@ def add(app: typer.Typer) -> None:
             print(f"written: {os.path.relpath(file)}")
         for file, why in left.items():
             print(f"not written: {os.path.relpath(file)}: {why}")
-        if not missed:
-            _next(report, fixed, accepted, folder, write)
+        _next(report, fixed, [] if missed else accepted, folder, write)
         return code
 
 

@@ -803,6 +803,15 @@ BREAKS: tuple[Followed, ...] = (
         silent=True,
     ),
     Followed(
+        "BS191",
+        "a bool that became symbolic",
+        r"torch\._dynamo\.mark_static on the argument whose size it is",
+        "@torch.compile\ndef f(q):\n    return F.scaled_dot_product_attention(q, q, q, is_causal=q.shape[1] > 1)\n"
+        "for n in (5, 8):\n    q = torch.ones(1, n, 4)\n    say(f(q))\n",
+        (("    say(", "    torch._dynamo.mark_static(q, 1)\n    say("),),
+        silent=True,
+    ),
+    Followed(
         "BS309",
         "a matrix product",
         r"maybe_mark_dynamic\(x, 1\)",

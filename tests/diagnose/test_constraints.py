@@ -14,14 +14,15 @@ from breakscope.diagnose.constraints import explain
     ("said", "why", "what_to_do"),
     [
         (
-            "Constraints violated (b)!\n  - The values of b = L['y'].size()[0] and a = L['x'].size()[0] must"
-            " always be equal.\nSuggested fixes:\n  b = a",
+            "  - The values of b = L['y'].size()[0] and a = L['x'].size()[0] must always be equal.",
             "dimension 0 of y and dimension 0 of x must always be equal in this code",
             "Give both the same Dim in dynamic_shapes (b = a), or Dim.AUTO",
         ),
         (
-            "  - The values of b = L['y'].size()[0] must always be related to the values of a = L['x'].size()[0]"
-            " by b = 2*a.",
+            (
+                "  - The values of b = L['y'].size()[0] must always be related to the values of"
+                " a = L['x'].size()[0] by b = 2*a."
+            ),
             "dimension 0 of y follows from dimension 0 of x in this code (b = 2*a)",
             "Write it so in dynamic_shapes (b = 2*a)",
         ),
@@ -31,14 +32,18 @@ from breakscope.diagnose.constraints import explain
             "Give them Dims of their own",
         ),
         (
-            "  - Not all values of RelaxedUnspecConstraint(L['x'].size()[0]) are valid because L['x'].size()[0]"
-            " was inferred to be equal to 6.",
+            (
+                "  - Not all values of RelaxedUnspecConstraint(L['x'].size()[0]) are valid because"
+                " L['x'].size()[0] was inferred to be equal to 6."
+            ),
             "dimension 0 of x is marked as dynamic, and the code fixes it to 6",
             "torch._dynamo.maybe_mark_dynamic(x, 0)",
         ),
         (
-            "  - Not all values of batch = L['x'].size()[0] in the specified range 4 <= batch <= 64 satisfy the"
-            " generated guard (L['x'].size()[0] % 2) == 0.",
+            (
+                "  - Not all values of batch = L['x'].size()[0] in the specified range 4 <= batch <= 64 satisfy"
+                " the generated guard (L['x'].size()[0] % 2) == 0."
+            ),
             "marked as dynamic for sizes from 4 to 64, and this graph is right only where (x.shape[0] % 2) == 0",
             "Leave min and max out",
         ),
