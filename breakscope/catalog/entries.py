@@ -1032,7 +1032,7 @@ top = x.abs().sum(-1).amax()""",
         "mark_dynamic asks for one graph for all sizes of a dimension, or all within min and max. But the"
         " code fixes that size, or takes fewer sizes, or the argument is outside; torch raises"
         " ConstraintViolationError.",
-        "Take the mark off that dimension or use maybe_mark_dynamic; where min and max are given, leave them out.",
+        "Take the mark off that dimension or use maybe_mark_dynamic; leave out min and max where given.",
         """\
 # before: the weight of the layer fixes the size of dimension 1
 torch._dynamo.mark_dynamic(x, 1)
