@@ -1029,9 +1029,10 @@ top = x.abs().sum(-1).amax()""",
     Entry(
         "BS309",
         "size marked as dynamic that the code fixes",
-        "mark_dynamic asks for one graph for all sizes of a dimension, but the code compares that size with "
-        "a constant, or with another size that is one; torch raises ConstraintViolationError.",
-        "Take the mark off that dimension, or use maybe_mark_dynamic, which lets torch fix the size.",
+        "mark_dynamic asks for one graph for all sizes of a dimension, or all within min and max. But the"
+        " code fixes that size, or takes fewer sizes, or the argument is outside; torch raises"
+        " ConstraintViolationError.",
+        "Take the mark off that dimension or use maybe_mark_dynamic; leave out min and max where given.",
         """\
 # before: the weight of the layer fixes the size of dimension 1
 torch._dynamo.mark_dynamic(x, 1)

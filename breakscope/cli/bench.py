@@ -247,9 +247,10 @@ def _show(result: Any, place: Path) -> None:
 
 def _judge(result: Any, stored: Any) -> int:
     from breakscope.bench import budget
+    from breakscope.report.secrets import mask
 
     if all(arm.status == "failed" for arm in result.arms):
-        reason = result.arms[0].reason
+        reason = mask(str(result.arms[0].reason))
         print(f"breakscope: nothing could be measured: {reason}", file=sys.stderr)
         return 3
     problems = [f"{arm.name} failed: {arm.reason}" for arm in result.arms if arm.status == "failed"]
@@ -261,5 +262,5 @@ def _judge(result: Any, stored: Any) -> int:
     if stored is not None:
         problems += [f"slower than --against: {sentence}" for sentence in budget.exceeded(result, stored)]
     for problem in problems:
-        print(f"breakscope: {problem}", file=sys.stderr)
+        print(f"breakscope: {mask(problem)}", file=sys.stderr)
     return _INTERRUPTED if result.interrupted else 1 if problems else 0

@@ -161,8 +161,7 @@ def add(app: typer.Typer) -> None:
             print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
         if format_ is not Format.JSON:
             _show(fixed, everything=all_)
-        accepted = fixed.accepted
-        groups = _groups(fixed, accepted)
+        groups = _groups(fixed, accepted := fixed.accepted)
         store.write_folder(folder, groups, fixed.sources, script.what.path, root)
         schema.save(outcomes.suggested(report, fixed), place)
         if exported is not None:
@@ -170,7 +169,8 @@ def add(app: typer.Typer) -> None:
             text = store.export(manifest, f"breakscope fix --export-overlay {export_overlay}")
             schema.write(text.encode(), exported)
         written, left = apply.write(accepted, fixed.sources, root) if write else ([], {})
-        code = 0 if all(outcome.accepted for outcome in fixed.outcomes) else 1
+        missed = apply.missed(left, accepted, root)
+        code = 0 if all(outcome.accepted for outcome in fixed.outcomes) and not missed else 1
         if format_ is Format.JSON:
             print(json.dumps(masked(outcomes.answer(fixed, folder, written, left, code)), indent=1))
             return code
@@ -178,7 +178,7 @@ def add(app: typer.Typer) -> None:
             print(f"written: {os.path.relpath(file)}")
         for file, why in left.items():
             print(f"not written: {os.path.relpath(file)}: {why}")
-        _next(report, fixed, accepted, folder, write)
+        _next(report, fixed, [] if missed else accepted, folder, write)
         return code
 
 

@@ -44,6 +44,13 @@ def add(app: typer.Typer) -> None:
                 min=0.1, metavar="SECONDS", help="End each run of the script after this many seconds."
             ),
         ] = None,
+        regional: Annotated[
+            bool,
+            typer.Option(
+                "--regional",
+                help="Try to compile layers that are alike one by one, however short the compile was.",
+            ),
+        ] = False,
         output: Annotated[
             Path | None,
             typer.Option(
@@ -54,10 +61,10 @@ def add(app: typer.Typer) -> None:
         trust_report: TrustReport = False,
         quiet: arguments.Quiet = False,
     ) -> int:
-        """Find and verify fixes for recompiles.
+        """Find and verify fixes for recompiles and long compiles.
 
         The script runs once as it is and once with each remedy. No file of yours is changed. Exits with 0 if
-        every recompile has a proved remedy, else with 1.
+        every finding has a proved remedy, else with 1.
         """
         from breakscope.cli import output as printer
         from breakscope.fix import engine, outcomes, runs
@@ -72,6 +79,8 @@ def add(app: typer.Typer) -> None:
         place = (path or Path(FOLDER) / LATEST).absolute()
         target = output.absolute() if output else place
         report = schema.load(place)
+        if regional:
+            report = _with_layers(report)
         chosen = _chosen(report, arguments.words(select), arguments.codes(ignore))
         confirm_run(report, "remedy", trusted=trust_report)
         _go_to(report)
@@ -124,10 +133,23 @@ def shown(report: Report, fixed: Fixed) -> str:
                 lines += [f"      {line}" for line in suggestion.diff.splitlines()]
         lines.append("")
     if not lines:
-        return "no recompiles to treat\n"
+        return "no recompiles to treat, and no long compiles of layers that are alike\n"
     count = [outcome.suggestion.label for outcome in fixed.outcomes]
     shown = [label for label in LABELS if label != "needs consent" or label in count]
     return "\n".join([*lines, ", ".join(f"{count.count(label)} {label}" for label in shown)]) + "\n"
+
+
+def _with_layers(report: Report) -> Report:
+    """The report with a finding about the module whose layers are alike."""
+    from breakscope.fix.remedies import regional
+    from breakscope.run.program import project_roots
+
+    if regional.signature_of(report) is None:
+        raise UsageError(
+            "nothing that was compiled holds three or more layers that are alike (of one class and one "
+            "structure, in a ModuleList, ModuleDict or Sequential): there is nothing to compile one by one"
+        )
+    return regional.asked_for(report, project_roots(program_of_report(report), Path(report.run.cwd)))
 
 
 def _go_to(report: Report) -> None:
@@ -153,7 +175,7 @@ def _chosen(report: Report, select: Sequence[str], ignore: tuple[str, ...]) -> l
     return [
         finding.fingerprint
         for finding in report.findings
-        if treats(finding)
+        if treats(finding, report)
         and (not select or finding.code.startswith(wanted) or finding.fingerprint.startswith(fingerprints))
         and not finding.code.startswith(ignore)
     ]

@@ -334,6 +334,24 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
             " must be traced whole."
         ),
     ),
+    (
+        ("BS107",),
+        r"intentionally marked that the function `[^`]+` in file",
+        (
+            "Move the call out of the compiled function; or, where the function only computes with Python's"
+            " numbers and texts, have Dynamo trace it: put torch._dynamo.dont_skip_tracing on the compiled"
+            " function, below torch.compile."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"how to trace the builtin `(?!<unknown module>)",
+        (
+            "Move the call out of the compiled function; or, where it is a C function of Python's numbers and"
+            " texts, give Dynamo a Python version of it (torch.compiler.substitute_in_graph); where it takes"
+            " tensors, wrap it as a custom operator."
+        ),
+    ),
 )
 
 

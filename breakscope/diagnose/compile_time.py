@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from breakscope import catalog
 from breakscope.diagnose import records
@@ -13,13 +13,16 @@ from breakscope.diagnose.collect import Collected, Event, FrameRef
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
-from breakscope.report.model import Counts, Finding, Location, Timing
+from breakscope.diagnose.sites import OWN
+from breakscope.report.model import Counts, Finding, Location, Report, Signature, Timing
 
 # A network of 80 layers in a loop is no fault; a loop over a sequence is longer, and its graph too.
 LEAST_OPS, LEAST_TIMES = 1_000, 100
 _LEAST_UNFINISHED_S = 5.0
 _LEAST_FUNCTION_S, _LEAST_COMPILE_S = 30.0, 60.0
+_LEAST_LAYERS_S = 5.0  # of a function for which something is known that is cheaper
 _MOST = 0.5  # of the run
+_ASKED = "looked at because --regional asked for it: the compile took no longer than others"
 _STEPS_ASKED = re.compile(r"^stopped after \d+ steps, as asked by --steps$")
 
 
@@ -124,13 +127,45 @@ def _of_run(
     if worst in named:
         return []
     whole, limit = sum(spent.values()), _MOST * outcome.duration_s
+    layers = _layers_of(found, by_function[worst])
     reason = _out_of_proportion(found, outcome, timing, whole)
     if whole >= max(_LEAST_COMPILE_S, limit) and reason is not None:
-        return [_about_function("BS402", reason, by_function[worst], places)]
-    if spent[worst] >= max(_LEAST_FUNCTION_S, limit):
-        reason = f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it"
+        return [_about_function("BS402", f"{reason}{layers}", by_function[worst], places)]
+    if spent[worst] >= max(_LEAST_LAYERS_S if layers else _LEAST_FUNCTION_S, limit):
+        reason = (
+            f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it{layers}"
+        )
         return [_about_function("BS403", reason, by_function[worst], places)]
     return []
+
+
+def _layers_of(found: Collected, events: Sequence[Event]) -> str:
+    """What is said of layers that are alike in what these compiles compiled; empty where there are none."""
+    compiled = {event.get("cid") for event in events}
+    alike = next(
+        (one["alike"] for one in found.signatures if one.get("alike") and one["cid"] in compiled), ()
+    )
+    return _layer_words([(one["path"], one["name"], one["count"]) for one in alike])
+
+
+def _layer_words(layers: Sequence[tuple[str, str, int]]) -> str:
+    if not layers:
+        return ""
+    named = " and ".join(f"{count} alike {name} in {path}" for path, name, count in layers)
+    return f"; it holds {named}: compiled by itself, one serves all (breakscope remedy measures it)"
+
+
+def about_layers(report: Report, call: Signature, roots: tuple[str, ...]) -> Finding:
+    """A finding about a compiled module that holds layers alike, however short its compile was."""
+    places = Places(roots, OWN)
+    file, line = call.entry_file or "", call.entry_line or 1
+    location = places.definition(file, line, call.function.rpartition(".")[2], call.function)
+    took = sum(one.seconds or 0.0 for one in report.compiles if one.compile_id == call.compile_id)
+    layers = _layer_words([(one.path, one.name, one.count) for one in call.alike])
+    event = {"cid": call.compile_id, "step": call.step}
+    reason = f"compiling it took {took:.1f} s{layers}"
+    finding = _finding("BS403", location, reason, event, places, of_function=True)
+    return replace(finding, title="layers that are alike, compiled as a whole", expected=_ASKED)
 
 
 def _duration(event: Event) -> float:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 
 from breakscope import catalog
-from breakscope.diagnose import effects, guard_paths, records, trials
+from breakscope.diagnose import constraints, effects, records, trials
 from breakscope.diagnose.break_advice import Site, advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.sites import is_own
 from breakscope.report.model import Counts, Finding, Unattributed
 
-_VIOLATED = re.compile(
-    r"You marked (?P<size>.+?) as dynamic but your code specialized it to be a constant \((?P<value>\d+)\)"
-)
 # What makes an error of a graph break.
 _FULLGRAPH, _STRICT = "fullgraph=True", "error_on_graph_break(True)"
 # What running an op on fake tensors raised.
@@ -39,11 +36,24 @@ def failures(found: Collected, places: Places, backend: str) -> tuple[list[Findi
         strict = _FULLGRAPH if fullgraph else _STRICT if event["cid"] == ended_by else None
         finding = _failure(found, event, path, places, backend, strict)
         if finding is None:
-            text = f"{metrics['fail_type']}: {metrics.get('fail_reason', '')}"
+            text = f"{metrics['fail_type']}: {_sentence(found, metrics)}"
             lost.append(Unattributed("compile", event["cid"], text))
         else:
             made.append(finding)
     return made, lost
+
+
+def _sentence(found: Collected, metrics: Event) -> str:
+    """Why a compile failed that has no place, as torch or the script's last exception says it."""
+    raised = (
+        one["text"]
+        for event in found.raised
+        for one in event["errors"]
+        if one["type"] == metrics["fail_type"]
+    )
+    said = str(metrics.get("fail_reason") or next(raised, ""))
+    explained = constraints.explain(said) if metrics["fail_type"] == constraints.NAME else None
+    return said if explained is None else f"{explained[0]}. {explained[1]}"
 
 
 def _user_stack(metrics: Event) -> tuple[records.RawFrame, ...]:
@@ -57,7 +67,7 @@ def _code(fail_type: str, said: str, strict: str | None) -> str:
         return "BS305" if strict else "BS302"
     if fail_type == "UserError":
         return "BS305" if strict == _FULLGRAPH else "BS302"
-    if fail_type == "ConstraintViolationError":
+    if fail_type == constraints.NAME:
         return "BS309"
     if fail_type == "UncapturedHigherOrderOpError":
         return "BS120"  # what breaks inside of torch.cond and the like ends the compile
@@ -65,23 +75,6 @@ def _code(fail_type: str, said: str, strict: str | None) -> str:
         return "BS119"
     # Running an op on fake tensors raised: shapes, dtypes or devices that do not fit.
     return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
-
-
-def _fixed(said: str) -> tuple[str, str] | None:
-    """What a ConstraintViolationError says of the first size, and what to do about it."""
-    fixed = _VIOLATED.search(said)
-    path = fixed and guard_paths.path_of(guard_paths.parse(fixed["size"]))
-    geometry = path.geometry() if path else None
-    if fixed is None or geometry is None:
-        return None
-    tensor, dimension = guard_paths.words(geometry[0], ""), geometry[2]
-    why = f"dimension {dimension} of {tensor} is marked as dynamic, and the code fixes it to {fixed['value']}"
-    what_to_do = (
-        f"Take the mark off dimension {dimension} of {tensor} (mark_dynamic, or Dim.DYNAMIC in torch.export),"
-        f" or use torch._dynamo.maybe_mark_dynamic({tensor}, {dimension}), which lets torch fix the size; to"
-        f" keep it dynamic, let nothing in this line need the size to be {fixed['value']}."
-    )
-    return why, what_to_do
 
 
 def _advice(code: str, reason: records.Reason, backend: str, in_eager: str, strict: str | None) -> str:
@@ -153,7 +146,7 @@ def _failure(
     in_eager = trials.outcome(found, event["cid"])["outcome"]
     why, what_to_do = _said(metrics, reason), _advice(code, reason, backend, in_eager, strict)
     if code == "BS309":
-        why, what_to_do = _fixed(said) or (why, what_to_do)
+        why, what_to_do = constraints.explain(said) or (why, what_to_do)
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from breakscope.diagnose.collect import Event, FrameRef
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
-from breakscope.report.model import Location, Signature
+from breakscope.report.model import AlikeLayers, Location, Signature
 
 
 def signatures(events: Sequence[Event], places: Places, *, by_optimizer: bool) -> tuple[Signature, ...]:
@@ -42,6 +42,8 @@ def _signature(event: Event, places: Places, by_optimizer: bool) -> Signature:
         autocast=None if autocast is None else " ".join(autocast).replace("torch.", ""),
         step=event["step" if by_optimizer else "call"],
         number=event["call"],
+        alike=tuple(AlikeLayers(**layers) for layers in event.get("alike", ())),
+        forward=event.get("forward", ""),
     )
 
 

@@ -57,6 +57,11 @@ def as_written(patches: Sequence[Patch], root: Path) -> list[Patch]:
     ]
 
 
+def missed(left: Mapping[str, str], patches: Sequence[Patch], root: Path) -> set[str]:
+    """Of the files that :func:`write` left alone those that it is for: what is not the project's is not."""
+    return {edit.file for patch in as_written(patches, root) for edit in patch.edits} & left.keys()
+
+
 def _why_not(file: str, patches: Sequence[Patch], root: Path) -> str | None:
     inside = os.path.realpath(file).startswith(os.path.join(os.path.realpath(root), ""))
     changing = (patch for patch in patches if any(edit.file == file for edit in patch.edits))

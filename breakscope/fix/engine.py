@@ -158,7 +158,7 @@ def remedies(
     root = Path(report.run.cwd)
     outcomes: list[Outcome] = []
     for answer in treat(
-        report, trials, [finding for finding in report.findings if _selected(finding, select)]
+        report, trials, [finding for finding in report.findings if _selected(finding, report, select)]
     ):
         outcomes += (
             [outcome_of_none(answer)]
@@ -168,9 +168,9 @@ def remedies(
     return Fixed(tuple(outcomes), trials.sources, None)
 
 
-def _selected(finding: Finding, select: Collection[str]) -> bool:
+def _selected(finding: Finding, report: Report, select: Collection[str]) -> bool:
     named = any(finding.code == one or finding.fingerprint.startswith(one) for one in select)
-    return treats(finding) and (named or not select)
+    return treats(finding, report) and (named or not select)
 
 
 # ---- rewrites ----
@@ -414,11 +414,16 @@ def _treat(work: Work, report: Report, whole: Whole | None) -> tuple[Whole | Non
 
 
 def _recompiles(report: Report, options: Options) -> dict[str, Finding]:
-    """The findings that remedies are for, by fingerprint."""
+    """The findings that remedies are for, by fingerprint.
+
+    The remedy for long compiles needs consent and several runs under the real backend: only with consent.
+    """
     return {
         finding.fingerprint: finding
         for finding in report.findings
-        if treats(finding) and options.asked(finding)
+        if treats(finding, report)
+        and options.asked(finding)
+        and (options.unsafe or finding.kind != "compile")
     }
 
 

@@ -34,6 +34,7 @@ class Evidence:
         not_searched: inputs that were left out, as those before them showed nothing new, by kind.
         recompiles_before, recompiles_after: in the whole script without and with a remedy.
         also_tried: other remedies, and what came of them. left_out: why others were not tried.
+        first_step_s, step_ms: of a compile of the whole, and of its layers one by one.
         caveat: what else a remedy changes. shares_code: of instances that used up a limit.
         needs_consent: who could tell was found. consent: the verdict is that it needs consent.
         accepted: it is one of the fixes.
@@ -75,6 +76,8 @@ class Evidence:
     shares_code: str | None = None
     also_tried: tuple[Mapping[str, str], ...] | None = None
     left_out: Texts | None = None
+    first_step_s: tuple[float, float] | None = None
+    step_ms: tuple[float, float] | None = None
     caveat: str | None = None
 
     notes: Texts | None = None

@@ -138,7 +138,7 @@ def _advice(finding: Finding) -> str:
         return ": it comes of recompiles, for which `breakscope remedy` looks for what prevents them"
     if finding.code == "BS302":
         return ": Dynamo begins in it because the function around it is not compiled, and may not once it is"
-    return f" ({finding.title}). By hand: {catalog.entry(finding.code).fix.rstrip('.')}"
+    return f" ({finding.title}). By hand: {(finding.advice or catalog.entry(finding.code).fix).rstrip('.')}"
 
 
 def site_of(finding: Finding, sources: Mapping[str, Source], evidence: Evidence) -> Site | str:

@@ -23,6 +23,7 @@ from breakscope.fix.silenced import silenced
 from breakscope.fix.source_file import Source
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Finding, Report
+from breakscope.run.observe import Observed, observe
 from breakscope.run.trial import Comparison, Trial, compare, trial, words
 from breakscope.run.warm import Warm
 from breakscope.run.words import Words
@@ -360,10 +361,40 @@ class Trials:
         changed = {edit.file for patch in patches for edit in patch.edits}
         return warm if warm is not None and self.forking and warm.excluded >= changed else None
 
+    def timed(self, patches: Sequence[Patch], text: str) -> Observed:
+        """The script with patches, its outermost calls timed, with empty caches; nothing of it is compared.
+
+        Compiled as it is in the end: a backend that only looks at graphs compiles in no time.
+
+        Args:
+            text: what the progress says.
+        """
+        self._progress(text)
+        folder = self._folder()
+        looks = self._settings.backend in ("eager", "aot_eager")
+        backend = "as-script" if looks else self._settings.backend
+        settings = replace(self._settings, stopwatch=True, backend=backend)
+        try:
+            settings, run = self._prepared(folder, patches, settings)
+            with (run / "said").open("wb") as said:
+                seen = observe(self._script.what, settings, run, self._script.timeout_s, stdout=said.fileno())
+            self._script.note(seen.ended)
+            return seen
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._script.folder))
 
     def _run(self, folder: Path, patches: Sequence[Patch], settings: Settings) -> Trial:
+        settings, run = self._prepared(folder, patches, settings)
+        warm = self._warm([*self.base, *patches])
+        ran = trial(self._script.what, settings, run, self._script.timeout_s, warm)
+        self._script.note(ran.ended)
+        return ran
+
+    def _prepared(self, folder: Path, patches: Sequence[Patch], settings: Settings) -> tuple[Settings, Path]:
+        """The settings of a run with patches, and the folder for it."""
         applied = [*self.base, *patches]
         options = {name: value for patch in applied for name, value in patch.rewrite.options.items()}
         settings = replace(settings, **options)  # type: ignore[arg-type]
@@ -374,9 +405,7 @@ class Trials:
             settings = replace(settings, fixes=str(fixes))
         run = folder / "run"
         run.mkdir()
-        ran = trial(self._script.what, settings, run, self._script.timeout_s, self._warm(applied))
-        self._script.note(ran.ended)
-        return ran
+        return settings, run
 
 
 def _changes(patches: Sequence[Patch]) -> object:

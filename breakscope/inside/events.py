@@ -58,6 +58,7 @@ PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why 
 OVER = "over"  # the script compiles by itself after all: what breakscope compiled until now is not counted
 NOTE = "note"  # something that the reader of the report must know
 SEEN = "seen"  # what could have been compiled: shown when --compile FUNCTION was never called
+WATCHED = "watched"  # when outermost calls ended, by the class of their module: see capture.stopwatch
 LEFT = "left"  # a module was called and left alone, for it has no parameters: name of its class
 CHILD = "child"  # a process of the script's that cannot be followed: command, why
 END = "end"  # the script ended in an orderly way

@@ -39,6 +39,9 @@ class Settings:
         artifacts: folder that gets what each compile produced; None to keep nothing.
         outputs: folder that gets what the outermost compiled calls return; None to keep nothing.
         fixes: folder of fixes that are applied to source as it is loaded (:mod:`breakscope.inside.overlay`).
+        watch: a function, named as for ``compile``, whose calls count as outermost ones though it is not
+            compiled: its outputs are kept, or its calls timed.
+        stopwatch: time the outermost calls, with compiler caches that are empty.
     """
 
     compile: str = "auto"
@@ -58,6 +61,8 @@ class Settings:
     artifacts: str | None = None
     profile: bool = False
     children: bool = False
+    watch: str | None = None
+    stopwatch: bool = False
 
     def dumps(self) -> str:
         """For the child's environment."""
@@ -71,7 +76,13 @@ class Settings:
 
     def agent(self) -> Agent:
         """The agent that does it."""
-        needs_ahead = self.fixes is not None or self.function is not None or self.children
+        needs_ahead = (
+            self.fixes is not None
+            or self.function is not None
+            or self.watch is not None
+            or self.children
+            or self.stopwatch
+        )
         module = AGENT if self.events else ""  # nothing can be recorded
         return Agent(module, self.dumps(), events=self.events, ahead=AHEAD if needs_ahead else None)
 

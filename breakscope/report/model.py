@@ -482,6 +482,22 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class AlikeLayers:
+    """Layers of a compiled module that are built alike: compiled by itself, one of them serves all.
+
+    Attributes:
+        path: how the module reaches what holds them: ``layers``, ``stages[0].blocks``.
+        name: of their class; count: how many they are.
+        function: their forward as ``--compile`` takes it: ``/home/me/net.py:Block.forward``.
+    """
+
+    path: str
+    name: str
+    count: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """With what the outermost compiled call was called when a frame was compiled.
 
@@ -500,6 +516,7 @@ class Signature:
         grad, inference: whether gradients, and inference mode, were on.
         autocast: device type and dtype of autocast, "cuda bfloat16"; None where it was off.
         number: which outermost call it was, from 0; a step may have several.
+        alike: layers of the module that are alike; forward: its own forward as ``--compile`` takes it.
         process: which process made the call, in a merged report; rank: that process's number.
     """
 
@@ -521,6 +538,8 @@ class Signature:
     number: int | None = None
     rank: int = 0
     process: str | None = None
+    alike: tuple[AlikeLayers, ...] = ()
+    forward: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,7 +334,7 @@ def _verdict(report: Report) -> str | None:
 
 def nothing_open(report: Report) -> str:
     """What a report with nothing to act on found; that it is healthy, where nothing is left to be asked."""
-    meant = sum(finding.kind != "recompile" for finding in report.findings)
+    meant = sum(finding.kind not in ("recompile", "compile") for finding in report.findings)
     breaks = f"{count(meant, 'graph break')} that {_are(meant)} meant to be" if meant else "no graph break"
     times = report.totals.recompiles
     recompiles = f"{count(times, 'recompile')} that {_are(times)} expected" if times else "no recompile"

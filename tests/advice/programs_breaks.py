@@ -749,6 +749,68 @@ BREAKS: tuple[Followed, ...] = (
         (("        print('here')\n", ""),),
         silent=True,
     ),
+    f(
+        "BS107",
+        "a function that torch marks as skipped",
+        r"put torch\._dynamo\.dont_skip_tracing on the compiled function, below torch\.compile",
+        "return x * len(strclass(int))",
+        ("@torch.compile\n", "@torch.compile\n@torch._dynamo.dont_skip_tracing\n"),
+        outside="from unittest.util import strclass",
+    ),
+    f(
+        "BS107",
+        "a C function with a Python version",
+        r"give Dynamo a Python version of it \(torch\.compiler\.substitute_in_graph\)",
+        "return x * bisect.bisect_right([1, 2, 3], 2)",
+        (
+            "import bisect\n",
+            "import bisect\n@torch.compiler.substitute_in_graph(bisect.bisect_right)\ndef bisect_right(a, x, lo=0, hi=None, *, key=None):\n    return sum(each <= x for each in a)\n",
+        ),
+        outside="import bisect",
+    ),
+    Followed(
+        "BS309",
+        "a range that is wider than the code",
+        r"Leave min and max out, mark_dynamic\(x, 1\).* mark_dynamic\(x, 1, min=3, max=9\)",
+        "@torch.compile\ndef f(x):\n    return x + 1 if x.shape[1] >= 3 else x\n"
+        "torch._dynamo.mark_dynamic(x, 1, min=2, max=9)\nsay(f(x))\n",
+        (("min=2, max=9", "min=3, max=9"),),
+        silent=True,
+    ),
+    Followed(
+        "BS309",
+        "a range, and a guard that is none",
+        r"Leave min and max out, mark_dynamic\(x, 0\)",
+        "@torch.compile\ndef f(x):\n    return x + 1 if x.shape[0] % 2 == 0 else x\n"
+        "torch._dynamo.mark_dynamic(x, 0, min=2, max=9)\nsay(f(x))\n",
+        ((", min=2, max=9", ""),),
+        silent=True,
+    ),
+    Followed(
+        "BS309",
+        "a range without the size",
+        r"Give the mark_dynamic of that dimension a range that holds 3",
+        "@torch.compile\ndef f(x):\n    return x + 1\ntorch._dynamo.mark_dynamic(x, 1, min=4, max=9)\nsay(f(x))\n",
+        (("min=4", "min=2"),),
+        silent=True,
+    ),
+    Followed(
+        "BS309",
+        "one size alone",
+        r"Mark dimension 1 of x with a range that holds 3: mark_dynamic\(x, 1\)",
+        "@torch.compile\ndef f(x):\n    return x + 1\ntorch._dynamo.mark_dynamic(x, 1, min=5, max=5)\nsay(f(x))\n",
+        ((", min=5, max=5", ""),),
+        silent=True,
+    ),
+    Followed(
+        "BS191",
+        "a bool that became symbolic",
+        r"torch\._dynamo\.mark_static on the argument whose size it is",
+        "@torch.compile\ndef f(q):\n    return F.scaled_dot_product_attention(q, q, q, is_causal=q.shape[1] > 1)\n"
+        "for n in (5, 8):\n    q = torch.ones(1, n, 4)\n    say(f(q))\n",
+        (("    say(", "    torch._dynamo.mark_static(q, 1)\n    say("),),
+        silent=True,
+    ),
     Followed(
         "BS309",
         "a matrix product",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import report_samples
+from faithful import planted
 from scanning import command
 
 from breakscope.report import schema
@@ -61,3 +62,32 @@ def test_a_budget_that_is_no_report(bench: Callable[..., Any], tmp_path: Path) -
 def test_no_script(tmp_path: Path) -> None:
     done = subprocess.run(command("bench"), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "breakscope: name a script to measure\n")
+
+
+@pytest.mark.torch
+def test_a_secret_is_in_nothing_that_a_benchmark_prints_or_writes(bench: Callable[..., Any]) -> None:
+    said, given = (planted.shaped()[kind][1] for kind in ("OpenAI key", "GitHub token"))
+    done = bench(
+        """
+        import sys
+        import torch
+
+        class Net(torch.nn.Linear):
+            def forward(self, x):
+                raise RuntimeError(f"login failed for {sys.argv[1]}")
+
+        Net(2, 2)(torch.ones(2))
+        """,
+        args=(f"key={said}", given),
+    )
+    assert done.exit_code == 3
+    assert "nothing could be measured" in done.stderr
+    assert "login failed for key=" in done.stderr
+    left = [
+        file.read_text(errors="replace")
+        for file in (done.folder / ".breakscope").rglob("*")
+        if file.is_file()
+    ]
+    for text in (done.stdout, done.stderr, *left):
+        assert said not in text
+        assert given not in text

@@ -112,6 +112,20 @@ def test_compile_time_is_held_against_the_steps_that_the_run_makes(run: Run) -> 
     assert run.findings([run.compiled("run", 20.0)], lasted=25.0, step_ms=20.0, steps=3) == []
 
 
+def test_a_compile_of_layers_that_are_alike_is_told_sooner_and_says_what_it_holds(run: Run) -> None:
+    layers = {"path": "blocks", "name": "Block", "count": 12, "function": "net.py:Block.forward"}
+    call = {"t": "signature", "cid": "0/0", "alike": [layers]}
+    slow = run.compiled("layers", 6.0)
+    [finding] = run.findings([slow, call], lasted=10.0)
+    assert (finding.code, finding.location.line) == ("BS403", 6)
+    assert finding.reason == (
+        "6 of the run's 10 s went into compiling it; it holds 12 alike Block in blocks: compiled by itself, one "
+        "serves all (breakscope remedy measures it)"
+    )
+    assert run.findings([slow], lasted=10.0) == []
+    assert run.findings([slow, call], lasted=15.0) == []
+
+
 def test_an_unrolled_loop_is_the_reason_and_no_second_finding(run: Run) -> None:
     events = [run.compiling("run", 3, 2_000, 22_992), run.compiled("run", 80.0)]
     assert [one.code for one in run.findings(events, step_ms=20.0, steps=3)] == ["BS401"]

@@ -172,6 +172,22 @@ def test_a_size_that_the_code_fixes_is_named_where_it_is_fixed(scan: Scan) -> No
     assert (fixed.location.line, fixed.location.function, fixed.effect) == (6, "f", "ended")
 
 
+def test_sizes_that_an_export_finds_to_be_equal_are_named_where_there_is_no_line(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        from torch.export import Dim
+
+        class Sum(torch.nn.Module):
+            def forward(self, x, y):
+                return x + y
+
+        x, y = torch.ones(6, 4), torch.ones(6, 4)
+        torch.export.export(Sum(), (x, y), dynamic_shapes={"x": {0: Dim("a")}, "y": {0: Dim("b")}}, strict=True)
+    """)
+    texts = [event.text for event in report.reconciliation.unattributed]
+    assert [text for text in texts if "dimension 0 of y and dimension 0 of x must always be equal" in text]
+
+
 def test_a_pass_of_the_line_is_what_crosses_a_skipped_frame(scan: Scan) -> None:
     report = scan("""
         import torch

@@ -7,6 +7,7 @@ has changed (``test_overlay.py`` and ``test_write.py`` hold that nothing is then
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from scanning import Scanned, clean_environment, command
+from warm_scanning import run_command
 
 import breakscope
 from breakscope.report.model import Report
@@ -127,6 +129,21 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     assert file.stat().st_mode & 0o777 == 0o755
     assert b"# keep it finite" in by_git
     assert sites(folder) == 0
+
+
+def test_a_file_that_cannot_be_written_because_it_changes_is_no_success(tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    run_command("scan", "-q", "script.py", folder=tmp_path, torch=True)
+    words = ["fix", "--no-inductor", "--select", "BS1", "--write"]
+    with file.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # as another process that is writing the file
+        done = run_command(*words, folder=tmp_path, torch=True)
+    assert "1 proved" in done.stdout
+    assert "not written: script.py: it has changed since the rewrite was made; scan again" in done.stdout
+    assert "as written" not in done.stdout
+    assert done.returncode == 1
+    assert file.read_text() == SCRIPT
 
 
 @pytest.mark.nightly

@@ -358,7 +358,7 @@ def test_the_schema_is_valid_complete_and_explains_itself() -> None:
         *("Compiled", "Cost", "Counts", "Device", "Finding", "Frame", "Guard", "Location", "Reconciliation"),
         *("Region", "Run", "SkippedFrame", "Suggestion", "Tool", "Totals", "Unattributed"),
         *("Compile", "Step", "Timing", "Signature", "Rank", "RankCounts", "Divergence", "Artifact", "Inside"),
-        *("Compiling", "FunctionGain", "SourceEdit", "StepPart"),
+        *("Compiling", "FunctionGain", "SourceEdit", "StepPart", "AlikeLayers"),
     }
     assert rules["$defs"]["Run"]["properties"]["status"] == {
         "enum": ["ok", "script_error", "timeout", "interrupted", "killed", "unknown"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from breakscope.fix.evidence import NOTHING_SEEN, Evidence, Verdict
 from breakscope.fix.outcomes import NoPatch
 from breakscope.fix.patch import Patch, Refusal
-from breakscope.fix.remedies import limits
+from breakscope.fix.remedies import limits, regional
 from breakscope.fix.remedies.propose import propose
 from breakscope.fix.remedies.prove import Tried, try_remedy
 from breakscope.fix.remedies.source import Files
@@ -21,9 +21,9 @@ Answer = tuple[Patch, Verdict] | NoPatch
 _NOTHING = "no change is proposed"
 
 
-def treats(finding: Finding) -> bool:
+def treats(finding: Finding, report: Report) -> bool:
     """Whether a finding is one that remedies are for."""
-    return finding.kind == "recompile" or finding.code == "BS303"
+    return finding.kind == "recompile" or finding.code == "BS303" or regional.treats(finding, report)
 
 
 def treat(report: Report, trials: Trials, findings: Sequence[Finding]) -> Iterator[Answer]:
@@ -46,6 +46,8 @@ def treat(report: Report, trials: Trials, findings: Sequence[Finding]) -> Iterat
 
 def _treated(finding: Finding, report: Report, trials: Trials, files: Files) -> Answer:
     about = subject(finding, report, trials.main)
+    if regional.treats(finding, report):
+        return regional.treated(about, trials, files)
     proposals = propose(about, files)
     if not any(isinstance(proposal, Patch) for proposal in proposals) and _current(about, files):
         return _answer(about, proposals, [])

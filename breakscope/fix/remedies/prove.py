@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from breakscope.fix.evidence import NOTHING_SEEN, Evidence
 from breakscope.fix.patch import Patch, clash
 from breakscope.fix.remedies.subject import GRADIENTS, WRITES
-from breakscope.fix.trials import Trials
+from breakscope.fix.trials import Agreement, Trials
 from breakscope.report.model import Finding, Report
 from breakscope.run.trial import Comparison
 from breakscope.run.words import Words
@@ -48,10 +48,18 @@ def try_remedy(patch: Patch, finding: Finding, trials: Trials) -> Tried:
     if clash([*trials.base, patch]):
         return Tried(patch, "it changes text that a rewrite of a break changes")
     after, seen = trials.seen(patch)
-    outputs, said = seen.outputs, seen.words
     evidence = Evidence(
         recompiles_before=before.report.totals.recompiles, recompiles_after=after.totals.recompiles
     )
+    agrees = agreeing(patch, seen, evidence)
+    if not agrees.proved:
+        return agrees
+    return _counted(patch, finding, before.report, after, agrees.evidence, agrees.why)
+
+
+def agreeing(patch: Patch, seen: Agreement, evidence: Evidence = NOTHING_SEEN) -> Tried:
+    """Whether the script with a change computes and says the same; how, or what differs, is its reason."""
+    outputs, said = seen.outputs, seen.words
     if outputs is not None:
         evidence = replace(
             evidence,
@@ -72,7 +80,7 @@ def try_remedy(patch: Patch, finding: Finding, trials: Trials) -> Tried:
     if not outputs.tensors and not said.compared:
         why = "the compiled calls return no tensors and the script prints nothing that could be compared"
         return Tried(patch, why, evidence)
-    return _counted(patch, finding, before.report, after, evidence, _equal(outputs, said))
+    return Tried(patch, _equal(outputs, said), evidence, proved=True)
 
 
 def _counted(

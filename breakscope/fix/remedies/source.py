@@ -122,6 +122,14 @@ class File:
                     values.append(annotation)
         return any(_is_none(part) for value in values for part in ast.walk(value))
 
+    def begins_line(self, offset: int) -> bool:
+        """Whether nothing but its indentation stands before a character in its line."""
+        return not self.text[:offset][self.text.rfind("\n", 0, offset) + 1 :].strip()
+
+    def indent_of(self, offset: int) -> str:
+        """The indentation of the line that a character begins."""
+        return self.text[self.text.rfind("\n", 0, offset) + 1 : offset]
+
     # -- changes ---------------------------------------------------------------------------------
 
     def before(self, statement: ast.stmt, lines: list[str]) -> Edit:

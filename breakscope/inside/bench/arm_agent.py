@@ -35,7 +35,8 @@ def start(settings_text: str) -> None:
         overlay.install(settings.fixes, settings.script)
     if settings.function is not None:
         target = targets.Target.parse(settings.function)
-        targets.install(target, settings.script, arm.measure_function, arm.no_such_function)
+        asked = [targets.Decorated(target, arm.measure_function)]
+        targets.install(asked, settings.script, arm.no_such_function)
     imports.after_import("torch", arm.hook_torch)
     imports.after_import("numpy.random", arm.seed_numpy)
     atexit.register(arm.script_without_torch)

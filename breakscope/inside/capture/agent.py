@@ -218,6 +218,11 @@ class Agent:
         """A text without what the environment keeps secret."""
         return str(self._redactor.clean({"text": text})["text"])
 
+    @property
+    def seconds(self) -> float:
+        """Since the process began."""
+        return (time.perf_counter_ns() - self._began) / 1e9
+
     def note(self, text: str) -> None:
         """Tell the reader of the report something that they must know."""
         self.emit(events.NOTE, text=text)
@@ -284,6 +289,10 @@ class Agent:
             return torch.compile(function, dynamic=self.dynamic)
         finally:
             self._local.by_us = False
+
+    def watch_calls(self, function: Any) -> Any:
+        """The decorator of a function that is watched, and not compiled."""
+        return self.dynamo.watched(function)
 
     @property
     def dynamic(self) -> bool | None:

@@ -6,6 +6,7 @@ runs later imports nothing.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -27,9 +28,16 @@ def start(settings_text: str) -> None:
     if settings.fixes is not None:
         overlay.install(settings.fixes, settings.script)
     told = _Told(settings.events)
-    if settings.function is not None:
-        target = targets.Target.parse(settings.function)
-        targets.install(target, settings.script, _compiled, told.functions)
+    if settings.stopwatch:
+        cache = os.path.join(settings.folder, "cache")
+        os.environ |= {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": os.path.join(cache, "triton")}
+    asked = [
+        targets.Decorated(targets.Target.parse(name), decorator)
+        for name, decorator in ((settings.function, _compiled), (settings.watch, _watched))
+        if name is not None
+    ]
+    if asked:
+        targets.install(asked, settings.script, told.functions)
     if settings.children and settings.events:
         Children(settings, told.event).follow()
 
@@ -39,6 +47,13 @@ def _compiled(function: Any) -> Any:
 
     agent = getattr(sys.modules.get(AGENT), "running", None)
     return function if agent is None else agent.compile_target(function)
+
+
+def _watched(function: Any) -> Any:
+    import torch  # noqa: F401 -- the agent comes with it
+
+    agent = getattr(sys.modules.get(AGENT), "running", None)
+    return function if agent is None else agent.watch_calls(function)
 
 
 class _Told:

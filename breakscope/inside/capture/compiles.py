@@ -18,6 +18,7 @@ from breakscope.inside.capture.calibrate import calibrate, own_ns
 from breakscope.inside.capture.frames import Frames, frame_fields
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.capture.outputs import OutputRecorder
+from breakscope.inside.capture.stopwatch import Stopwatch
 from breakscope.inside.capture.trace_records import TraceHandler
 from breakscope.inside.compiled import OptimizeContext, module_of, with_calls_wrapped
 
@@ -42,7 +43,10 @@ class Compiles:
         self._left_seen: set[str] = set()
         self.quiet = False  # while we compile on the script's behalf, under the module's name
         self._recorder: OutputRecorder | None = None
-        if agent.settings.outputs is not None:
+        self.stopwatch: Stopwatch | None = None
+        if agent.settings.stopwatch:
+            self.stopwatch = Stopwatch(lambda: agent.seconds, torch_api.never_compile)
+        elif agent.settings.outputs is not None:
             self._recorder = OutputRecorder(Path(agent.settings.outputs), torch_api.never_compile)
 
     def optimize(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -95,10 +99,15 @@ class Compiles:
         return OptimizeContext(context, compiled)
 
     def recorded(self, function: Any, compiled: Any) -> Any:
-        """``compiled``, the compiled form of ``function``; in a trial, with its outputs kept."""
-        if self._recorder is None:
-            return compiled
-        return with_calls_wrapped(function, compiled, self._recorder.wrap)
+        """``compiled``, the compiled form of ``function``; in a trial with its outputs kept, or timed."""
+        if self.stopwatch is not None:
+            wrap = functools.partial(self.stopwatch.wrap, of=module_of(function))
+            return with_calls_wrapped(function, compiled, wrap)
+        return (
+            compiled
+            if self._recorder is None
+            else with_calls_wrapped(function, compiled, self._recorder.wrap)
+        )
 
     def outermost_call(self) -> OutermostCall:
         """What answers for every module call of a script that compiles nothing."""

@@ -101,6 +101,10 @@ class TorchHooks:
         """Whether this thread is in a module call that we compiled."""
         return self._outermost is not None and self._outermost.under_way
 
+    def watched(self, function: Any) -> Any:
+        """A function whose calls are outermost ones, and not compiled."""
+        return self._compiles.recorded(function, function)
+
     def forget_everything(self) -> None:
         """Empty Dynamo's caches and counters, and ours of its frames."""
         self._frames.forget()
@@ -216,6 +220,8 @@ class TorchHooks:
         if self._dynamo_ready and not self._finished:
             self._finished = True
             self._agent.emit(events.COUNTERS, counters=torch_api.counted())
+            if self._compiles.stopwatch is not None:
+                self._agent.emit(events.WATCHED, ends=self._compiles.stopwatch.ends)
 
     def calibrate(self) -> None:
         """The script is over, and steps of it were sampled."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from breakscope.inside import torch_api
+from breakscope.inside.capture.alike import alike_layers, function_of
 from breakscope.inside.capture.live_values import describe
 from breakscope.inside.tracebacks import innermost_of_user, is_plumbing
 
@@ -40,7 +41,8 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
         "origins": _origins(compile_.frame.f_locals, args, entry.kwargs),
         "caller": _caller(entry.frame),
         "callers": _callers(entry.frame),
-        "within": _within(compile_, entry.frame),
+        "within": (within := _within(compile_, entry.frame)),
+        **({} if within else _layers(module)),
         "modes": compile_.modes,
     }
 
@@ -51,6 +53,13 @@ def owner_called(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
     if owner is None and getattr(function, "__name__", "") in _MODULE_CALLS and args:
         return args[0], args[1:]  # --compile auto compiles the class's call, and passes the module
     return owner, args
+
+
+def _layers(module: Any) -> dict[str, Any]:
+    """The layers of a compiled module that are alike, and its forward; empty where there are none."""
+    if not isinstance(module, torch.nn.Module) or not (layers := alike_layers(module)):
+        return {}
+    return {"alike": layers, "forward": function_of(type(module).forward)}
 
 
 def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from breakscope.inside import overlay
 
-DECORATOR = "__breakscope_compile__"
+DECORATOR = "__breakscope_decorator_{}__"
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -89,37 +90,62 @@ def _mentions_compile(node: ast.AST) -> bool:
     return any(_mentions_compile(child) for child in ast.iter_child_nodes(node))
 
 
-def decorate(tree: ast.Module, qualname: str) -> bool:
-    """Put the decorator on one function of ``tree``. False if there is none of that name."""
+def decorate(tree: ast.Module, qualname: str, name: str) -> bool:
+    """Put the decorator of a name on one function of ``tree``. False if there is none of that name."""
     definition = functions(tree).get(qualname)
     if definition is None:
         return False
-    decorator = ast.copy_location(ast.Name(DECORATOR, ast.Load()), definition)
+    decorator = ast.copy_location(ast.Name(name, ast.Load()), definition)
     definition.decorator_list.append(decorator)
     ast.fix_missing_locations(decorator)
     return True
 
 
-def install(
-    target: Target, script: str, decorator: Callable[[Any], Any], on_names: Callable[[list[str]], None]
-) -> None:
-    """Have ``decorator`` applied to the target when its module is loaded.
+@dataclass(frozen=True, slots=True)
+class Decorated:
+    """A function, and the decorator that it gets."""
+
+    target: Target
+    decorator: Callable[[Any], Any]
+
+
+def install(asked: Sequence[Decorated], script: str, on_names: Callable[[list[str]], None]) -> None:
+    """Have decorators applied to functions when their modules are loaded.
 
     Args:
-        on_names: called with all function names of the module where it has none of the target's name.
+        on_names: called with all function names of a module where it has none of a name that was asked for.
     """
-    setattr(builtins, DECORATOR, decorator)
+    names = {one: DECORATOR.format(number) for number, one in enumerate(asked)}
+    for one, name in names.items():
+        setattr(builtins, name, one.decorator)
 
-    def parse(data: bytes, path: str) -> ast.Module:
+    def parse(data: bytes, path: str, wanted: Sequence[Decorated]) -> ast.Module:
         tree = overlay.parse(data, path)
-        names = list(functions(tree))
-        if not decorate(tree, target.qualname):
-            on_names(names)
+        functions_there = list(functions(tree))
+        for one in wanted:
+            if not decorate(tree, one.target.qualname, names[one]):
+                on_names(functions_there)
         return tree
 
-    if target.place is None or target.matches("__main__", script, script):
-        overlay.watch((), lambda _module, _origin: False, parse, script)
-    else:
-        place = target.place
-        stem = Path(place).stem if target.is_path() else place.rpartition(".")[2]
-        overlay.watch((stem,), lambda module, origin: target.matches(module, origin, script), parse)
+    mains = [
+        one for one in asked if one.target.place is None or one.target.matches("__main__", script, script)
+    ]
+    if mains:
+        overlay.watch((), lambda _module, _origin: False, partial(parse, wanted=mains), script)
+    for group in _by_place(one for one in asked if one not in mains):
+        first = group[0].target
+        place = first.place or ""
+        stem = Path(place).stem if first.is_path() else place.rpartition(".")[2]
+        overlay.watch((stem,), partial(_is_of, first, script=script), partial(parse, wanted=group))
+
+
+def _by_place(asked: Iterable[Decorated]) -> list[list[Decorated]]:
+    """Functions of one module together: it is parsed once."""
+    groups: dict[str | None, list[Decorated]] = {}
+    for one in asked:
+        groups.setdefault(one.target.place, []).append(one)
+    return list(groups.values())
+
+
+def _is_of(target: Target, module: str, origin: str, script: str) -> bool:
+    return target.matches(module, origin, script)

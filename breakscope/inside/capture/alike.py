@@ -1,0 +1,61 @@
+"""The layers of a module that are built alike: one compile of one of them could serve them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+
+LEAST = 3
+_MOST_PLACES = 4
+
+
+def alike_layers(module: nn.Module) -> list[dict[str, Any]]:
+    """The containers of a module that hold nothing but layers alike, the outermost of each branch.
+
+    Alike are layers of one class whose parameters and inner modules are the same but for their values. A
+    layer without modules of its own is too small to be compiled by itself.
+    """
+    return [
+        {
+            "path": path,
+            "name": type(layers[0]).__qualname__,
+            "count": len(layers),
+            "function": _forward(layers[0]),
+        }
+        for path, layers in list(_places(module, ""))[:_MOST_PLACES]
+    ]
+
+
+def _places(module: nn.Module, path: str) -> Iterator[tuple[str, list[nn.Module]]]:
+    layers = list(module.children())
+    if path and isinstance(module, nn.ModuleList | nn.Sequential | nn.ModuleDict) and _alike(layers):
+        yield f"{path}.values()" if isinstance(module, nn.ModuleDict) else path, layers
+        return
+    for name, child in module.named_children():
+        if name.isdigit():
+            yield from _places(child, f"{path}[{name}]")
+        elif name.isidentifier() and not isinstance(module, nn.ModuleDict):
+            yield from _places(child, f"{path}.{name}".lstrip("."))
+
+
+def _alike(layers: list[nn.Module]) -> bool:
+    if len(set(map(id, layers))) < LEAST or not list(layers[0].children()):
+        return False
+    return len({_structure(layer) for layer in layers}) == 1
+
+
+def _structure(layer: nn.Module) -> tuple[Any, ...]:
+    parameters = ((name, tuple(value.shape), value.dtype) for name, value in layer.named_parameters())
+    return type(layer), tuple(parameters), tuple((name, type(one)) for name, one in layer.named_modules())
+
+
+def _forward(layer: nn.Module) -> str:
+    return function_of(type(layer).forward)
+
+
+def function_of(function: Any) -> str:
+    """A function as ``--compile`` takes it; empty where it has no file."""
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{function.__qualname__}" if code is not None else ""
