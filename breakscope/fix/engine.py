@@ -235,17 +235,19 @@ def _round(work: Work, findings: Sequence[Finding]) -> None:
     patches, unpatched = from_rules.propose(findings, work.sources, work.script)
     work.unpatched += unpatched
     _begin(work, patches)
-    began = time.monotonic()
+    began, before = time.monotonic(), work.proofs.ended
     for index, patch in enumerate(patches, 1):
+        # Those begun ahead end in any order.
+        done = max(index - 1, work.proofs.ended - before)
         names = ", ".join(dict.fromkeys(finding.code for finding in patch.findings))
-        left = _left(time.monotonic() - began, index - 1, len(patches))
+        left = _left(time.monotonic() - began, done, len(patches))
         work.progress(f"proof {index} of {len(patches)}{left}: {names} {patch.function}, {patch.rule}")
         work.judged.append(_judged(work, patch))
 
 
 def _left(spent_s: float, done: int, count: int) -> str:
     """An estimate of what the proofs still take, once some of them are done."""
-    return f", about {spent_s / done * (count - done):.0f} s left" if done else ""
+    return f", about {spent_s / done * (count - done):.0f} s left" if 0 < done < count else ""
 
 
 def _begin(work: Work, patches: Sequence[Patch]) -> None:

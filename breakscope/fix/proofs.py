@@ -60,6 +60,11 @@ class Proofs:
             if begun is not None:
                 self._begun[name] = begun
 
+    @property
+    def ended(self) -> int:
+        """How many of those that were begun have ended."""
+        return sum(begun.done() for begun in self._begun.values())
+
     def of(self, file: str, edits: Sequence[Edit], claims: Claims, budget_s: float | None = None) -> Proof:
         """What :func:`breakscope.fix.runs.prove` says, now or at an earlier time.
 

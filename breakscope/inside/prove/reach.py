@@ -32,6 +32,7 @@ _ATOMS = (
 # Answers of is_atom by class, which is kept so that its id stays its own; not every class can be a key.
 _ATOMIC: dict[int, tuple[bool, type]] = {}
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+_CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
 _CONTAINERS = (dict, list, set, collections.deque)
 # What asks which tensor it has, not what is in it: no copy gives the same answer.
 _ASKING = frozenset({"data_ptr", "untyped_storage", "is_set_to", "getrefcount"})
@@ -64,6 +65,9 @@ def foreign(module: str | None) -> bool:
 
 def is_data(value: Any) -> bool:
     """Whether a global or class attribute is data rather than code."""
+    # What nearly all globals are; asked of a function's globals at every picture.
+    if type(value) in _SCALARS or type(value) in _CODE:
+        return type(value) in _SCALARS
     code = (types.ModuleType, type, *_FUNCTIONS, staticmethod, classmethod, property)
     return not isinstance(value, code) and not inspect.isroutine(value) and not hasattr(value, "__get__")
 
