@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.diagnose import library_advice
+from breakscope.diagnose import library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import Shape
@@ -31,7 +31,7 @@ _COUNTED = (
     " while tracing. torch.where serves where both sides have one shape."
 )
 _TESTS = ("branch", "plain", "fast path")
-_DRAWN = re.compile(r"\btorch\.(rand|randn|randint|bernoulli)\(")
+_DRAWN = re.compile(r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\(")
 _DRAW = (
     "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
     " the two; or compute both sides and select with torch.where."
@@ -146,6 +146,15 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ),
     ),
     (
+        ("BS190", "BS191"),
+        r"__torch_function__ overrides",
+        (
+            "Dynamo traces the subclass's __torch_function__, and that raised here: pass plain tensors in"
+            " (x.as_subclass(torch.Tensor)) and make the subclass again in the caller; or put"
+            " torch.compiler.disable on the function that holds the line."
+        ),
+    ),
+    (
         ("BS106",),
         r"Data-dependent assertion failed",
         (
@@ -218,6 +227,51 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " decide it before the compiled call and pass a Python bool (or no mask at all where it is all ones);"
         " else take the fast path out, or compile what follows it as a function of its own.",
     ),
+    (
+        "BS101",
+        "verdict",
+    ): "The branch only decides what is returned last: return its condition as a tensor, and let the caller"
+    " test it.",
+    (
+        "BS101",
+        "python",
+    ): "What the branch does is Python's own, so torch.where cannot select it: return what it needs, and test and"
+    " do it in the caller.",
+    (
+        "BS101",
+        "search",
+    ): "Values steer this loop all over, so there is no one graph of it: put torch.compiler.disable on the"
+    " function, and compile what it calls and what calls it.",
+    (
+        "BS102",
+        "kept",
+    ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its place and"
+    " read that when it is shown.",
+    (
+        "BS102",
+        "order",
+    ): "Python sorts or searches by the number: leave that to the caller, or do it with torch.sort, torch.topk or"
+    " torch.searchsorted, whose results stay tensors.",
+    (
+        "BS102",
+        "list",
+    ): f"Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set {_SCALARS}"
+    " (integers only).",
+    (
+        "BS102",
+        "index",
+    ): "A tensor of one number is an index here, and its value is read: from a tensor take"
+    f" x.index_select(0, i.reshape(1)), or set {_SCALARS}; from a Python list choose in the caller.",
+    (
+        "BS105",
+        "reduced",
+    ): f"Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean; or set {_SHAPES},"
+    " where nothing branches on the size.",
+    (
+        "BS105",
+        "message",
+    ): "Only a message needs it: return the mask and write the message in the caller, or take it out of what is"
+    " compiled.",
     ("BS102", "branch"): (
         "It decides a branch: drop the .item(), compute both sides and select with torch.where, or use"
         " torch.cond"
@@ -344,12 +398,17 @@ class Site:
     Attributes:
         theirs: set for code of a library or of torch.
         condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
+        expression: what broke, as source; statement: what stands around it.
+        called: what the loop around it calls that can be compiled in its place.
     """
 
     shape: Shape
     theirs: Theirs | None = None
     condition: str | None = None
     raises: bool = False
+    expression: str = ""
+    statement: str = ""
+    called: tuple[str, ...] = ()
 
 
 def advice(
@@ -371,9 +430,15 @@ def advice(
         own_loop = in_loop and site.theirs is None
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
-        way_out = "; or compile the loop's body instead of the loop" if own_loop else ""
+        is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
+        way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
+
+
+def _of_body(site: Site) -> str:
+    called = f" ({' and '.join(site.called)})" if site.called else ""
+    return f"; or compile the loop's body{called} instead of the loop"
 
 
 def _until_then(code: str, function: str | None) -> str:
@@ -387,12 +452,14 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     for codes, pattern, text in _BY_KIND:
         if code in codes and re.search(pattern, said):
             return text
+    if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
+        return tested
     exception = exception_of(cause)
     if code == "BS113" and exception is not None:
         return _raised(exception, site)
     shape = site.shape
     if site.theirs is not None:
-        if code in ("BS101", "BS102") and _DRAWN.search(site.condition or ""):
+        if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
             return library_advice.drawn(site.theirs)
         in_library = library_advice.advice(code, shape, site.theirs)
         if in_library is not None:
@@ -401,6 +468,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return tested
     if (code, shape) in _BY_SHAPE:
         return _BY_SHAPE[code, shape]
+    if (by_source := source_advice.advice(code, said, site.expression, site.statement)) is not None:
+        return by_source
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
     said = "\n".join((said, *hints))
@@ -410,6 +479,15 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _of_draw(site: Site) -> str | None:
+    """What to do about a number that Python or numpy draws, where what it is for says so."""
+    if site.shape == "random" and site.condition is not None:
+        return _DRAW
+    if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
+        return "Draw the number in the caller and pass it in."
+    return None
 
 
 def _of_test(code: str, site: Site) -> str | None:

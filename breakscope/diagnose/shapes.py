@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -22,6 +22,14 @@ Shape = Literal[
     "fast path",
     "message",
     "branch",
+    "verdict",
+    "python",
+    "search",
+    "order",
+    "list",
+    "index",
+    "kept",
+    "reduced",
     "plain",
 ]
 """check: decides whether to raise. loop: how long a loop runs. size: a Python number is required, for a
@@ -30,12 +38,24 @@ number. experts: which tokens go to which expert. turn: the branch leaves a loop
 change: the branch changes tensors in place.
 fast path: the branch returns early or sets None.
 message: the branch only
-writes text. branch: any other test. plain: anything else."""
+writes text. branch: any other test. verdict: the branch only decides which plain values are returned last.
+python: the branch does what is no operation on tensors. search: it steers a loop with a loop of unknown
+length in it. order: Python sorts or searches by the number.
+list: Python needs a list of the values. index: a tensor without .item() picks an element. kept: the number
+is only stored. reduced: what a mask selects is only summed up. plain: anything else."""
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
-_MESSAGE = re.compile(r"^print$|\blog(ger|ging)?\b|warn|\bstd(out|err)\b", re.IGNORECASE)
+_MESSAGE = re.compile(
+    r"^p?print$|\blog(ger|ging)?\b|warn|\bstd(out|err)\b|\btqdm\.write$|\.(add_scalars?|add_histogram|writerow"
+    r"|set_postfix(_str)?|set_description|log_(dict|metrics?|scalar))$",
+    re.IGNORECASE,
+)
+_KEEPS = re.compile(r"(append|appendleft|extend|insert|add|update|setdefault|put|record|push)$")
+_ORDERS = re.compile(r"(heap\w+|bisect\w*|insort\w*|sorted|sort|nlargest|nsmallest)$")
+_REDUCES = re.compile(r"(sum|mean|var|std|max|min|amax|amin|prod|any|all|norm|logsumexp|numel|size|len)$")
+_READS = re.compile(r"\.(item|tolist|numpy)\(|\b(int|float|bool)\(")
 _RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 # Calls that need Python numbers.
 _NUMBERS = re.compile(
@@ -57,11 +77,11 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
     if isinstance(statement, ast.stmt) and _drops(statement, around):
         return "layerdrop"
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
-    if written and all(map(_is_message, written)):
+    if _only_writes(written):
         return "message"
     if way_out := _way_out(statement, around):
         return way_out
-    if isinstance(statement, ast.stmt) and _EXPERTS.search(ast.unparse(head_of(statement))):
+    if isinstance(statement, ast.stmt) and _of_experts(statement, around):
         return "experts"
     if isinstance(statement, ast.While):
         return "loop"
@@ -70,24 +90,129 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "random"
     if _needs_number(around):
         return "size"
+    if _is_ordered(around):
+        return "order"
     if isinstance(statement, ast.If) or _in_test(around):
         return "branch"
-    name = _assigned(statement)
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
-    if name is not None and function is not None and any(_needs_number(way) for way in _uses(function, name)):
+    if isinstance(innermost, ast.expr) and (found := _of_expression(innermost, around)):
+        return found
+    return _of_names(statement, around) or "plain"
+
+
+def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | None:
+    """What the expression itself says, and what stands right around it."""
+    text = ast.unparse(innermost)
+    if text.endswith(".tolist()"):
+        return "list"
+    if isinstance(innermost, ast.Slice):
         return "size"
-    return "plain"
+    if isinstance(innermost, ast.Subscript):
+        if _is_reduced(around):
+            return "reduced"
+        bounds = [node for node in ast.walk(innermost.slice) if isinstance(node, ast.Slice)]
+        if bounds and not _READS.search(ast.unparse(innermost.slice)):
+            return "size"
+        statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
+        if _READS.search(ast.unparse(innermost.slice)) or _of_names(statement, around) == "reduced":
+            return None
+        return "index"
+    if "masked_select" in text and _is_reduced(around):
+        return "reduced"
+    return "kept" if _is_kept(around) else None
+
+
+def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
+    """What becomes of the names that a statement sets, as far as its function shows it."""
+    names = _targets(statement)
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if not names or function is None:
+        return None
+    ways = [way for name in names for way in _uses(function, name)]
+    decided: tuple[tuple[Shape, Callable[[Sequence[ast.AST]], bool]], ...] = (
+        ("loop", _in_loop_test),
+        ("size", _needs_number),
+        ("order", _is_ordered),
+    )
+    for shape, decides in decided:
+        if any(map(decides, ways)):
+            return shape
+    if ways and all(map(_in_message, ways)):
+        return "message"
+    if ways and _selects(statement) and all(map(_is_reduced, ways)):
+        return "reduced"
+    if any(_in_test(way) or _in_if_test(way) for way in ways):
+        return "branch"
+    if ways and all(_is_kept(way) or _in_message(way) for way in ways):
+        return "kept"
+    return None
+
+
+def _selects(statement: ast.stmt | None) -> bool:
+    """Whether a statement takes what a mask selects."""
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Subscript) or (isinstance(value, ast.Call) and _called(value) == "masked_select")
+
+
+def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether it picks the tokens of an expert: by its own words, or by those of the loop around it."""
+    if _EXPERTS.search(ast.unparse(head_of(statement))):
+        return True
+    loops = [node for node in around if isinstance(node, ast.For) and node is not statement]
+    return isinstance(statement, ast.Assign) and any(
+        _EXPERTS.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}") for loop in loops
+    )
 
 
 def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves what it is in, or changes it, where it does."""
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
-        return "turn"
+        return "search" if _is_search(around) else "turn"
+    if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
+        return "verdict" if any(map(_holds_constant, last)) else "branch"
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
     if empties:
         return "fast path"
-    return "change" if any(map(_changes_in_place, body)) else None
+    if any(map(_changes_in_place, body)):
+        return "change"
+    return "python" if any(map(_is_of_python, body)) else None
+
+
+def _is_search(around: Sequence[ast.AST]) -> bool:
+    """Whether the loop around a branch has a ``while`` in it: a search that values steer all over."""
+    loop = next((node for node in around if isinstance(node, ast.For | ast.While)), None)
+    return loop is not None and any(isinstance(node, ast.While) and node is not loop for node in ast.walk(loop))
+
+
+def _last_returns(statement: ast.If, around: Sequence[ast.AST]) -> list[ast.expr]:
+    """What is returned with and without a branch that is its function's last but a ``return``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if function is None or statement not in function.body:
+        return []
+    after = [*statement.orelse, *function.body[function.body.index(statement) + 1 :]]
+    match statement.body[-1], after:
+        case ast.Return(ast.expr() as one), [ast.Return(ast.expr() as other)]:
+            before = statement.body[:-1]
+            is_plain = all(isinstance(part, ast.Assign) or _is_message(part) for part in before)
+            return [one, other] if is_plain else []
+    return []
+
+
+def _holds_constant(value: ast.expr) -> bool:
+    """Whether a flag, a text or None is returned, which torch.where cannot select."""
+    return any(
+        isinstance(part, ast.Constant) and (part.value is None or isinstance(part.value, bool | str))
+        for part in (value.elts if isinstance(value, ast.Tuple) else [value])
+    )
+
+
+def _is_of_python(statement: ast.stmt) -> bool:
+    """Whether a statement is more than operations on tensors: it calls for an effect, reads or copies."""
+    return any(
+        (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _is_message(node))
+        or (isinstance(node, ast.Call) and re.search(r"(deepcopy|item|tolist|dumps?|open)$", _called(node)))
+        for node in ast.walk(statement)
+    )
 
 
 def _changes_in_place(statement: ast.stmt) -> bool:
@@ -110,6 +235,18 @@ def _is_message(node: ast.stmt) -> bool:
     )
 
 
+def _only_writes(statements: Sequence[ast.stmt]) -> bool:
+    """Whether statements write text and do nothing else, but note that they did."""
+
+    def notes(node: ast.stmt) -> bool:
+        match node:
+            case ast.Assign(_, ast.Constant()) | ast.AugAssign(_, _, ast.Constant()):
+                return True
+        return isinstance(node, ast.If) and not node.orelse and _only_writes(node.body)
+
+    return any(map(_is_message, statements)) and all(_is_message(one) or notes(one) for one in statements)
+
+
 def _drops(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
     """Whether a statement decides at random if a layer runs, or asks for what decided it."""
     head = head_of(statement)
@@ -125,6 +262,64 @@ def _drops(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
 
 def _in_test(around: Sequence[ast.AST]) -> bool:
     return any(isinstance(one, ast.IfExp) and child is one.test for one, child in pairwise(around))
+
+
+def _in_if_test(way: Sequence[ast.AST]) -> bool:
+    return any(isinstance(one, ast.If) and child is one.test for one, child in pairwise(way))
+
+
+def _in_loop_test(way: Sequence[ast.AST]) -> bool:
+    return any(isinstance(one, ast.While) and child is one.test for one, child in pairwise(way))
+
+
+def _in_message(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is only written, or only decides whether something is."""
+    statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
+    if isinstance(statement, ast.If):
+        return _only_writes(statement.body) and not statement.orelse
+    return statement is not None and _is_message(statement)
+
+
+def _is_kept(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is put into a container, or into an attribute, as it is."""
+    for at, node in enumerate(way):
+        inner = way[at + 1 :]
+        match node:
+            case ast.Assign([ast.Attribute() | ast.Subscript()], value) if inner and inner[0] is value:
+                return inner[-1] is value
+            case ast.Expr(ast.Call(ast.Attribute(attr=name)) as call) if _KEEPS.match(name):
+                return len(inner) == 2 and inner[0] is call and inner[1] in call.args
+    return False
+
+
+def _is_ordered(way: Sequence[ast.AST]) -> bool:
+    """Whether Python compares a value with others: in a heap, a search or a sort."""
+    return any(
+        isinstance(parent, ast.Call) and child is not parent.func and _ORDERS.match(_called(parent))
+        for parent, child in pairwise(way)
+    )
+
+
+def _is_reduced(way: Sequence[ast.AST]) -> bool:
+    """Whether what is selected is summed up at once: ``x[mask].mean()``, ``torch.sum(x[mask])``."""
+    if len(way) < 2:
+        return False
+    match way[-2]:
+        case ast.Attribute(attr=name):
+            return _REDUCES.match(name) is not None or name == "shape"
+        case ast.Call() as call:
+            return way[-1] in call.args and _REDUCES.match(_called(call)) is not None
+    return False
+
+
+def _targets(statement: ast.stmt | None) -> list[str]:
+    """The names that an assignment sets."""
+    match statement:
+        case ast.Assign([ast.Name(name)], _) | ast.AnnAssign(ast.Name(name), _, _):
+            return [name]
+        case ast.Assign([ast.Tuple(parts)], _):
+            return [part.id for part in parts if isinstance(part, ast.Name)]
+    return []
 
 
 def head_of(statement: ast.stmt) -> ast.AST:

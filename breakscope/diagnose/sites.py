@@ -95,6 +95,8 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
+    if site.position is not None:
+        site.position = places.sources.narrow(site.frame.file, site.position)
     shape = shape_of(places.sources, site.frame.file, site.position, site.frame.line)
     inner = trials.code(found, telling.compile_id, _checked(records.code_of(cause), shape))
     code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape))
@@ -159,8 +161,22 @@ def _told(
             reach.message(*at),
             reach.names(*at, DROPS),
             together,
+            _is_compiled(caller, stack),
         )
-    return ToldSite(shape, theirs, reach.condition(*at), reach.raises(*at))
+    return ToldSite(
+        shape,
+        theirs,
+        reach.condition(*at),
+        reach.raises(*at),
+        reach.expression(*at),
+        reach.statement(*at),
+        reach.called_in_loop(*at),
+    )
+
+
+def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:
+    """Whether the project's line that leads to a site is itself compiled, and not what calls that."""
+    return caller is not None and caller in stack[1:]
 
 
 def _most_telling(site: Site) -> Break:
