@@ -31,7 +31,9 @@ _COUNTED = (
     " while tracing. torch.where serves where both sides have one shape."
 )
 _TESTS = ("branch", "plain", "fast path")
-_DRAWN = re.compile(r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\(")
+_DRAWN = re.compile(
+    r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
+)
 _DRAW = (
     "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
     " the two; or compute both sides and select with torch.where."
@@ -43,6 +45,13 @@ _CHECK = (
     " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
     " torch._check."
 )
+# The function of Python's own library that holds the line -> the advice.
+_BY_FUNCTION = {
+    "cached_property.__get__": (
+        "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
+        " functools.cached_property takes a lock while it makes its value."
+    ),
+}
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
@@ -88,6 +97,21 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
             " break: call requires_grad_() on it outside the compiled function, or let it leave after"
             " .detach()."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"\b(DataLoader|_BaseDataLoaderIter)\.",
+        (
+            "Iterate over the loader outside of the compiled function, and compile what is done with one batch."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"\bGradScaler\.",
+        (
+            "Call the gradient scaler outside of the compiled function, with the backward pass and the optimizer's"
+            " step: compile the forward pass and the loss."
         ),
     ),
     (
@@ -165,16 +189,20 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS101", "BS102", "BS106"),
-        r"in \w+.{0,200}\b(np|numpy)\.\w+\(",
+        r"in \w+.{0,200}\b(np|numpy)\.(lcm|gcd|prod|ceil|floor|log2|log|sqrt|round|max|min|maximum|minimum)\(",
         (
             "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
             " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
         ),
     ),
 )
+_FROM_NUMPY = (
+    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays (or put"
+    " torch.compiler.disable on the function), or write it with torch operations."
+)
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
-        (("BS101", "loop"), ("BS102", "loop")),
+        (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop")),
         "How often the loop runs depends on data: keep it outside of the compiled function and compile"
         " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
     ),
@@ -211,7 +239,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " the compiled call, or decide it there and pass a Python bool.",
     ),
     **dict.fromkeys(
-        (("BS101", "turn"), ("BS102", "turn")),
+        (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
         "The branch leaves the loop, or its turn, by a tensor's value: run every turn whole and keep what it"
         " changes with torch.where(condition, old, new); or compile the loop's body and leave the test in"
         " Python.",
@@ -248,6 +276,30 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its place and"
     " read that when it is shown.",
     (
+        "BS101",
+        "skip",
+    ): "The branch leaves out changes of state: select what is written, with torch.where(condition, old, new); or do"
+    " all of it before or after the compiled call, where Python can test.",
+    (
+        "BS101",
+        "spared",
+    ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements, which changes"
+    " nothing where the mask is empty.",
+    (
+        "BS102",
+        "given",
+    ): "The number goes to Python code for what that does with it: return the tensor, and make the call in the caller,"
+    " after the compiled one.",
+    (
+        "BS102",
+        "pick",
+    ): "The number picks an element: of a tensor, index without reading it, x.index_select(0, i.reshape(1)); of a"
+    " Python list, dict or text, return the numbers and look them up in the caller.",
+    (
+        "BS107",
+        "with",
+    ): "Enter the context manager outside of the compiled function.",
+    (
         "BS102",
         "order",
     ): "Python sorts or searches by the number: leave that to the caller, or do it with torch.sort, torch.topk or"
@@ -260,8 +312,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "index",
-    ): "A tensor of one number is an index here, and its value is read: from a tensor take"
-    f" x.index_select(0, i.reshape(1)), or set {_SCALARS}; from a Python list choose in the caller.",
+    ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim, i.reshape(1)) or"
+    " x.gather(dim, index) of a tensor; of a Python list choose in the caller.",
     (
         "BS105",
         "reduced",
@@ -285,6 +337,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
     },
     ("BS106", "check"): _CHECK,
+    (
+        "BS103",
+        "check",
+    ): "Assert it on the tensor, with an operation that gives one and a constant text: assert torch.isclose(a,"
+    " b).all(), 'differs'. Dynamo traces that as torch._assert_async, which raises RuntimeError.",
 }
 # (codes, what the record says, the advice). First match wins.
 _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -326,8 +383,8 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS102",),
         r"capture_scalar_outputs|\.item\(\)",
         (
-            "Drop the .item(), int() or float() where a 0-d tensor will do (arithmetic, torch.where); where"
-            " Python needs"
+            "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of .item(), int()"
+            " or float(); where Python needs"
             f" the number, read it in the caller, or set {_SCALARS}."
         ),
     ),
@@ -400,6 +457,7 @@ class Site:
         condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
         expression: what broke, as source; statement: what stands around it.
         called: what the loop around it calls that can be compiled in its place.
+        function: qualified name of the function that holds it.
     """
 
     shape: Shape
@@ -409,6 +467,7 @@ class Site:
     expression: str = ""
     statement: str = ""
     called: tuple[str, ...] = ()
+    function: str = ""
 
 
 def advice(
@@ -452,8 +511,12 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     for codes, pattern, text in _BY_KIND:
         if code in codes and re.search(pattern, said):
             return text
+    if site.function in _BY_FUNCTION:
+        return _BY_FUNCTION[site.function]
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
+    if code in ("BS101", "BS102") and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said):
+        return _FROM_NUMPY
     exception = exception_of(cause)
     if code == "BS113" and exception is not None:
         return _raised(exception, site)
@@ -468,7 +531,9 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return tested
     if (code, shape) in _BY_SHAPE:
         return _BY_SHAPE[code, shape]
-    if (by_source := source_advice.advice(code, said, site.expression, site.statement)) is not None:
+    if (
+        by_source := source_advice.advice(code, said, site.expression, site.statement, site.function)
+    ) is not None:
         return by_source
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
@@ -483,7 +548,7 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
 
 def _of_draw(site: Site) -> str | None:
     """What to do about a number that Python or numpy draws, where what it is for says so."""
-    if site.shape == "random" and site.condition is not None:
+    if site.condition is not None:
         return _DRAW
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
@@ -495,7 +560,7 @@ def _of_test(code: str, site: Site) -> str | None:
     condition = site.condition
     if condition is None or code not in ("BS101", "BS102") or site.shape not in _TESTS:
         return None
-    if _DRAWN.search(condition):
+    if _DRAWN.search(condition) and _is_drawn_alone(condition):
         return _DRAW
     if code == "BS101" and _COUNT.search(condition):
         return _COUNTED
@@ -503,6 +568,15 @@ def _of_test(code: str, site: Site) -> str | None:
         select = f"torch.where({condition}, …, …)"
         return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
     return None
+
+
+def _is_drawn_alone(condition: str) -> bool:
+    """Whether a random number is held against a plain name or number, which the caller can do as well."""
+    test = ast.parse(condition, mode="eval").body
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+    return all(
+        _DRAWN.search(ast.unparse(side)) or not isinstance(side, ast.Call | ast.BinOp) for side in sides
+    )
 
 
 def _raised(exception: str, site: Site) -> str:

@@ -18,8 +18,8 @@ _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
-# Torch's ids: a method of an object that it does not model, requires_grad_() that leaks, torch.autograd.grad.
-_METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", "GB9186"
+# Torch's ids: a method of an object that it does not model, requires_grad_() that leaks, what takes a gradient.
+_METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,9 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
             if at != number and _is_met_by_caller(site, other):
                 yield _follows(site, other)
                 break
-            if at != number and ((same_file and _is_given_to_autograd(site, other)) or _is_called_at(site, other)):
+            if at != number and (
+                (same_file and _is_given_to_autograd(site, other)) or _is_called_at(site, other)
+            ):
                 yield replace(site, caused_by=other.fingerprint)
                 break
 
@@ -116,7 +118,7 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
         return False
     if own == its:
         return earlier
-    both_read = site.code in _DATA and other.code in _DATA
+    both_read = site.code in (*_DATA, "BS123") and other.code in _DATA
     if (both_read or _is_method_on(site, other)) and own[0] <= its[0] and its[1] <= own[1]:
         return True
     return _is_taken_off(site) and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
@@ -136,7 +138,7 @@ def _is_taken_off(site: Finding) -> bool:
 def _is_given_to_autograd(site: Finding, other: Finding) -> bool:
     """Whether a tensor leaves the graph only because ``torch.autograd.grad`` breaks it further on."""
     same = site.location.function == other.location.function
-    return same and site.gb_id == _LEAKED and other.gb_id == _TAKES_GRADIENT
+    return same and site.gb_id == _LEAKED and other.gb_id in _TAKES_GRADIENT
 
 
 def _is_called_at(site: Finding, other: Finding) -> bool:

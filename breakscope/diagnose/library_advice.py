@@ -74,7 +74,7 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return _dropped(theirs)
     if shape == "experts":
         return _experts(code, theirs)
-    if code in _SAME:
+    if code in _SAME or (code == "BS115" and theirs.package == "torch"):
         return None
     if code in ("BS108", "BS109"):
         return _intended(code, theirs)

@@ -29,6 +29,11 @@ Shape = Literal[
     "list",
     "index",
     "kept",
+    "given",
+    "pick",
+    "spared",
+    "skip",
+    "with",
     "reduced",
     "plain",
 ]
@@ -42,14 +47,16 @@ writes text. branch: any other test. verdict: the branch only decides which plai
 python: the branch does what is no operation on tensors. search: it steers a loop with a loop of unknown
 length in it. order: Python sorts or searches by the number.
 list: Python needs a list of the values. index: a tensor without .item() picks an element. kept: the number
-is only stored. reduced: what a mask selects is only summed up. plain: anything else."""
+is only stored. given: it goes to a call that is made for its effect. pick: it picks an element. spared: the branch
+only saves work on what a mask selects. skip: the branch leaves out changes of state. with: a context manager is
+entered. reduced: what a mask selects is only summed up. plain: anything else."""
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
 _MESSAGE = re.compile(
-    r"^p?print$|\blog(ger|ging)?\b|warn|\bstd(out|err)\b|\btqdm\.write$|\.(add_scalars?|add_histogram|writerow"
-    r"|set_postfix(_str)?|set_description|log_(dict|metrics?|scalar))$",
+    r"^p?print$|^(?!.*\.(append|extend|add)$).*(\blog(ger|ging)?\b|warn|\bstd(out|err)\b)|\btqdm\.write$|\.(add_scalars?"
+    r"|add_histogram|writerow|set_postfix(_str)?|set_description|log_(dict|metrics?|scalar))$",
     re.IGNORECASE,
 )
 _KEEPS = re.compile(r"(append|appendleft|extend|insert|add|update|setdefault|put|record|push)$")
@@ -76,6 +83,8 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "check"
     if isinstance(statement, ast.stmt) and _drops(statement, around):
         return "layerdrop"
+    if isinstance(statement, ast.With) and any(isinstance(node, ast.withitem) for node in around):
+        return "with"
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
     if _only_writes(written):
         return "message"
@@ -109,7 +118,8 @@ def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | No
     if isinstance(innermost, ast.Subscript):
         if _is_reduced(around):
             return "reduced"
-        bounds = [node for node in ast.walk(innermost.slice) if isinstance(node, ast.Slice)]
+        slices = [node for node in ast.walk(innermost.slice) if isinstance(node, ast.Slice)]
+        bounds = [node for node in slices if node.lower or node.upper]
         if bounds and not _READS.search(ast.unparse(innermost.slice)):
             return "size"
         statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
@@ -118,7 +128,11 @@ def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | No
         return "index"
     if "masked_select" in text and _is_reduced(around):
         return "reduced"
-    return "kept" if _is_kept(around) else None
+    if _picks(around):
+        return "pick"
+    if _is_kept(around):
+        return "kept"
+    return "given" if _is_given(around) else None
 
 
 def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
@@ -132,6 +146,7 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
         ("loop", _in_loop_test),
         ("size", _needs_number),
         ("order", _is_ordered),
+        ("pick", _picks),
     )
     for shape, decides in decided:
         if any(map(decides, ways)):
@@ -150,7 +165,9 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
 def _selects(statement: ast.stmt | None) -> bool:
     """Whether a statement takes what a mask selects."""
     value = getattr(statement, "value", None)
-    return isinstance(value, ast.Subscript) or (isinstance(value, ast.Call) and _called(value) == "masked_select")
+    return isinstance(value, ast.Subscript) or (
+        isinstance(value, ast.Call) and _called(value) == "masked_select"
+    )
 
 
 def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
@@ -163,13 +180,37 @@ def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
     )
 
 
+def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
+    """Whether the expression at a place draws a number with numpy or Python, or computes with one drawn before."""
+    around = [] if position is None else sources.around(file, position)
+    if not around or not isinstance(around[-1], ast.expr):
+        return False
+    if _RANDOM.search(ast.unparse(around[-1])):
+        return True
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    used = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
+    return isinstance(around[-1], ast.BinOp) and any(
+        isinstance(node, ast.Assign) and used & set(_targets(node)) and _RANDOM.match(ast.unparse(node.value))
+        for node in (ast.walk(function) if function is not None else ())
+    )
+
+
 def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves what it is in, or changes it, where it does."""
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
-        return "search" if _is_search(around) else "turn"
+        loops = [node for node in around if isinstance(node, ast.For | ast.While)]
+        if _is_search(around):
+            return "search"
+        return "loop" if loops and isinstance(loops[-1], ast.While) else "turn"
+    if body and _in_loop(around) and any(isinstance(one, ast.Return) for one in body):
+        return "turn"
     if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
         return "verdict" if any(map(_holds_constant, last)) else "branch"
+    if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
+        return "skip"
+    if isinstance(statement, ast.If) and _spares(statement):
+        return "spared"
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
     if empties:
         return "fast path"
@@ -178,10 +219,48 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     return "python" if any(map(_is_of_python, body)) else None
 
 
+def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether a bare ``return`` skips what changes state: tensors in place, or attributes."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    match statement.body, function:
+        case [ast.Return(None)], ast.FunctionDef(body=body) if statement in body:
+            after = body[body.index(statement) + 1 :]
+            return any(_changes_in_place(one) or _sets_attribute(one) for one in after)
+    return False
+
+
+def _sets_attribute(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign([ast.Attribute()], _) | ast.AugAssign(ast.Attribute(), _, _):
+            return True
+    return False
+
+
+def _spares(statement: ast.If) -> bool:
+    """Whether ``if mask.any():`` stands before what is done where the mask is set, and only there."""
+    match statement.test:
+        case ast.Call(ast.Attribute(mask, "any"), []) | ast.Call(ast.Attribute(_, "any"), [mask]):
+            name = ast.unparse(mask)
+            found = [
+                node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
+            ]
+            return not statement.orelse and any(ast.unparse(node.slice) == name for node in found)
+    return False
+
+
+def _in_loop(around: Sequence[ast.AST]) -> bool:
+    """Whether a loop of its own function runs a place."""
+    functions = [at for at, node in enumerate(around) if isinstance(node, ast.FunctionDef)]
+    inside = around[functions[-1] :] if functions else around
+    return any(isinstance(node, ast.For | ast.While) for node in inside)
+
+
 def _is_search(around: Sequence[ast.AST]) -> bool:
     """Whether the loop around a branch has a ``while`` in it: a search that values steer all over."""
     loop = next((node for node in around if isinstance(node, ast.For | ast.While)), None)
-    return loop is not None and any(isinstance(node, ast.While) and node is not loop for node in ast.walk(loop))
+    return loop is not None and any(
+        isinstance(node, ast.While) and node is not loop for node in ast.walk(loop)
+    )
 
 
 def _last_returns(statement: ast.If, around: Sequence[ast.AST]) -> list[ast.expr]:
@@ -209,7 +288,13 @@ def _holds_constant(value: ast.expr) -> bool:
 def _is_of_python(statement: ast.stmt) -> bool:
     """Whether a statement is more than operations on tensors: it calls for an effect, reads or copies."""
     return any(
-        (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _is_message(node))
+        isinstance(node, ast.Return)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _is_message(node))
+        or (
+            isinstance(node, ast.AugAssign)
+            and isinstance(node.target, ast.Attribute)
+            and _is_count(node.value)
+        )
         or (isinstance(node, ast.Call) and re.search(r"(deepcopy|item|tolist|dumps?|open)$", _called(node)))
         for node in ast.walk(statement)
     )
@@ -233,6 +318,10 @@ def _is_message(node: ast.stmt) -> bool:
         and isinstance(node.value, ast.Call)
         and _MESSAGE.search(ast.unparse(node.value.func)) is not None
     )
+
+
+def _is_count(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
 
 
 def _only_writes(statements: Sequence[ast.stmt]) -> bool:
@@ -288,8 +377,24 @@ def _is_kept(way: Sequence[ast.AST]) -> bool:
             case ast.Assign([ast.Attribute() | ast.Subscript()], value) if inner and inner[0] is value:
                 return inner[-1] is value
             case ast.Expr(ast.Call(ast.Attribute(attr=name)) as call) if _KEEPS.match(name):
-                return len(inner) == 2 and inner[0] is call and inner[1] in call.args
+                held = [keyword.value for keyword in call.keywords]
+                return (len(inner) == 2 and inner[1] in call.args) or inner[-1] in held
     return False
+
+
+def _is_given(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is an argument of a call that is a statement of its own, and no operation on a tensor."""
+    for at, node in enumerate(way):
+        match node:
+            case ast.Expr(ast.Call() as call):
+                inner = way[at + 1 :]
+                return len(inner) == 2 and inner[1] in call.args and not _changes_in_place(node)
+    return False
+
+
+def _picks(way: Sequence[ast.AST]) -> bool:
+    """Whether a number is the whole of an index: ``names[i.item()]``."""
+    return any(isinstance(parent, ast.Subscript) and child is parent.slice for parent, child in pairwise(way))
 
 
 def _is_ordered(way: Sequence[ast.AST]) -> bool:
@@ -319,6 +424,8 @@ def _targets(statement: ast.stmt | None) -> list[str]:
             return [name]
         case ast.Assign([ast.Tuple(parts)], _):
             return [part.id for part in parts if isinstance(part, ast.Name)]
+        case ast.Assign([ast.Attribute() as attribute], _):
+            return [ast.unparse(attribute)]
     return []
 
 
@@ -358,6 +465,8 @@ def _raises(last: ast.stmt) -> bool:
             ast.Call(func, [ast.Constant(False), *_])
         ):  # as torchvision does: torch._assert(False, …)
             return ast.unparse(func).rpartition(".")[2] == "_assert"
+        case ast.Expr(ast.Call(func)):
+            return ast.unparse(func) in ("sys.exit", "exit", "quit", "os._exit", "os.abort")
     return False
 
 
@@ -385,7 +494,8 @@ def _assigned(statement: ast.stmt | None) -> str | None:
 def _uses(function: ast.AST, name: str, way: tuple[ast.AST, ...] = ()) -> Iterator[tuple[ast.AST, ...]]:
     """The ways from a function to where it reads a name."""
     way = (*way, function)
-    if isinstance(function, ast.Name) and function.id == name and isinstance(function.ctx, ast.Load):
-        yield way
+    if isinstance(function, ast.Name | ast.Attribute) and isinstance(function.ctx, ast.Load):
+        if ast.unparse(function) == name:
+            yield way
     for child in ast.iter_child_nodes(function):
         yield from _uses(child, name, way)

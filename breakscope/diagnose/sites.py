@@ -16,7 +16,7 @@ from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
-from breakscope.diagnose.shapes import DROPS, Shape, shape_of
+from breakscope.diagnose.shapes import DROPS, Shape, is_drawn, shape_of
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
 from breakscope.report.owners import is_installed, is_standard
 
@@ -98,8 +98,9 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
     if site.position is not None:
         site.position = places.sources.narrow(site.frame.file, site.position)
     shape = shape_of(places.sources, site.frame.file, site.position, site.frame.line)
-    inner = trials.code(found, telling.compile_id, _checked(records.code_of(cause), shape))
-    code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape))
+    drawn = is_drawn(places.sources, site.frame.file, site.position)
+    inner = trials.code(found, telling.compile_id, _checked(records.code_of(cause), shape, drawn=drawn))
+    code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape, drawn=drawn))
     qualname = next(
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
     )
@@ -171,6 +172,7 @@ def _told(
         reach.expression(*at),
         reach.statement(*at),
         reach.called_in_loop(*at),
+        location.function or "",
     )
 
 
@@ -220,9 +222,9 @@ def _distributed_wrapper(stack: Sequence[Frame]) -> str | None:
     return None
 
 
-def _checked(code: str, shape: Shape) -> str:
+def _checked(code: str, shape: Shape, *, drawn: bool) -> str:
     """A value that is read to decide whether to raise is a check; one that numpy draws is a random number."""
-    if shape == "random" and code in ("BS102", "BS103", "BS107", "BS110", "BS111"):
+    if drawn and code in ("BS102", "BS103", "BS107", "BS110", "BS111"):
         return "BS127"
     return "BS106" if shape == "check" and code in ("BS101", "BS102") else code
 

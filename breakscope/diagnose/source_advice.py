@@ -26,18 +26,37 @@ _OF_NUMPY = {
     "trapezoid": "torch.trapezoid",
     "logaddexp": "torch.logaddexp",
     "cumprod": "torch.cumprod",
-    "unwrap": "torch operations on the differences",
+    "interp": "torch.searchsorted, and weigh the two neighbours",
 }
+
+_OF_MATH = (
+    "sqrt",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "exp",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "floor",
+    "ceil",
+    "isnan",
+    "isinf",
+    "isfinite",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row of the table: the codes, what the expression or the statement says, the advice."""
+    """One row of the table: the codes, what the expression, the statement and the function's name say, the advice."""
 
     codes: tuple[str, ...]
     expression: str
     advice: str
     statement: str = ""
+    in_function: str = ""
 
 
 _TABLE = (
@@ -46,6 +65,11 @@ _TABLE = (
         r"\bunique(_consecutive)?\(",
         f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph, {_UNBRANCHED};"
         " or take the unique values before the compiled call.",
+    ),
+    _Row(
+        ("BS105",),
+        r"\bctc_loss\(",
+        "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any setting.",
     ),
     _Row(
         ("BS105",),
@@ -68,9 +92,19 @@ _TABLE = (
     ),
     _Row(
         ("BS104",),
+        r"^p?print\(.*\bfile=",
+        "Remove the call, or print in the caller: torch runs print after the graph only where it has no file=.",
+    ),
+    _Row(
+        ("BS104",),
         r"^p?print\(.*\.(item|tolist)\(",
         f"Remove the call; or give it the tensor itself, without .item(), and say"
         f" {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes after the graph.",
+    ),
+    _Row(
+        ("BS107",),
+        r"\btorch\.(save|load)\(",
+        "It reads or writes a file: do that in the caller, before or after the compiled call.",
     ),
     _Row(
         ("BS107",),
@@ -108,15 +142,21 @@ _TABLE = (
     _Row(
         ("BS123",),
         r"\b(sort|sorted)\(",
-        "The keys are tensors, or numbers read from them, which Python cannot order while Dynamo traces: stack"
-        " them and use torch.argsort or torch.topk; to order Python objects, return the keys and sort in the"
-        " caller.",
+        "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came out of a break."
+        " Stack tensors and use torch.argsort or torch.topk; order Python objects in the caller.",
     ),
     _Row(
         ("BS127",),
         r"\b(shuffle|choices?|sample|permutation|randrange)\(",
         "Choose, or shuffle, in the caller and pass in what came out; for an index into a tensor use"
         " torch.randint or torch.randperm.",
+    ),
+    _Row(
+        ("BS120",),
+        r"",
+        "Dynamo traces the backward of an autograd.Function with its forward, and this line changes state there: put"
+        " torch.compiler.disable on the function that calls apply(), or compute the gradient with operations alone.",
+        in_function=r"\.backward$",
     ),
     _Row(("BS127",), r"\b(manual_)?seed(_all)?\(", "Set the seed before the compiled call."),
     _Row(
@@ -128,17 +168,23 @@ _TABLE = (
 )
 
 
-def advice(code: str, said: str, expression: str, statement: str) -> str | None:
+_MATH = re.compile(r"\bmath\.(\w+)\([^()]*(\([^()]*\)[^()]*)*\.item\(\)")
+
+
+def advice(code: str, said: str, expression: str, statement: str, function: str) -> str | None:
     """What to do, in one or two sentences; None where the source says nothing that helps.
 
     Args:
-        said: torch's record; expression: the source of what broke; statement: of the statement around it.
+        said: torch's record; expression: the source of what broke; statement: of the statement around it;
+            function: the name of the function that holds it.
     """
     for row in _TABLE:
         if code not in row.codes or not re.search(row.expression, expression):
             continue
-        if re.search(row.statement, statement):
+        if re.search(row.statement, statement) and re.search(row.in_function, function):
             return row.advice
+    if code == "BS102" and (named := _MATH.search(statement)) and named[1] in _OF_MATH:
+        return f"Use torch.{named[1]} of the tensor in place of math.{named[1]} of its number."
     if code == "BS110":
         return _of_arrays(said, expression)
     if code == "BS107" and (name := _of_python(said)):
@@ -158,9 +204,7 @@ def _of_arrays(said: str, expression: str) -> str | None:
         return f"Use {_OF_NUMPY[named[1]]}, and keep the data in tensors."
     method = re.search(r"call_method NumpyNdarrayVariable\(\) (\w+)", said)
     if method:
-        return (
-            f"An array's {method[1]}() is no operation on tensors: return the tensor, and do that in the caller."
-        )
+        return f"An array's {method[1]}() is no operation on tensors: return the tensor, and do that in the caller."
     return None
 
 

@@ -273,7 +273,9 @@ def _jumps_of(test: ast.BoolOp) -> dict[Position, Position]:
         match value:
             case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
                 after = takewhile(lambda one: not isinstance(one, ast.Compare), test.values[at + 1 :])
-                asked = [one for one in after if isinstance(one, ast.Call | ast.Subscript) and not _is_plain(one)]
+                asked = [
+                    one for one in after if isinstance(one, ast.Call | ast.Subscript) and not _is_plain(one)
+                ]
                 if len(asked) == 1:
                     found[_extent(value)] = _extent(asked[0])
     return found
