@@ -52,6 +52,7 @@ REFINEMENTS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (_DATA, r"_local_scalar_dense|\baten\.item\b", "BS102"),
     (("BS101",), r"\brandom_value_\d", "BS127"),
     (_CALL, r"\bprint\b|LoggingLogger|\bLogger\b|warning_once", "BS104"),
+    (_CALL, r"<class 'decimal\.", "BS107"),
     (_CALL, r"module: tqdm\b|`tqdm\.", "BS104"),
     (_CALL, r"_VariableFunctionsClass\.sparse_", "BS117"),
     (_CALL, r"module: (\w+\.)*(logging|_?warnings)\b|`(logging|_?warnings)\.|_warnings\.warn\b", "BS104"),

@@ -30,6 +30,8 @@ _COUNTED = (
     " shapes and settings, or read it before the compiled call and pass it in; the branch is then decided"
     " while tracing. torch.where serves where both sides have one shape."
 )
+# Shapes of a test that are advised alike, whether it asks for a tensor or for a number read from it.
+_BY_TEST = ("python", "verdict", "search", "skip", "spared")
 _TESTS = ("branch", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -105,6 +107,19 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             "Iterate over the loader outside of the compiled function, and compile what is done with one batch."
         ),
+    ),
+    (
+        ("BS121",),
+        r"Tensor with grad_fn",
+        (
+            "A module on the way has a backward hook of the old kind: take it off, or register it with"
+            " register_full_backward_hook."
+        ),
+    ),
+    (
+        ("BS131",),
+        r"opaque object was created",
+        "Make the object before the compiled call; what a torch.Generator draws, draw in the caller and pass in.",
     ),
     (
         ("BS107",),
@@ -255,6 +270,14 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " decide it before the compiled call and pass a Python bool (or no mask at all where it is all ones);"
         " else take the fast path out, or compile what follows it as a function of its own.",
     ),
+    **dict.fromkeys(
+        (("BS101", "choice"), ("BS102", "choice")),
+        "What is selected is no tensor, so torch.where cannot: return what the test asks for, and choose in the caller.",
+    ),
+    ("BS102", "count"): (
+        "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph for each of the"
+        " two; or make the call outside of the compiled function."
+    ),
     (
         "BS101",
         "verdict",
@@ -313,7 +336,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "BS102",
         "index",
     ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim, i.reshape(1)) or"
-    " x.gather(dim, index) of a tensor; of a Python list choose in the caller.",
+    " x.gather(dim, index) of a tensor, and write one with x.index_fill or x.scatter; of a Python list choose in the"
+    " caller.",
     (
         "BS105",
         "reduced",
@@ -337,6 +361,10 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
     },
     ("BS106", "check"): _CHECK,
+    ("BS111", "index"): (
+        "A tensor is the index of a Python object, which has no value while Dynamo traces: return the tensor, and look"
+        " it up in the caller."
+    ),
     (
         "BS103",
         "check",
@@ -404,7 +432,10 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS105",),
         r"repeat_interleave",
-        "Give torch.repeat_interleave its output_size=, which then need not be read from the data.",
+        (
+            "Give torch.repeat_interleave its output_size=, where the caller can know it, which then need not be read"
+            f" from the data; or set {_SHAPES}."
+        ),
     ),
     (
         ("BS105",),
@@ -457,7 +488,7 @@ class Site:
         condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
         expression: what broke, as source; statement: what stands around it.
         called: what the loop around it calls that can be compiled in its place.
-        function: qualified name of the function that holds it.
+        function: qualified name of the function that holds it; module: of Python's library, where that holds it.
     """
 
     shape: Shape
@@ -468,6 +499,7 @@ class Site:
     statement: str = ""
     called: tuple[str, ...] = ()
     function: str = ""
+    module: str = ""
 
 
 def advice(
@@ -513,6 +545,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
             return text
     if site.function in _BY_FUNCTION:
         return _BY_FUNCTION[site.function]
+    if code == "BS107" and site.module:
+        return f"{site.module} is Python's own and makes no tensor: call it before or after the compiled function."
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
     if code in ("BS101", "BS102") and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said):
@@ -531,6 +565,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return tested
     if (code, shape) in _BY_SHAPE:
         return _BY_SHAPE[code, shape]
+    if code in ("BS102", "BS103") and shape in _BY_TEST:
+        return _BY_SHAPE["BS101", shape]
     if (
         by_source := source_advice.advice(code, said, site.expression, site.statement, site.function)
     ) is not None:
@@ -558,14 +594,16 @@ def _of_draw(site: Site) -> str | None:
 def _of_test(code: str, site: Site) -> str | None:
     """What to do about a test of one's own, where its text says what it asks for."""
     condition = site.condition
-    if condition is None or code not in ("BS101", "BS102") or site.shape not in _TESTS:
+    if condition is None or code not in ("BS101", "BS102"):
         return None
-    if _DRAWN.search(condition) and _is_drawn_alone(condition):
+    if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
         return _DRAW
+    if site.shape not in _TESTS:
+        return None
     if code == "BS101" and _COUNT.search(condition):
         return _COUNTED
     if code == "BS101" and site.shape != "fast path":
-        select = f"torch.where({condition}, …, …)"
+        select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
         return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
     return None
 

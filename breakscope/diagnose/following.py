@@ -18,6 +18,7 @@ _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
+_ITERATOR = "GB0092"  # what cannot be made again behind a break
 # Torch's ids: a method of an object that it does not model, requires_grad_() that leaks, what takes a gradient.
 _METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
 
@@ -121,7 +122,8 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
     both_read = site.code in (*_DATA, "BS123") and other.code in _DATA
     if (both_read or _is_method_on(site, other)) and own[0] <= its[0] and its[1] <= own[1]:
         return True
-    return _is_taken_off(site) and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
+    waits = _is_taken_off(site) or (site.gb_id == _ITERATOR and "Iterator" in site.explanation)
+    return waits and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
 
 
 def _is_method_on(site: Finding, other: Finding) -> bool:

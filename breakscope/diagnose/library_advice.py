@@ -80,8 +80,10 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return _intended(code, theirs)
     if theirs.package in _ARRAYS:
         return f"{theirs.package} works here, which Dynamo cannot trace: {_outside(theirs)}, and pass tensors in."
-    if code == "BS104" or shape == "message":
+    if code == "BS104":
         return _logging(theirs)
+    if shape == "message":
+        return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}; else leave it."
     if shape == "index" and code == "BS102":
         return (
             f"A tensor's number picks an element of a Python list in {theirs.package}, which no setting puts into"

@@ -34,6 +34,8 @@ Shape = Literal[
     "spared",
     "skip",
     "with",
+    "count",
+    "choice",
     "reduced",
     "plain",
 ]
@@ -49,7 +51,8 @@ length in it. order: Python sorts or searches by the number.
 list: Python needs a list of the values. index: a tensor without .item() picks an element. kept: the number
 is only stored. given: it goes to a call that is made for its effect. pick: it picks an element. spared: the branch
 only saves work on what a mask selects. skip: the branch leaves out changes of state. with: a context manager is
-entered. reduced: what a mask selects is only summed up. plain: anything else."""
+entered. count: a whole number of
+steps decides. choice: it selects texts or flags. reduced: what a mask selects is only summed up. plain: anything else."""
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
@@ -101,6 +104,8 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
         return "size"
     if _is_ordered(around):
         return "order"
+    if any(map(_chooses_text, around)):
+        return "choice"
     if isinstance(statement, ast.If) or _in_test(around):
         return "branch"
     if isinstance(innermost, ast.expr) and (found := _of_expression(innermost, around)):
@@ -128,9 +133,11 @@ def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | No
         return "index"
     if "masked_select" in text and _is_reduced(around):
         return "reduced"
+    if isinstance(innermost, ast.Call) and _NUMBERS.match(_called(innermost)) and not _READS.search(text):
+        return "size"
     if _picks(around):
         return "pick"
-    if _is_kept(around):
+    if _is_kept(around) or _is_listed(around):
         return "kept"
     return "given" if _is_given(around) else None
 
@@ -155,8 +162,9 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
         return "message"
     if ways and _selects(statement) and all(map(_is_reduced, ways)):
         return "reduced"
-    if any(_in_test(way) or _in_if_test(way) for way in ways):
-        return "branch"
+    tests = [way for way in ways if _in_test(way) or _in_if_test(way)]
+    if tests:
+        return "count" if any(map(_is_counted, tests)) else "branch"
     if ways and all(_is_kept(way) or _in_message(way) for way in ways):
         return "kept"
     return None
@@ -357,6 +365,11 @@ def _in_if_test(way: Sequence[ast.AST]) -> bool:
     return any(isinstance(one, ast.If) and child is one.test for one, child in pairwise(way))
 
 
+def _is_counted(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is asked for every so many steps: ``step % n``."""
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in way)
+
+
 def _in_loop_test(way: Sequence[ast.AST]) -> bool:
     return any(isinstance(one, ast.While) and child is one.test for one, child in pairwise(way))
 
@@ -379,6 +392,14 @@ def _is_kept(way: Sequence[ast.AST]) -> bool:
             case ast.Expr(ast.Call(ast.Attribute(attr=name)) as call) if _KEEPS.match(name):
                 held = [keyword.value for keyword in call.keywords]
                 return (len(inner) == 2 and inner[1] in call.args) or inner[-1] in held
+    return False
+
+
+def _is_listed(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is a part of a dict or a list that a statement makes."""
+    match way[-2:]:
+        case [ast.Dict(), ast.expr()]:
+            return isinstance(way[-3], ast.Assign) if len(way) > 2 else False
     return False
 
 
@@ -445,6 +466,14 @@ def _chooses_none(node: ast.AST) -> bool:
     """Whether it is ``None if … else …``: there is nothing to select from."""
     match node:
         case ast.IfExp(_, ast.Constant(None), _) | ast.IfExp(_, _, ast.Constant(None)):
+            return True
+    return False
+
+
+def _chooses_text(node: ast.AST) -> bool:
+    """Whether it is ``"ok" if … else …``: what is selected is no tensor."""
+    match node:
+        case ast.IfExp(_, ast.Constant(str() | bool()), _) | ast.IfExp(_, _, ast.Constant(str() | bool())):
             return True
     return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -173,7 +174,16 @@ def _told(
         reach.statement(*at),
         reach.called_in_loop(*at),
         location.function or "",
+        _module(location.file),
     )
+
+
+def _module(file: str) -> str:
+    """The module of Python's own library that a file belongs to: ``json`` of json/encoder.py; else empty."""
+    if not is_standard(file):
+        return ""
+    names = [Path(file).stem, *(part.name for part in Path(file).parents)]
+    return next((name for name in reversed(names) if name in sys.stdlib_module_names), "")
 
 
 def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:

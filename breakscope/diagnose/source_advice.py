@@ -11,6 +11,11 @@ _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 _UNBRANCHED = "as long as nothing branches on how many there are"
 
+_SPARSE = (
+    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses them; or pass"
+    " dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None] * b[col])."
+)
+
 # numpy's name -> what torch has for it. What torch._numpy translates itself never breaks.
 _OF_NUMPY = {
     "digitize": "torch.bucketize(x, edges, right=True)",
@@ -102,6 +107,11 @@ _TABLE = (
         f" {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes after the graph.",
     ),
     _Row(
+        ("BS110", "BS111"),
+        r"\b(np|numpy)\.isscalar\(",
+        "Ask isinstance(x, (int, float)) in place of numpy.isscalar(x): Dynamo answers that while it traces.",
+    ),
+    _Row(
         ("BS107",),
         r"\btorch\.(save|load)\(",
         "It reads or writes a file: do that in the caller, before or after the compiled call.",
@@ -114,9 +124,7 @@ _TABLE = (
     _Row(
         ("BS107", "BS117"),
         r"sparse|coalesce\(",
-        "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses them;"
-        " or write it dense, as a product a @ b that is torch.zeros_like(b).index_add(0, row, value[:, None] *"
-        " b[col]).",
+        _SPARSE,
         r"sparse|coalesce\(",
     ),
     _Row(
@@ -147,6 +155,11 @@ _TABLE = (
     ),
     _Row(
         ("BS127",),
+        r"\bchoice\(.*\bp=",
+        "Draw it with torch.multinomial(p, 1), which is part of the graph, or choose in the caller.",
+    ),
+    _Row(
+        ("BS127",),
         r"\b(shuffle|choices?|sample|permutation|randrange)\(",
         "Choose, or shuffle, in the caller and pass in what came out; for an index into a tensor use"
         " torch.randint or torch.randperm.",
@@ -168,6 +181,7 @@ _TABLE = (
 )
 
 
+_METHOD = re.compile(r"trace method `(?P<name>(?!__)\w+)` of class `(?P<of>\w+)`")
 _MATH = re.compile(r"\bmath\.(\w+)\([^()]*(\([^()]*\)[^()]*)*\.item\(\)")
 
 
@@ -187,8 +201,15 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
         return f"Use torch.{named[1]} of the tensor in place of math.{named[1]} of its number."
     if code == "BS110":
         return _of_arrays(said, expression)
-    if code == "BS107" and (name := _of_python(said)):
+    if "sparse Tensor" in said and code == "BS117":
+        return _SPARSE
+    if code == "BS107" and (name := _of_python(said, expression)):
         return f"{name} is Python's own and makes no tensor: call it before or after the compiled function."
+    if code == "BS107" and (method := _METHOD.search(said)):
+        return (
+            f"{method['of']}.{method['name']} is a method that Dynamo does not know: call it before or after the"
+            " compiled function, or put torch.compiler.disable on a function around it."
+        )
     return None
 
 
@@ -208,8 +229,11 @@ def _of_arrays(said: str, expression: str) -> str | None:
     return None
 
 
-def _of_python(said: str) -> str | None:
+def _of_python(said: str, expression: str) -> str | None:
     """``hashlib.md5`` of a record that names a function of Python's own library."""
+    made = re.match(r"(\w+)\.\w+\(", expression)
+    if made and made[1] in sys.stdlib_module_names:
+        return made[0].rstrip("(")
     found = re.search(r"module: (\w+)[\w.]*, qualname: ([\w.]+)", said)
     if found is None or found[1] not in sys.stdlib_module_names or found[1] == "builtins":
         return None
