@@ -105,7 +105,8 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS107",),
         r"\b(DataLoader|_BaseDataLoaderIter)\.",
         (
-            "Iterate over the loader outside of the compiled function, and compile what is done with one batch."
+            "Iterate over the loader outside of the compiled function, and compile what is done with one"
+            " batch."
         ),
     ),
     (
@@ -119,13 +120,14 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS131",),
         r"opaque object was created",
-        "Make the object before the compiled call; what a torch.Generator draws, draw in the caller and pass in.",
+        "Make the object before the compiled call; draw what a torch.Generator draws in the caller.",
     ),
     (
         ("BS107",),
         r"\bGradScaler\.",
         (
-            "Call the gradient scaler outside of the compiled function, with the backward pass and the optimizer's"
+            "Call the gradient scaler outside of the compiled function, with the backward pass and the"
+            " optimizer's"
             " step: compile the forward pass and the loss."
         ),
     ),
@@ -204,7 +206,7 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS101", "BS102", "BS106"),
-        r"in \w+.{0,200}\b(np|numpy)\.(lcm|gcd|prod|ceil|floor|log2|log|sqrt|round|max|min|maximum|minimum)\(",
+        r"in \w+.{0,200}\b(np|numpy)\.(lcm|gcd|prod|ceil|floor|log2?|sqrt|round|max(imum)?|min(imum)?)\(",
         (
             "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
             " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
@@ -212,7 +214,8 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
 )
 _FROM_NUMPY = (
-    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays (or put"
+    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays"
+    " (or put"
     " torch.compiler.disable on the function), or write it with torch operations."
 )
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
@@ -272,10 +275,12 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
-        "What is selected is no tensor, so torch.where cannot: return what the test asks for, and choose in the caller.",
+        "What is selected is no tensor, so torch.where cannot: return what the test asks for, and choose"
+        " in the caller.",
     ),
     ("BS102", "count"): (
-        "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph for each of the"
+        "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph"
+        " for each of the"
         " two; or make the call outside of the compiled function."
     ),
     (
@@ -286,7 +291,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "python",
-    ): "What the branch does is Python's own, so torch.where cannot select it: return what it needs, and test and"
+    ): "What the branch does is Python's own, so torch.where cannot select it: return what it needs, and"
+    " test and"
     " do it in the caller.",
     (
         "BS101",
@@ -296,27 +302,32 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "kept",
-    ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its place and"
+    ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its"
+    " place and"
     " read that when it is shown.",
     (
         "BS101",
         "skip",
-    ): "The branch leaves out changes of state: select what is written, with torch.where(condition, old, new); or do"
+    ): "The branch leaves out changes of state: select what is written, with torch.where(condition, old,"
+    " new); or do"
     " all of it before or after the compiled call, where Python can test.",
     (
         "BS101",
         "spared",
-    ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements, which changes"
+    ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements,"
+    " which changes"
     " nothing where the mask is empty.",
     (
         "BS102",
         "given",
-    ): "The number goes to Python code for what that does with it: return the tensor, and make the call in the caller,"
+    ): "The number goes to Python code for what that does with it: return the tensor, and make the call"
+    " in the caller,"
     " after the compiled one.",
     (
         "BS102",
         "pick",
-    ): "The number picks an element: of a tensor, index without reading it, x.index_select(0, i.reshape(1)); of a"
+    ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
+    " i.reshape(1)); of a"
     " Python list, dict or text, return the numbers and look them up in the caller.",
     (
         "BS107",
@@ -325,28 +336,34 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "order",
-    ): "Python sorts or searches by the number: leave that to the caller, or do it with torch.sort, torch.topk or"
+    ): "Python sorts or searches by the number: leave that to the caller, or do it with torch.sort,"
+    " torch.topk or"
     " torch.searchsorted, whose results stay tensors.",
     (
         "BS102",
         "list",
-    ): f"Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set {_SCALARS}"
+    ): "Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
+    f" {_SCALARS}"
     " (integers only).",
     (
         "BS102",
         "index",
-    ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim, i.reshape(1)) or"
-    " x.gather(dim, index) of a tensor, and write one with x.index_fill or x.scatter; of a Python list choose in the"
+    ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim,"
+    " i.reshape(1)) or"
+    " x.gather(dim, index) of a tensor, and write one with x.index_fill or x.scatter; of a Python list"
+    " choose in the"
     " caller.",
     (
         "BS105",
         "reduced",
-    ): f"Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean; or set {_SHAPES},"
+    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean; or set"
+    f" {_SHAPES},"
     " where nothing branches on the size.",
     (
         "BS105",
         "message",
-    ): "Only a message needs it: return the mask and write the message in the caller, or take it out of what is"
+    ): "Only a message needs it: return the mask and write the message in the caller, or take it out of"
+    " what is"
     " compiled.",
     ("BS102", "branch"): (
         "It decides a branch: drop the .item(), compute both sides and select with torch.where, or use"
@@ -362,13 +379,15 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     },
     ("BS106", "check"): _CHECK,
     ("BS111", "index"): (
-        "A tensor is the index of a Python object, which has no value while Dynamo traces: return the tensor, and look"
+        "A tensor is the index of a Python object, which has no value while Dynamo traces: return the"
+        " tensor, and look"
         " it up in the caller."
     ),
     (
         "BS103",
         "check",
-    ): "Assert it on the tensor, with an operation that gives one and a constant text: assert torch.isclose(a,"
+    ): "Assert it on the tensor, with an operation that gives one and a constant text: assert"
+    " torch.isclose(a,"
     " b).all(), 'differs'. Dynamo traces that as torch._assert_async, which raises RuntimeError.",
 }
 # (codes, what the record says, the advice). First match wins.
@@ -411,7 +430,8 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS102",),
         r"capture_scalar_outputs|\.item\(\)",
         (
-            "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of .item(), int()"
+            "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of"
+            " .item(), int()"
             " or float(); where Python needs"
             f" the number, read it in the caller, or set {_SCALARS}."
         ),
@@ -433,7 +453,8 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS105",),
         r"repeat_interleave",
         (
-            "Give torch.repeat_interleave its output_size=, where the caller can know it, which then need not be read"
+            "Give torch.repeat_interleave its output_size=, where the caller can know it, which then"
+            " need not be read"
             f" from the data; or set {_SHAPES}."
         ),
     ),
@@ -488,7 +509,8 @@ class Site:
         condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
         expression: what broke, as source; statement: what stands around it.
         called: what the loop around it calls that can be compiled in its place.
-        function: qualified name of the function that holds it; module: of Python's library, where that holds it.
+        function: qualified name of the function that holds it.
+        module: the module of Python's own library that holds it; else empty.
     """
 
     shape: Shape
@@ -540,46 +562,56 @@ def _until_then(code: str, function: str | None) -> str:
 
 def _of_cause(code: str, cause: Reason, site: Site) -> str:
     said = "\n".join((cause.gb_type, cause.explanation, cause.context or ""))
-    for codes, pattern, text in _BY_KIND:
-        if code in codes and re.search(pattern, said):
-            return text
+    found = _of_record(code, cause, said, site)
+    if found is None and site.theirs is not None:
+        found = _of_library(code, site, site.theirs)
+    return found or _of_source(code, cause, said, site)
+
+
+def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
+    """What holds wherever the line is: by torch's record, and by the function of Python's that holds it."""
+    if (text := _matching(_BY_KIND, code, said)) is not None:
+        return text
     if site.function in _BY_FUNCTION:
         return _BY_FUNCTION[site.function]
     if code == "BS107" and site.module:
-        return f"{site.module} is Python's own and makes no tensor: call it before or after the compiled function."
+        return source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
     if code in ("BS101", "BS102") and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said):
         return _FROM_NUMPY
     exception = exception_of(cause)
-    if code == "BS113" and exception is not None:
-        return _raised(exception, site)
-    shape = site.shape
-    if site.theirs is not None:
-        if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
-            return library_advice.drawn(site.theirs)
-        in_library = library_advice.advice(code, shape, site.theirs)
-        if in_library is not None:
-            return in_library
+    return _raised(exception, site) if code == "BS113" and exception is not None else None
+
+
+def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
+    if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
+        return library_advice.drawn(theirs)
+    return library_advice.advice(code, site.shape, theirs)
+
+
+def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
+    """What the person's own line is for, and what it calls; else what holds for the code."""
     if (tested := _of_test(code, site)) is not None:
         return tested
-    if (code, shape) in _BY_SHAPE:
-        return _BY_SHAPE[code, shape]
-    if code in ("BS102", "BS103") and shape in _BY_TEST:
-        return _BY_SHAPE["BS101", shape]
-    if (
-        by_source := source_advice.advice(code, said, site.expression, site.statement, site.function)
-    ) is not None:
+    like = "BS101" if code in ("BS102", "BS103") and site.shape in _BY_TEST else code
+    if (like, site.shape) in _BY_SHAPE:
+        return _BY_SHAPE[like, site.shape]
+    by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
+    if by_source is not None:
         return by_source
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
-    said = "\n".join((said, *hints))
-    for codes, pattern, text in _BY_TEXT:
-        if code in codes and re.search(pattern, said):
-            return text
+    if (text := _matching(_BY_TEXT, code, "\n".join((said, *hints)))) is not None:
+        return text
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, said: str) -> str | None:
+    """The advice of the first row that has the code, and whose pattern the text holds."""
+    return next((text for codes, pattern, text in table if code in codes and re.search(pattern, said)), None)
 
 
 def _of_draw(site: Site) -> str | None:

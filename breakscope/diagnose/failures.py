@@ -89,7 +89,8 @@ def _advice(
 ) -> str:
     if code == "BS306" and reached is not None:
         return (
-            f"Dynamo itself failed on a line of torch that {reached} leads to: make the call that leads there outside"
+            f"Dynamo itself failed on a line of torch that {reached} leads to: make the call that leads"
+            " there outside"
             " of the compiled function, and report the text to PyTorch."
         )
     if code == "BS306" and backend in ("eager", "aot_eager"):

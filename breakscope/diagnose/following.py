@@ -18,8 +18,9 @@ _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
+# Torch's ids.
 _ITERATOR = "GB0092"  # what cannot be made again behind a break
-# Torch's ids: a method of an object that it does not model, requires_grad_() that leaks, what takes a gradient.
+# A method of an object that Dynamo does not model, requires_grad_() that leaks, what takes a gradient.
 _METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
 
 

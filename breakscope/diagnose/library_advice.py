@@ -78,17 +78,8 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return None
     if code in ("BS108", "BS109"):
         return _intended(code, theirs)
-    if theirs.package in _ARRAYS:
-        return f"{theirs.package} works here, which Dynamo cannot trace: {_outside(theirs)}, and pass tensors in."
-    if code == "BS104":
-        return _logging(theirs)
-    if shape == "message":
-        return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}; else leave it."
-    if shape == "index" and code == "BS102":
-        return (
-            f"A tensor's number picks an element of a Python list in {theirs.package}, which no setting puts into"
-            f" a graph: {_outside(theirs)}, or leave it."
-        )
+    if (by_use := _of_use(code, shape, theirs)) is not None:
+        return by_use
     if code == "BS101" and shape == "fast path":
         return (
             f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select."
@@ -101,6 +92,23 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
+    """What the value is for, where that leaves nothing to rewrite."""
+    if theirs.package in _ARRAYS:
+        works = f"{theirs.package} works here, which Dynamo cannot trace"
+        return f"{works}: {_outside(theirs)}, and pass tensors in."
+    if code == "BS104":
+        return _logging(theirs)
+    if shape == "message":
+        return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}; else leave it."
+    if shape in ("index", "pick") and code == "BS102":
+        return (
+            f"A tensor's number picks an element in {theirs.package}, which no setting puts into a graph"
+            f" where that is a Python list: {_outside(theirs)}, or leave it."
+        )
+    return None
 
 
 def drawn(theirs: Theirs) -> str:

@@ -139,7 +139,7 @@ def statement(sources: Sources, file: str, position: Position | None) -> str:
 
 
 def called_in_loop(sources: Sources, file: str, position: Position | None) -> tuple[str, ...]:
-    """What the outermost loop around a site calls that can be a module: an argument, or an attribute of self."""
+    """What the outermost loop around a site calls that can be a module: arguments, attributes of self."""
     around = [] if position is None else sources.around(file, position)
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
     if function is None:

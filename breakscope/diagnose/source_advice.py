@@ -1,4 +1,4 @@
-"""What to do about a break, by what its source calls: torch's record names the operator, not what it is for."""
+"""What to do about a break, by what its source calls: torch's record does not say what an operator is for."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 _UNBRANCHED = "as long as nothing branches on how many there are"
 
 _SPARSE = (
-    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses them; or pass"
-    " dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None] * b[col])."
+    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses"
+    " them; or pass"
+    " dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None] *"
+    " b[col])."
 )
 
 # numpy's name -> what torch has for it. What torch._numpy translates itself never breaks.
@@ -55,7 +57,7 @@ _OF_MATH = (
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row of the table: the codes, what the expression, the statement and the function's name say, the advice."""
+    """The codes, what the expression, the statement and the function's name say, and the advice."""
 
     codes: tuple[str, ...]
     expression: str
@@ -68,18 +70,21 @@ _TABLE = (
     _Row(
         ("BS105",),
         r"\bunique(_consecutive)?\(",
-        f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph, {_UNBRANCHED};"
+        f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph,"
+        f" {_UNBRANCHED};"
         " or take the unique values before the compiled call.",
     ),
     _Row(
         ("BS105",),
         r"\bctc_loss\(",
-        "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any setting.",
+        "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any"
+        " setting.",
     ),
     _Row(
         ("BS105",),
         r"\b(nonzero|argwhere|flatnonzero)\(|\bwhere\([^,]*\)$",
-        "Work on the mask instead of its positions where that does: mask.sum() counts, torch.where(mask, f(x),"
+        "Work on the mask instead of its positions where that does: mask.sum() counts, torch.where(mask,"
+        " f(x),"
         f" other) selects; or set {_SHAPES}, {_UNBRANCHED}.",
     ),
     _Row(
@@ -92,13 +97,15 @@ _TABLE = (
     _Row(
         ("BS104",),
         r"\.(write|writelines|flush)\(|\btqdm\b",
-        "Remove the call, or make it in the caller, after the compiled call: torch cannot run a method of a file"
+        "Remove the call, or make it in the caller, after the compiled call: torch cannot run a method"
+        " of a file"
         " or of a progress bar behind the graph.",
     ),
     _Row(
         ("BS104",),
         r"^p?print\(.*\bfile=",
-        "Remove the call, or print in the caller: torch runs print after the graph only where it has no file=.",
+        "Remove the call, or print in the caller: torch runs print after the graph only where it has no"
+        " file=.",
     ),
     _Row(
         ("BS104",),
@@ -119,7 +126,8 @@ _TABLE = (
     _Row(
         ("BS107",),
         r"\.wait\(",
-        "Leave out async_op=True: the synchronous form is part of the graph, and there is nothing to wait for.",
+        "Leave out async_op=True: the synchronous form is part of the graph, and there is nothing to"
+        " wait for.",
     ),
     _Row(
         ("BS107", "BS117"),
@@ -137,20 +145,23 @@ _TABLE = (
     _Row(
         ("BS119",),
         r"^torch\.(?!ops\.)",
-        "The operator is torch's own and has no form for tracing: call it outside of the compiled function, or"
+        "The operator is torch's own and has no form for tracing: call it outside of the compiled"
+        " function, or"
         " put torch.compiler.disable on the function that holds the line.",
     ),
     _Row(
         ("BS116",),
         r"",
-        "The input is packed, which allow_rnn does not change: give the RNN the padded batch and mask the padding"
+        "The input is packed, which allow_rnn does not change: give the RNN the padded batch and mask"
+        " the padding"
         " afterwards; or leave the packed RNN eager and compile what stands before and after it.",
         r"pack",
     ),
     _Row(
         ("BS123",),
         r"\b(sort|sorted)\(",
-        "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came out of a break."
+        "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came"
+        " out of a break."
         " Stack tensors and use torch.argsort or torch.topk; order Python objects in the caller.",
     ),
     _Row(
@@ -167,15 +178,18 @@ _TABLE = (
     _Row(
         ("BS120",),
         r"",
-        "Dynamo traces the backward of an autograd.Function with its forward, and this line changes state there: put"
-        " torch.compiler.disable on the function that calls apply(), or compute the gradient with operations alone.",
+        "Dynamo traces the backward of an autograd.Function with its forward, and this line changes"
+        " state there: put"
+        " torch.compiler.disable on the function that calls apply(), or compute the gradient with"
+        " operations alone.",
         in_function=r"\.backward$",
     ),
     _Row(("BS127",), r"\b(manual_)?seed(_all)?\(", "Set the seed before the compiled call."),
     _Row(
         ("BS127",),
         r"(?<!\.)\brandom\.random\(\)",
-        "Draw the number in the caller and pass it in, or use random.uniform(0, 1): Dynamo traces that, where no"
+        "Draw the number in the caller and pass it in, or use random.uniform(0, 1): Dynamo traces that,"
+        " where no"
         " branch asks for the number.",
     ),
 )
@@ -204,17 +218,23 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
     if "sparse Tensor" in said and code == "BS117":
         return _SPARSE
     if code == "BS107" and (name := _of_python(said, expression)):
-        return f"{name} is Python's own and makes no tensor: call it before or after the compiled function."
+        return of_python(name)
     if code == "BS107" and (method := _METHOD.search(said)):
         return (
-            f"{method['of']}.{method['name']} is a method that Dynamo does not know: call it before or after the"
+            f"{method['of']}.{method['name']} is a method that Dynamo does not know: call it before or"
+            " after the"
             " compiled function, or put torch.compiler.disable on a function around it."
         )
     return None
 
 
+def of_python(name: str) -> str:
+    """What to do about a call of Python's own library."""
+    return f"{name} is Python's own and makes no tensor: call it before or after the compiled function."
+
+
 def _of_arrays(said: str, expression: str) -> str | None:
-    """numpy has a form in torch, or none; pandas and the like work outside of the compiled function."""
+    """What numpy does has a form in torch, or none; pandas and the like work outside of compiled code."""
     other = re.search(r"\b(pandas|pyarrow|scipy|sklearn|polars|xarray|cupy|jax|cv2|PIL)\b", said)
     if other or re.search(r"\b(DataFrame|Series|Categorical)\b", f"{said} {expression}"):
         library = other[1] if other else "pandas"
@@ -225,7 +245,8 @@ def _of_arrays(said: str, expression: str) -> str | None:
         return f"Use {_OF_NUMPY[named[1]]}, and keep the data in tensors."
     method = re.search(r"call_method NumpyNdarrayVariable\(\) (\w+)", said)
     if method:
-        return f"An array's {method[1]}() is no operation on tensors: return the tensor, and do that in the caller."
+        returned = "return the tensor, and do that in the caller"
+        return f"An array's {method[1]}() is no operation on tensors: {returned}."
     return None
 
 

@@ -291,9 +291,11 @@ USES: tuple[Followed, ...] = (
         "return torch.from_numpy(np.interp(x.numpy(), [0.0, 9.0], [0.0, 18.0])).float()",
         (
             "return torch.from_numpy(np.interp(x.numpy(), [0.0, 9.0], [0.0, 18.0])).float()",
-            "at, to = torch.tensor([0.0, 9.0]), torch.tensor([0.0, 18.0])\n"
-            "    i = torch.searchsorted(at, x, right=True).clamp(1, 1)\n"
-            "    w = ((x - at[i - 1]) / (at[i] - at[i - 1])).clamp(0, 1)\n    return to[i - 1] * (1 - w) + to[i] * w",
+            (
+                "at, to = torch.tensor([0.0, 9.0]), torch.tensor([0.0, 18.0])\n"
+                "    i = torch.searchsorted(at, x, right=True).clamp(1, 1)\n"
+                "    w = ((x - at[i - 1]) / (at[i] - at[i - 1])).clamp(0, 1)\n    return to[i - 1] * (1 - w) + to[i] * w"
+            ),
         ),
         near=True,
     ),
