@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from breakscope.diagnose import uses
@@ -107,10 +108,17 @@ def _of_place(around: Sequence[ast.AST]) -> Shape | None:
     if any(map(_chooses_text, around)):
         return "choice"
     if isinstance(statement, ast.If) or uses.in_test(around):
-        return "branch"
+        return "index" if _is_index(innermost) else "branch"
     if isinstance(innermost, ast.expr) and (found := _of_expression(innermost, around)):
         return found
     return _of_names(statement, around)
+
+
+def _is_index(innermost: ast.AST | None) -> bool:
+    """Whether what broke is ``x[i]`` with a tensor ``i``: its value is read to take an element."""
+    if not isinstance(innermost, ast.Subscript) or isinstance(innermost.slice, ast.Slice):
+        return False
+    return not uses.READS.search(ast.unparse(innermost))
 
 
 def _statement(around: Sequence[ast.AST]) -> ast.stmt | None:
@@ -222,7 +230,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
             return "search"
         return "loop" if loops and isinstance(loops[-1], ast.While) else "turn"
     if body and _in_loop(around) and any(isinstance(one, ast.Return) for one in body):
-        return "turn"
+        loops = [node for node in around if isinstance(node, ast.For | ast.While)]
+        return "loop" if isinstance(loops[-1], ast.While) else "turn"
     if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
         return "verdict" if any(map(_holds_constant, last)) else "branch"
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
@@ -234,7 +243,15 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "fast path"
     if any(map(uses.changes_in_place, body)):
         return "change"
-    return "python" if any(map(_is_of_python, body)) else None
+    sides = [*body, *statement.orelse] if isinstance(statement, ast.If) else []
+    return "python" if any(map(_is_of_python, sides)) or _filters(around) else None
+
+
+def _filters(around: Sequence[ast.AST]) -> bool:
+    """Whether a comprehension asks a value for what to keep."""
+    return any(
+        isinstance(parent, ast.comprehension) and child in parent.ifs for parent, child in pairwise(around)
+    )
 
 
 def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:

@@ -60,8 +60,11 @@ def is_counted(way: Sequence[ast.AST]) -> bool:
 
 
 def in_loop_test(way: Sequence[ast.AST]) -> bool:
-    """Whether a value decides how long a ``while`` runs."""
-    return any(isinstance(one, ast.While) and child is one.test for one, child in pairwise(way))
+    """Whether a value decides how long a ``while`` runs; how many there are of a list is no value."""
+    is_counted = any(isinstance(one, ast.Call) and called(one) == "len" for one in way)
+    return not is_counted and any(
+        isinstance(one, ast.While) and child is one.test for one, child in pairwise(way)
+    )
 
 
 def in_message(way: Sequence[ast.AST]) -> bool:
