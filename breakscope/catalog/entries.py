@@ -52,6 +52,9 @@ REFINEMENTS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (_DATA, r"_local_scalar_dense|\baten\.item\b", "BS102"),
     (("BS101",), r"\brandom_value_\d", "BS127"),
     (_CALL, r"\bprint\b|LoggingLogger|\bLogger\b|warning_once", "BS104"),
+    (_CALL, r"<class 'decimal\.", "BS107"),
+    (_CALL, r"module: tqdm\b|`tqdm\.", "BS104"),
+    (_CALL, r"_VariableFunctionsClass\.sparse_", "BS117"),
     (_CALL, r"module: (\w+\.)*(logging|_?warnings)\b|`(logging|_?warnings)\.|_warnings\.warn\b", "BS104"),
     (_CALL, r"\b(write|flush|writelines)\W.*\b(TextIOWrapper|BufferedWriter|StringIO|OutStream)\b", "BS104"),
     (_CALL, r"(TextIOWrapper|StringIO|OutStream)\)? (write|flush|writelines)\b", "BS104"),
@@ -458,7 +461,7 @@ start = time.perf_counter(); y = compiled_net(x); took = time.perf_counter() - s
         "random number or seed from Python",
         "The next number and the state of the generator belong to the running program, not to the graph. "
         "A branch on such a number breaks as a branch on a tensor does.",
-        "Draw the number or set the seed in the caller, or use a tensor from torch.rand.",
+        "Draw the number in the caller and pass it in, or draw a tensor with torch.rand and the like.",
         """\
 # before, inside the compiled function
 if random.random() < p: x = x + noise

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.diagnose import library_advice
+from breakscope.diagnose import library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import Shape
@@ -30,8 +30,12 @@ _COUNTED = (
     " shapes and settings, or read it before the compiled call and pass it in; the branch is then decided"
     " while tracing. torch.where serves where both sides have one shape."
 )
+# Shapes of a test that are advised alike, whether it asks for a tensor or for a number read from it.
+_BY_TEST = ("python", "verdict", "search", "skip", "spared")
 _TESTS = ("branch", "plain", "fast path")
-_DRAWN = re.compile(r"\btorch\.(rand|randn|randint|bernoulli)\(")
+_DRAWN = re.compile(
+    r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
+)
 _DRAW = (
     "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
     " the two; or compute both sides and select with torch.where."
@@ -43,6 +47,13 @@ _CHECK = (
     " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
     " torch._check."
 )
+# The function of Python's own library that holds the line -> the advice.
+_BY_FUNCTION = {
+    "cached_property.__get__": (
+        "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
+        " functools.cached_property takes a lock while it makes its value."
+    ),
+}
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
@@ -88,6 +99,36 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
             " break: call requires_grad_() on it outside the compiled function, or let it leave after"
             " .detach()."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"\b(DataLoader|_BaseDataLoaderIter)\.",
+        (
+            "Iterate over the loader outside of the compiled function, and compile what is done with one"
+            " batch."
+        ),
+    ),
+    (
+        ("BS121",),
+        r"Tensor with grad_fn",
+        (
+            "A module on the way has a backward hook of the old kind: take it off, or register it with"
+            " register_full_backward_hook."
+        ),
+    ),
+    (
+        ("BS131",),
+        r"opaque object was created",
+        "Make the object before the compiled call; draw what a torch.Generator draws in the caller.",
+    ),
+    (
+        ("BS107",),
+        r"\bGradScaler\.",
+        (
+            "Call the gradient scaler outside of the compiled function, with the backward pass and the"
+            " optimizer's"
+            " step: compile the forward pass and the loss."
         ),
     ),
     (
@@ -146,6 +187,15 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ),
     ),
     (
+        ("BS190", "BS191"),
+        r"__torch_function__ overrides",
+        (
+            "Dynamo traces the subclass's __torch_function__, and that raised here: pass plain tensors in"
+            " (x.as_subclass(torch.Tensor)) and make the subclass again in the caller; or put"
+            " torch.compiler.disable on the function that holds the line."
+        ),
+    ),
+    (
         ("BS106",),
         r"Data-dependent assertion failed",
         (
@@ -156,16 +206,21 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS101", "BS102", "BS106"),
-        r"in \w+.{0,200}\b(np|numpy)\.\w+\(",
+        r"in \w+.{0,200}\b(np|numpy)\.(lcm|gcd|prod|ceil|floor|log2?|sqrt|round|max(imum)?|min(imum)?)\(",
         (
             "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
             " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
         ),
     ),
 )
+_FROM_NUMPY = (
+    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays"
+    " (or put"
+    " torch.compiler.disable on the function), or write it with torch operations."
+)
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
-        (("BS101", "loop"), ("BS102", "loop")),
+        (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop")),
         "How often the loop runs depends on data: keep it outside of the compiled function and compile"
         " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
     ),
@@ -202,7 +257,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " the compiled call, or decide it there and pass a Python bool.",
     ),
     **dict.fromkeys(
-        (("BS101", "turn"), ("BS102", "turn")),
+        (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
         "The branch leaves the loop, or its turn, by a tensor's value: run every turn whole and keep what it"
         " changes with torch.where(condition, old, new); or compile the loop's body and leave the test in"
         " Python.",
@@ -218,6 +273,98 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " decide it before the compiled call and pass a Python bool (or no mask at all where it is all ones);"
         " else take the fast path out, or compile what follows it as a function of its own.",
     ),
+    **dict.fromkeys(
+        (("BS101", "choice"), ("BS102", "choice")),
+        "What is selected is no tensor, so torch.where cannot: return what the test asks for, and choose"
+        " in the caller.",
+    ),
+    ("BS102", "count"): (
+        "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph"
+        " for each of the"
+        " two; or make the call outside of the compiled function."
+    ),
+    (
+        "BS101",
+        "verdict",
+    ): "The branch only decides what is returned last: return its condition as a tensor, and let the caller"
+    " test it.",
+    (
+        "BS101",
+        "python",
+    ): "What the branch does is Python's own, so torch.where cannot select it: return what it needs, and"
+    " test and"
+    " do it in the caller.",
+    (
+        "BS101",
+        "search",
+    ): "Values steer this loop all over, so there is no one graph of it: put torch.compiler.disable on the"
+    " function, and compile what it calls and what calls it.",
+    (
+        "BS102",
+        "kept",
+    ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its"
+    " place and"
+    " read that when it is shown.",
+    (
+        "BS101",
+        "skip",
+    ): "The branch leaves out changes of state: select what is written, with torch.where(condition, old,"
+    " new); or do"
+    " all of it before or after the compiled call, where Python can test.",
+    (
+        "BS101",
+        "spared",
+    ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements,"
+    " which changes"
+    " nothing where the mask is empty.",
+    (
+        "BS102",
+        "given",
+    ): "The number goes to Python code for what that does with it: return the tensor, and make the call"
+    " in the caller,"
+    " after the compiled one.",
+    (
+        "BS102",
+        "pick",
+    ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
+    " i.reshape(1)); of a"
+    " Python list, dict or text, return the numbers and look them up in the caller.",
+    (
+        "BS107",
+        "with",
+    ): "Enter the context manager outside of the compiled function.",
+    (
+        "BS102",
+        "order",
+    ): "Python sorts or searches by the number: leave that to the caller, or do it with torch.sort,"
+    " torch.topk or"
+    " torch.searchsorted, whose results stay tensors.",
+    (
+        "BS102",
+        "list",
+    ): "Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
+    f" {_SCALARS}"
+    " (integers only).",
+    (
+        "BS102",
+        "index",
+    ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim,"
+    " i.reshape(1)) or"
+    " x.gather(dim, index) of a tensor, and write one with x.index_fill or x.scatter; of a Python list"
+    " choose in the"
+    " caller.",
+    (
+        "BS105",
+        "reduced",
+    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean; or set"
+    f" {_SHAPES},"
+    " where nothing branches on the size.",
+    (
+        "BS105",
+        "message",
+    ): "Only a message needs it: return the mask and write the message in the caller, or take it out of"
+    " what is"
+    " compiled.",
     ("BS102", "branch"): (
         "It decides a branch: drop the .item(), compute both sides and select with torch.where, or use"
         " torch.cond"
@@ -231,6 +378,17 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
     },
     ("BS106", "check"): _CHECK,
+    ("BS111", "index"): (
+        "A tensor is the index of a Python object, which has no value while Dynamo traces: return the"
+        " tensor, and look"
+        " it up in the caller."
+    ),
+    (
+        "BS103",
+        "check",
+    ): "Assert it on the tensor, with an operation that gives one and a constant text: assert"
+    " torch.isclose(a,"
+    " b).all(), 'differs'. Dynamo traces that as torch._assert_async, which raises RuntimeError.",
 }
 # (codes, what the record says, the advice). First match wins.
 _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -272,8 +430,9 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS102",),
         r"capture_scalar_outputs|\.item\(\)",
         (
-            "Drop the .item(), int() or float() where a 0-d tensor will do (arithmetic, torch.where); where"
-            " Python needs"
+            "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of"
+            " .item(), int()"
+            " or float(); where Python needs"
             f" the number, read it in the caller, or set {_SCALARS}."
         ),
     ),
@@ -293,7 +452,11 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS105",),
         r"repeat_interleave",
-        "Give torch.repeat_interleave its output_size=, which then need not be read from the data.",
+        (
+            "Give torch.repeat_interleave its output_size=, where the caller can know it, which then"
+            " need not be read"
+            f" from the data; or set {_SHAPES}."
+        ),
     ),
     (
         ("BS105",),
@@ -362,12 +525,21 @@ class Site:
     Attributes:
         theirs: set for code of a library or of torch.
         condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
+        expression: what broke, as source; statement: what stands around it.
+        called: what the loop around it calls that can be compiled in its place.
+        function: qualified name of the function that holds it.
+        module: the module of Python's own library that holds it; else empty.
     """
 
     shape: Shape
     theirs: Theirs | None = None
     condition: str | None = None
     raises: bool = False
+    expression: str = ""
+    statement: str = ""
+    called: tuple[str, ...] = ()
+    function: str = ""
+    module: str = ""
 
 
 def advice(
@@ -389,9 +561,15 @@ def advice(
         own_loop = in_loop and site.theirs is None
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
-        way_out = "; or compile the loop's body instead of the loop" if own_loop else ""
+        is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
+        way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
+
+
+def _of_body(site: Site) -> str:
+    called = f" ({' and '.join(site.called)})" if site.called else ""
+    return f"; or compile the loop's body{called} instead of the loop"
 
 
 def _until_then(code: str, function: str | None) -> str:
@@ -402,47 +580,91 @@ def _until_then(code: str, function: str | None) -> str:
 
 def _of_cause(code: str, cause: Reason, site: Site) -> str:
     said = "\n".join((cause.gb_type, cause.explanation, cause.context or ""))
-    for codes, pattern, text in _BY_KIND:
-        if code in codes and re.search(pattern, said):
-            return text
+    found = _of_record(code, cause, said, site)
+    if found is None and site.theirs is not None:
+        found = _of_library(code, site, site.theirs)
+    return found or _of_source(code, cause, said, site)
+
+
+def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
+    """What holds wherever the line is: by torch's record, and by the function of Python's that holds it."""
+    if (text := _matching(_BY_KIND, code, said)) is not None:
+        return text
+    if site.function in _BY_FUNCTION:
+        return _BY_FUNCTION[site.function]
+    if code == "BS107" and site.module:
+        return source_advice.of_python(site.module)
+    if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
+        return tested
+    if code in ("BS101", "BS102") and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said):
+        return _FROM_NUMPY
     exception = exception_of(cause)
-    if code == "BS113" and exception is not None:
-        return _raised(exception, site)
-    shape = site.shape
-    if site.theirs is not None:
-        if code in ("BS101", "BS102") and _DRAWN.search(site.condition or ""):
-            return library_advice.drawn(site.theirs)
-        in_library = library_advice.advice(code, shape, site.theirs)
-        if in_library is not None:
-            return in_library
+    return _raised(exception, site) if code == "BS113" and exception is not None else None
+
+
+def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
+    if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
+        return library_advice.drawn(theirs)
+    return library_advice.advice(code, site.shape, theirs)
+
+
+def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
+    """What the person's own line is for, and what it calls; else what holds for the code."""
     if (tested := _of_test(code, site)) is not None:
         return tested
-    if (code, shape) in _BY_SHAPE:
-        return _BY_SHAPE[code, shape]
+    like = "BS101" if code in ("BS102", "BS103") and site.shape in _BY_TEST else code
+    if (like, site.shape) in _BY_SHAPE:
+        return _BY_SHAPE[like, site.shape]
+    by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
+    if by_source is not None:
+        return by_source
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
-    said = "\n".join((said, *hints))
-    for codes, pattern, text in _BY_TEXT:
-        if code in codes and re.search(pattern, said):
-            return text
+    if (text := _matching(_BY_TEXT, code, "\n".join((said, *hints)))) is not None:
+        return text
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
 
 
+def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, said: str) -> str | None:
+    """The advice of the first row that has the code, and whose pattern the text holds."""
+    return next((text for codes, pattern, text in table if code in codes and re.search(pattern, said)), None)
+
+
+def _of_draw(site: Site) -> str | None:
+    """What to do about a number that Python or numpy draws, where what it is for says so."""
+    if site.condition is not None:
+        return _DRAW
+    if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
+        return "Draw the number in the caller and pass it in."
+    return None
+
+
 def _of_test(code: str, site: Site) -> str | None:
     """What to do about a test of one's own, where its text says what it asks for."""
     condition = site.condition
-    if condition is None or code not in ("BS101", "BS102") or site.shape not in _TESTS:
+    if condition is None or code not in ("BS101", "BS102"):
         return None
-    if _DRAWN.search(condition):
+    if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
         return _DRAW
+    if site.shape not in _TESTS:
+        return None
     if code == "BS101" and _COUNT.search(condition):
         return _COUNTED
     if code == "BS101" and site.shape != "fast path":
-        select = f"torch.where({condition}, …, …)"
+        select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
         return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
     return None
+
+
+def _is_drawn_alone(condition: str) -> bool:
+    """Whether a random number is held against a plain name or number, which the caller can do as well."""
+    test = ast.parse(condition, mode="eval").body
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+    return all(
+        _DRAWN.search(ast.unparse(side)) or not isinstance(side, ast.Call | ast.BinOp) for side in sides
+    )
 
 
 def _raised(exception: str, site: Site) -> str:

@@ -77,7 +77,15 @@ def _code(fail_type: str, said: str, strict: str | None) -> str:
     return "BS190" if fail_type == "TorchRuntimeError" else "BS306"
 
 
-def _advice(code: str, reason: records.Reason, backend: str, in_eager: str, strict: str | None) -> str:
+def _advice(
+    code: str, reason: records.Reason, backend: str, in_eager: str, strict: str | None, reached: str | None
+) -> str:
+    if code == "BS306" and reached is not None:
+        return (
+            f"Dynamo itself failed on a line of torch that {reached} leads to: make the call that leads"
+            " there outside"
+            " of the compiled function, and report the text to PyTorch."
+        )
     if code == "BS306" and backend in ("eager", "aot_eager"):
         works = "; the same call passes in eager" if in_eager == "passed" else ""
         return (
@@ -144,7 +152,8 @@ def _failure(
     if code == "BS305":
         title = f"graph break where {strict} allows none"
     in_eager = trials.outcome(found, event["cid"])["outcome"]
-    why, what_to_do = _said(metrics, reason), _advice(code, reason, backend, in_eager, strict)
+    reached = name if location.owner == "torch" and backend in ("eager", "aot_eager") else None
+    why, what_to_do = _said(metrics, reason), _advice(code, reason, backend, in_eager, strict, reached)
     if code == "BS309":
         why, what_to_do = constraints.explain(said) or (why, what_to_do)
     return Finding(

@@ -18,6 +18,10 @@ _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
+# Torch's ids.
+_ITERATOR = "GB0092"  # what cannot be made again behind a break
+# A method of an object that Dynamo does not model, requires_grad_() that leaks, what takes a gradient.
+_METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,11 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
             if at != number and _is_met_by_caller(site, other):
                 yield _follows(site, other)
                 break
+            if at != number and (
+                (same_file and _is_given_to_autograd(site, other)) or _is_called_at(site, other)
+            ):
+                yield replace(site, caused_by=other.fingerprint)
+                break
 
 
 def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
@@ -111,8 +120,41 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
         return False
     if own == its:
         return earlier
-    both_read = site.code in _DATA and other.code in _DATA
-    return both_read and own[0] <= its[0] and its[1] <= own[1]
+    both_read = site.code in (*_DATA, "BS123") and other.code in _DATA
+    if (both_read or _is_method_on(site, other)) and own[0] <= its[0] and its[1] <= own[1]:
+        return True
+    waits = _is_taken_off(site) or (site.gb_id == _ITERATOR and "Iterator" in site.explanation)
+    return waits and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
+
+
+def _is_method_on(site: Finding, other: Finding) -> bool:
+    """Whether it calls a method of what another one makes: ``datetime.now().isoformat()``."""
+    own, its = _range(site), _range(other)
+    return site.gb_id == _METHOD and own is not None and its is not None and own[0] == its[0]
+
+
+def _is_taken_off(site: Finding) -> bool:
+    """Whether a method was taken off its tensor before the graph broke in its arguments."""
+    return site.code == "BS107" and (site.advice or "").startswith("The method was taken off")
+
+
+def _is_given_to_autograd(site: Finding, other: Finding) -> bool:
+    """Whether a tensor leaves the graph only because ``torch.autograd.grad`` breaks it further on."""
+    same = site.location.function == other.location.function
+    return same and site.gb_id == _LEAKED and other.gb_id in _TAKES_GRADIENT
+
+
+def _is_called_at(site: Finding, other: Finding) -> bool:
+    """Whether it is met in what another break calls: the caller would have traced it as part of itself."""
+    called = site.called_from
+    at = other.location
+    return (
+        called is not None
+        and site.location.owner != "project"
+        and (called.file, called.line) == (at.file, at.line)
+        and site.code == other.code
+        and site.gb_id == other.gb_id
+    )
 
 
 def _is_met_by_caller(site: Finding, other: Finding) -> bool:

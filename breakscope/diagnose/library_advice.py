@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 from breakscope.diagnose.shapes import Shape
@@ -12,7 +13,9 @@ _PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")
 _SCALARS = ("BS102", "BS103")
 # What rules of fix are for, and what is advised alike wherever it stands.
 _REWRITTEN = ("BS101", "BS103", "BS106", "BS110", "BS115", "BS127")
-_SAME = ("BS116", "BS117", "BS119", "BS120", "BS190", "BS191")
+_SAME = ("BS116", "BS117", "BS119", "BS120", "BS140", "BS141", "BS190", "BS191")
+# Libraries whose own code runs in C, on arrays: nobody rewrites a line of theirs.
+_ARRAYS = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "polars", "xarray", "cv2", "PIL")
 
 # (the function that breaks, what to do at the line that calls it)
 _BY_FUNCTION = {
@@ -33,6 +36,7 @@ class Theirs:
         caller: the innermost line of the project on the way, ``model.py:142``; None if there is none.
         settings: the settings under which the line is reached; message: the text that a logging call writes.
         drop: what the source calls the rate of skipped layers; sites: how many its function has.
+        compiled: whether the caller's line is compiled itself, so that the call can be taken out of that.
     """
 
     file: str
@@ -42,6 +46,7 @@ class Theirs:
     message: str | None = None
     drop: str | None = None
     sites: int = 1
+    compiled: bool = False
 
     @property
     def module(self) -> str | None:
@@ -69,12 +74,12 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return _dropped(theirs)
     if shape == "experts":
         return _experts(code, theirs)
-    if code in _SAME:
+    if code in _SAME or (code == "BS115" and theirs.package == "torch"):
         return None
     if code in ("BS108", "BS109"):
         return _intended(code, theirs)
-    if code == "BS104" or shape == "message":
-        return _logging(theirs)
+    if (by_use := _of_use(code, shape, theirs)) is not None:
+        return by_use
     if code == "BS101" and shape == "fast path":
         return (
             f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select."
@@ -87,6 +92,23 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
+    """What the value is for, where that leaves nothing to rewrite."""
+    if theirs.package in _ARRAYS:
+        works = f"{theirs.package} works here, which Dynamo cannot trace"
+        return f"{works}: {_outside(theirs)}, and pass tensors in."
+    if code == "BS104":
+        return _logging(theirs)
+    if shape == "message":
+        return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}; else leave it."
+    if shape in ("index", "pick") and code == "BS102":
+        return (
+            f"A tensor's number picks an element in {theirs.package}, which no setting puts into a graph"
+            f" where that is a Python list: {_outside(theirs)}, or leave it."
+        )
+    return None
 
 
 def drawn(theirs: Theirs) -> str:
@@ -150,6 +172,10 @@ def _whose(theirs: Theirs) -> str:
     return f"The line is in {theirs.package}{where}{only}"
 
 
+def _outside(theirs: Theirs) -> str:
+    return f"make the call{theirs.at} outside of the compiled function"
+
+
 def _ways(theirs: Theirs) -> str:
     """A rewrite of code that is not to be edited, or one break instead of several."""
     overlay = "breakscope fix tries a rewrite as an overlay, and the installed file stays as it is"
@@ -172,6 +198,8 @@ def _eagerly(theirs: Theirs) -> str | None:
 
 
 def _around(theirs: Theirs) -> str:
+    if theirs.compiled and theirs.package in ("torch", *sys.stdlib_module_names):
+        return f"{_outside(theirs)}, or put torch.compiler.disable on the function that makes it"
     own = "breakscope fix --with COMMAND asks a command for it, proves it and keeps it as an overlay"
     if theirs.settings and " is None" not in theirs.settings:
         return f"make the call without what leads there; or write the line another way: {own}"

@@ -123,3 +123,37 @@ def _configured(around: list[ast.AST], node: ast.Attribute | ast.Name) -> str | 
             value = ast.unparse(one.value)
             return value if value.startswith(("config.", "self.config.")) else None
     return None
+
+
+def expression(sources: Sources, file: str, position: Position | None) -> str:
+    """The source of the innermost expression that holds a site; empty where there is none."""
+    around = [] if position is None else sources.around(file, position)
+    return ast.unparse(around[-1]) if around and isinstance(around[-1], ast.expr) else ""
+
+
+def statement(sources: Sources, file: str, position: Position | None) -> str:
+    """The source of the statement that holds a site, without its body."""
+    around = [] if position is None else sources.around(file, position)
+    found = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
+    return "" if found is None else ast.unparse(head_of(found))
+
+
+def called_in_loop(sources: Sources, file: str, position: Position | None) -> tuple[str, ...]:
+    """What the outermost loop around a site calls that can be a module: arguments, attributes of self."""
+    around = [] if position is None else sources.around(file, position)
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if function is None:
+        return ()
+    inside = around[around.index(function) :]
+    loop = next((node for node in inside if isinstance(node, ast.For | ast.While)), None)
+    given = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)} - {"self", "cls"}
+    names = []
+    for node in (part for line in (loop.body if loop is not None else ()) for part in ast.walk(line)):
+        if not isinstance(node, ast.Call):
+            continue
+        match node.func:
+            case ast.Name(name) if name in given:
+                names.append(name)
+            case ast.Attribute(ast.Name("self"), name):
+                names.append(f"self.{name}")
+    return tuple(dict.fromkeys(names))[:_MOST]

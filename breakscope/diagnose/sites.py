@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
-from breakscope.diagnose.shapes import DROPS, Shape, shape_of
+from breakscope.diagnose.shapes import DROPS, Shape, is_drawn, shape_of
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
 from breakscope.report.owners import is_installed, is_standard
 
@@ -95,9 +96,12 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
+    if site.position is not None:
+        site.position = places.sources.narrow(site.frame.file, site.position)
     shape = shape_of(places.sources, site.frame.file, site.position, site.frame.line)
-    inner = trials.code(found, telling.compile_id, _checked(records.code_of(cause), shape))
-    code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape))
+    drawn = is_drawn(places.sources, site.frame.file, site.position)
+    inner = trials.code(found, telling.compile_id, _checked(records.code_of(cause), shape, drawn=drawn))
+    code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape, drawn=drawn))
     qualname = next(
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
     )
@@ -159,8 +163,32 @@ def _told(
             reach.message(*at),
             reach.names(*at, DROPS),
             together,
+            _is_compiled(caller, stack),
         )
-    return ToldSite(shape, theirs, reach.condition(*at), reach.raises(*at))
+    return ToldSite(
+        shape,
+        theirs,
+        reach.condition(*at),
+        reach.raises(*at),
+        reach.expression(*at),
+        reach.statement(*at),
+        reach.called_in_loop(*at),
+        location.function or "",
+        _module(location.file),
+    )
+
+
+def _module(file: str) -> str:
+    """The module of Python's own library that a file belongs to: ``json`` of json/encoder.py; else empty."""
+    if not is_standard(file):
+        return ""
+    names = [Path(file).stem, *(part.name for part in Path(file).parents)]
+    return next((name for name in reversed(names) if name in sys.stdlib_module_names), "")
+
+
+def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:
+    """Whether the project's line that leads to a site is itself compiled, and not what calls that."""
+    return caller is not None and caller in stack[1:]
 
 
 def _most_telling(site: Site) -> Break:
@@ -204,9 +232,9 @@ def _distributed_wrapper(stack: Sequence[Frame]) -> str | None:
     return None
 
 
-def _checked(code: str, shape: Shape) -> str:
+def _checked(code: str, shape: Shape, *, drawn: bool) -> str:
     """A value that is read to decide whether to raise is a check; one that numpy draws is a random number."""
-    if shape == "random" and code in ("BS102", "BS103", "BS107", "BS110", "BS111"):
+    if drawn and code in ("BS102", "BS103", "BS107", "BS110", "BS111"):
         return "BS127"
     return "BS106" if shape == "check" and code in ("BS101", "BS102") else code
 

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import takewhile
 
 from breakscope.source.span import characters
 
@@ -148,6 +149,9 @@ class Sources:
                 part = node.iter
             elif isinstance(node, ast.With):
                 part = node.items[0].context_expr
+            elif isinstance(node, ast.BoolOp):
+                found.update(_jumps_of(node))
+                continue
             else:
                 continue
             found.setdefault(_extent(node), _extent(part))
@@ -258,6 +262,30 @@ def _spans_in(text: str) -> tuple[Span, ...]:
 
     visit(tree, "")
     return tuple(spans)
+
+
+def _jumps_of(test: ast.BoolOp) -> dict[Position, Position]:
+    """The extent of ``x is None`` -> that of the operand after it whose value is asked.
+
+    Python 3.11 gives the jump after an operand the extent of the comparison before it, and to ask whether an
+    object is None never needs a tensor's value.
+    """
+    found = {}
+    for at, value in enumerate(test.values):
+        match value:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                after = takewhile(lambda one: not isinstance(one, ast.Compare), test.values[at + 1 :])
+                asked = [
+                    one for one in after if isinstance(one, ast.Call | ast.Subscript) and not _is_plain(one)
+                ]
+                if len(asked) == 1:
+                    found[_extent(value)] = _extent(asked[0])
+    return found
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether it asks what an object is, and no value: ``isinstance(x, tuple)``."""
+    return isinstance(value, ast.Call) and getattr(value.func, "id", None) in ("isinstance", "len", "hasattr")
 
 
 def _extent(node: ast.stmt | ast.expr) -> Position:

@@ -152,7 +152,7 @@ BREAKS: tuple[Followed, ...] = (
         "BS101",
         "a fast path",
         r"before the compiled call",
-        "if x.max() > 99:\n    return x\nreturn x * 2",
+        "if x.max() > 99:\n    return x\ny = x + 1\nreturn y + y",
         ("def f(x):\n    if x.max() > 99:", "def f(x, high):\n    if high:"),
         ("say(f(x))", "say(f(x, bool(x.max() > 99)))"),
     ),
@@ -354,7 +354,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS107",
         "moved out",
-        r"[Mm]ove the call out",
+        r"call it before or after the compiled function",
         "x = x + 1\nn = len(json.dumps([1, 2]))\nreturn x * n",
         ("def f(x):", "def f(x, n):"),
         ("    n = len(json.dumps([1, 2]))\n", ""),
@@ -387,7 +387,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS110",
         "digitize",
-        r"the torch function",
+        r"torch\.bucketize\(x, edges, right=True\)",
         "return torch.from_numpy(np.digitize(x.numpy(), [0.0, 2.0]))",
         (
             "torch.from_numpy(np.digitize(x.numpy(), [0.0, 2.0]))",
@@ -465,7 +465,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS302>BS117",
         "a sparse tensor",
-        r"dense tensor",
+        r"or pass\s+dense ones",
         "return a @ x.T",
         ("a = torch.eye(3).to_sparse()", "a = torch.eye(3)"),
         outside="a = torch.eye(3).to_sparse()",
@@ -593,7 +593,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS127",
         "Python's random numbers",
-        r"in the caller",
+        r"before the compiled call",
         "n = random.randint(0, x.size(1) + int(x[0, 0]))\nreturn x * 0 + 1 if n > 99 else x * 2",
         ("def f(x):\n    n = random.randint(0, x.size(1) + int(x[0, 0]))", "def f(x, n):\n    pass"),
         ("say(f(x))", "say(f(x, random.randint(0, x.size(1) + int(x[0, 0]))))"),
@@ -616,7 +616,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS123",
         "sorted tensors",
-        r"tensor operations",
+        r"Stack tensors",
         "return sorted([x[0, 0], x[1, 1], x[0, 2]])[0] + 1",
         ("sorted([x[0, 0], x[1, 1], x[0, 2]])[0]", "torch.stack([x[0, 0], x[1, 1], x[0, 2]]).min()"),
     ),
@@ -658,7 +658,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS127",
         "a seed",
-        r"in the caller",
+        r"before the compiled call",
         "torch.manual_seed(0)\nreturn x + torch.rand(3)",
         ("    torch.manual_seed(0)\n", ""),
         ("    say(f(x))", "    torch.manual_seed(0)\n    say(f(x))"),

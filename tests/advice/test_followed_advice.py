@@ -11,6 +11,7 @@ import pytest
 from followed import Followed
 from programs_breaks import BREAKS
 from programs_recompiles import RECOMPILES
+from programs_uses import USES
 from warm_scanning import WarmScans, coded
 
 from breakscope import catalog
@@ -18,7 +19,7 @@ from breakscope.report.model import Finding
 
 pytestmark = pytest.mark.torch
 
-PROGRAMS = (*BREAKS, *RECOMPILES)
+PROGRAMS = (*BREAKS, *USES, *RECOMPILES)
 # What no program of a few lines on one CPU shows, or what is the user's to choose: the words that say so.
 DECIDED = {
     "BS122": "or move the object's work out",

@@ -1,0 +1,261 @@
+"""What to do about a break, by what its source calls: torch's record does not say what an operator is for."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+
+_CONFIG = "torch._dynamo.config"
+_SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
+_SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
+_UNBRANCHED = "as long as nothing branches on how many there are"
+
+_SPARSE = (
+    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses"
+    " them; or pass"
+    " dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None] *"
+    " b[col])."
+)
+
+# numpy's name -> what torch has for it. What torch._numpy translates itself never breaks.
+_OF_NUMPY = {
+    "digitize": "torch.bucketize(x, edges, right=True)",
+    "searchsorted": "torch.searchsorted",
+    "convolve": "torch.nn.functional.conv1d, which does not turn the kernel round",
+    "nanmean": "torch.nanmean",
+    "nansum": "torch.nansum",
+    "nanmedian": "torch.nanmedian",
+    "isin": "torch.isin",
+    "unique": "torch.unique",
+    "gradient": "torch.gradient",
+    "trapz": "torch.trapezoid",
+    "trapezoid": "torch.trapezoid",
+    "logaddexp": "torch.logaddexp",
+    "cumprod": "torch.cumprod",
+    "interp": "torch.searchsorted, and weigh the two neighbours",
+}
+
+_OF_MATH = (
+    "sqrt",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "exp",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "floor",
+    "ceil",
+    "isnan",
+    "isinf",
+    "isfinite",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The codes, what the expression, the statement and the function's name say, and the advice."""
+
+    codes: tuple[str, ...]
+    expression: str
+    advice: str
+    statement: str = ""
+    in_function: str = ""
+
+
+_TABLE = (
+    _Row(
+        ("BS105",),
+        r"\bunique(_consecutive)?\(",
+        f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph,"
+        f" {_UNBRANCHED};"
+        " or take the unique values before the compiled call.",
+    ),
+    _Row(
+        ("BS105",),
+        r"\bctc_loss\(",
+        "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any"
+        " setting.",
+    ),
+    _Row(
+        ("BS105",),
+        r"\b(nonzero|argwhere|flatnonzero)\(|\bwhere\([^,]*\)$",
+        "Work on the mask instead of its positions where that does: mask.sum() counts, torch.where(mask,"
+        " f(x),"
+        f" other) selects; or set {_SHAPES}, {_UNBRANCHED}.",
+    ),
+    _Row(
+        ("BS102",),
+        r"",
+        "The objects are pickled: gather them outside of the compiled function, or gather tensors with"
+        " all_gather_into_tensor.",
+        r"\b(all_gather|gather|broadcast|scatter)_object",
+    ),
+    _Row(
+        ("BS104",),
+        r"\.(write|writelines|flush)\(|\btqdm\b",
+        "Remove the call, or make it in the caller, after the compiled call: torch cannot run a method"
+        " of a file"
+        " or of a progress bar behind the graph.",
+    ),
+    _Row(
+        ("BS104",),
+        r"^p?print\(.*\bfile=",
+        "Remove the call, or print in the caller: torch runs print after the graph only where it has no"
+        " file=.",
+    ),
+    _Row(
+        ("BS104",),
+        r"^p?print\(.*\.(item|tolist)\(",
+        f"Remove the call; or give it the tensor itself, without .item(), and say"
+        f" {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes after the graph.",
+    ),
+    _Row(
+        ("BS110", "BS111"),
+        r"\b(np|numpy)\.isscalar\(",
+        "Ask isinstance(x, (int, float)) in place of numpy.isscalar(x): Dynamo answers that while it traces.",
+    ),
+    _Row(
+        ("BS107",),
+        r"\btorch\.(save|load)\(",
+        "It reads or writes a file: do that in the caller, before or after the compiled call.",
+    ),
+    _Row(
+        ("BS107",),
+        r"\.wait\(",
+        "Leave out async_op=True: the synchronous form is part of the graph, and there is nothing to"
+        " wait for.",
+    ),
+    _Row(
+        ("BS107", "BS117"),
+        r"sparse|coalesce\(",
+        _SPARSE,
+        r"sparse|coalesce\(",
+    ),
+    _Row(
+        ("BS117", "BS119"),
+        r"",
+        "Give torch.nested.nested_tensor layout=torch.jagged, which Dynamo traces, or pad the parts with"
+        " torch.nn.utils.rnn.pad_sequence.",
+        r"\bnested\b",
+    ),
+    _Row(
+        ("BS119",),
+        r"^torch\.(?!ops\.)",
+        "The operator is torch's own and has no form for tracing: call it outside of the compiled"
+        " function, or"
+        " put torch.compiler.disable on the function that holds the line.",
+    ),
+    _Row(
+        ("BS116",),
+        r"",
+        "The input is packed, which allow_rnn does not change: give the RNN the padded batch and mask"
+        " the padding"
+        " afterwards; or leave the packed RNN eager and compile what stands before and after it.",
+        r"pack",
+    ),
+    _Row(
+        ("BS123",),
+        r"\b(sort|sorted)\(",
+        "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came"
+        " out of a break."
+        " Stack tensors and use torch.argsort or torch.topk; order Python objects in the caller.",
+    ),
+    _Row(
+        ("BS127",),
+        r"\bchoice\(.*\bp=",
+        "Draw it with torch.multinomial(p, 1), which is part of the graph, or choose in the caller.",
+    ),
+    _Row(
+        ("BS127",),
+        r"\b(shuffle|choices?|sample|permutation|randrange)\(",
+        "Choose, or shuffle, in the caller and pass in what came out; for an index into a tensor use"
+        " torch.randint or torch.randperm.",
+    ),
+    _Row(
+        ("BS120",),
+        r"",
+        "Dynamo traces the backward of an autograd.Function with its forward, and this line changes"
+        " state there: put"
+        " torch.compiler.disable on the function that calls apply(), or compute the gradient with"
+        " operations alone.",
+        in_function=r"\.backward$",
+    ),
+    _Row(("BS127",), r"\b(manual_)?seed(_all)?\(", "Set the seed before the compiled call."),
+    _Row(
+        ("BS127",),
+        r"(?<!\.)\brandom\.random\(\)",
+        "Draw the number in the caller and pass it in, or use random.uniform(0, 1): Dynamo traces that,"
+        " where no"
+        " branch asks for the number.",
+    ),
+)
+
+
+_METHOD = re.compile(r"trace method `(?P<name>(?!__)\w+)` of class `(?P<of>\w+)`")
+_MATH = re.compile(r"\bmath\.(\w+)\([^()]*(\([^()]*\)[^()]*)*\.item\(\)")
+
+
+def advice(code: str, said: str, expression: str, statement: str, function: str) -> str | None:
+    """What to do, in one or two sentences; None where the source says nothing that helps.
+
+    Args:
+        said: torch's record; expression: the source of what broke; statement: of the statement around it;
+            function: the name of the function that holds it.
+    """
+    for row in _TABLE:
+        if code not in row.codes or not re.search(row.expression, expression):
+            continue
+        if re.search(row.statement, statement) and re.search(row.in_function, function):
+            return row.advice
+    if code == "BS102" and (named := _MATH.search(statement)) and named[1] in _OF_MATH:
+        return f"Use torch.{named[1]} of the tensor in place of math.{named[1]} of its number."
+    if code == "BS110":
+        return _of_arrays(said, expression)
+    if "sparse Tensor" in said and code == "BS117":
+        return _SPARSE
+    if code == "BS107" and (name := _of_python(said, expression)):
+        return of_python(name)
+    if code == "BS107" and (method := _METHOD.search(said)):
+        return (
+            f"{method['of']}.{method['name']} is a method that Dynamo does not know: call it before or"
+            " after the"
+            " compiled function, or put torch.compiler.disable on a function around it."
+        )
+    return None
+
+
+def of_python(name: str) -> str:
+    """What to do about a call of Python's own library."""
+    return f"{name} is Python's own and makes no tensor: call it before or after the compiled function."
+
+
+def _of_arrays(said: str, expression: str) -> str | None:
+    """What numpy does has a form in torch, or none; pandas and the like work outside of compiled code."""
+    other = re.search(r"\b(pandas|pyarrow|scipy|sklearn|polars|xarray|cupy|jax|cv2|PIL)\b", said)
+    if other or re.search(r"\b(DataFrame|Series|Categorical)\b", f"{said} {expression}"):
+        library = other[1] if other else "pandas"
+        return f"Do the work of {library} before the compiled call, and pass tensors in."
+    named = re.search(r"numpy function: <(?:function|built-in function|ufunc) '?(\w+)", said)
+    named = named or re.search(r"\b(?:np|numpy)\.(\w+)\(", expression)
+    if named and named[1] in _OF_NUMPY:
+        return f"Use {_OF_NUMPY[named[1]]}, and keep the data in tensors."
+    method = re.search(r"call_method NumpyNdarrayVariable\(\) (\w+)", said)
+    if method:
+        returned = "return the tensor, and do that in the caller"
+        return f"An array's {method[1]}() is no operation on tensors: {returned}."
+    return None
+
+
+def _of_python(said: str, expression: str) -> str | None:
+    """``hashlib.md5`` of a record that names a function of Python's own library."""
+    made = re.match(r"(\w+)\.\w+\(", expression)
+    if made and made[1] in sys.stdlib_module_names:
+        return made[0].rstrip("(")
+    found = re.search(r"module: (\w+)[\w.]*, qualname: ([\w.]+)", said)
+    if found is None or found[1] not in sys.stdlib_module_names or found[1] == "builtins":
+        return None
+    return f"{found[1].lstrip('_')}.{found[2]}"

@@ -1,0 +1,120 @@
+"""What the source says of a site: what its value is for, and which findings of one line are one."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans
+
+from breakscope.diagnose import library_advice
+from breakscope.diagnose.library_advice import Theirs
+from breakscope.diagnose.shapes import shape_of
+from breakscope.project.sources import Position, Sources
+
+# What broke stands between the marks.
+SHAPES = (
+    ("verdict", "if [[x.max() > 9]]:\n    return x, True\nreturn x, False"),
+    ("branch", "if [[x.max() > 9]]:\n    return x\nreturn x * 2"),
+    ("fast path", "if [[x.max() > 9]]:\n    return x\ny = x * 2\nreturn y"),
+    ("python", "if [[x.max() > 9]]:\n    kept.update(state=copy.deepcopy(net))"),
+    ("python", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
+    ("python", "return [h for h in hits if [[h > 3]] ]"),
+    ("message", "if [[x.max() > 9]]:\n    logger.warning('large')\n    self.warned = True"),
+    ("branch", "if [[x.max() > 9]]:\n    warnings.warn('large')\n    x = x / 9"),
+    ("skip", "if [[x.max() > 9]]:\n    return\nself.total.add_(x)"),
+    ("spared", "if [[mask.any()]]:\n    y[mask] = f(x[mask])"),
+    ("choice", "level = 'high' if [[x.max() > 9]] else 'low'"),
+    ("check", "if not math.isfinite([[loss.item()]]):\n    print('stop', loss)\n    sys.exit(1)"),
+    ("turn", "for i in range(9):\n    if [[x.max() > 9]]:\n        return x\n    x = x * 2"),
+    ("loop", "while True:\n    x = x * 2\n    if [[x.max() > 9]]:\n        return x"),
+    ("loop", "err = 9.0\nwhile err > 1:\n    err = [[x.sum().item()]]"),
+    ("pick", "chosen = [[x.argmax().item()]]\nwhile len(names) < 3:\n    names.append(table[chosen])"),
+    (
+        "search",
+        "for s in range(9):\n    if [[seen[s] > 0]]:\n        continue\n    while todo:\n        todo.pop()",
+    ),
+    ("count", "n = [[int(self.step.item())]]\nif n % 10 == 0:\n    x = x * 2"),
+    ("size", "y = x[:, [[:n]]]"),
+    ("size", "y = [[x.new_zeros(2, longest)]]"),
+    ("index", "y = [[x[i]]] + 1"),
+    ("index", "y = [[x[:, i]]] + 1"),
+    ("order", "heapq.heappush(heap, ([[float(t)]], v))"),
+    ("list", "for i in [[x.tolist()]]:\n    pass"),
+    ("kept", "self.seen.append([[x.item()]])"),
+    ("kept", "self.logs.update(loss=[[x.item()]])"),
+    ("kept", "stats = {'loss': [[x.item()]]}"),
+    ("given", "self.tree.set(i, [[x.item()]])"),
+    ("reduced", "y = [[x[mask]]].mean()"),
+    ("reduced", "part = [[x[mask]]]\nif len(part) > 0:\n    y = part.sum()"),
+    ("with", "with [[profile()]] as p:\n    y = x"),
+    ("experts", "for e, expert in enumerate(self.experts):\n    tok, slot = [[torch.where(idx == e)]]"),
+    ("plain", "node.children[a] = Node([[x.item()]])"),
+)
+
+
+def marked(path: Path, body: str) -> Position:
+    """Write a function with a body, and say where its marks stood."""
+    text = "def f(x):\n" + textwrap.indent(body, "    ")
+    before, _, rest = text.partition("[[")
+    # The innermost bracket may be the expression's own: ``[[x[i]]]``.
+    end = rest.index("]]") + rest.startswith("]]]", rest.index("]]"))
+    inside = rest[:end]
+    path.write_text(before + inside + rest[end + 2 :])
+    line, column = before.count("\n") + 1, len(before.rpartition("\n")[2])
+    return line, column, line, column + len(inside)
+
+
+@pytest.mark.parametrize(
+    ("shape", "body"), SHAPES, ids=[f"{shape}-{n}" for n, (shape, _) in enumerate(SHAPES)]
+)
+def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: str) -> None:
+    place = marked(tmp_path / "script.py", body)
+    assert shape_of(Sources(), str(tmp_path / "script.py"), place, place[0]) == shape
+
+
+def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text("if mask is not None and mask.any() and not warned:\n    pass\n")
+    assert Sources().narrow(str(path), (1, 3, 1, 19)) == (1, 24, 1, 34)
+
+
+def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
+    theirs = Theirs("/lib/site-packages/pandas/core/frame.py", "DataFrame.__getitem__", "train.py:8")
+    said = str(library_advice.advice("BS110", "plain", theirs))
+    assert "make the call at train.py:8 outside of the compiled function" in said
+    assert "fix" not in said
+
+
+LINES = """
+    import datetime, zlib
+    import torch
+
+    @torch.compile
+    def chain(x):
+        return x + 1, datetime.datetime.now().isoformat()
+
+    @torch.compile
+    def taken(x, scale):
+        scale.fill_(int(x.sum()))
+        return x * scale
+
+    @torch.compile
+    def leaked(x):
+        y = (x * 2).requires_grad_()
+        return torch.autograd.grad((y**2).sum(), y)[0]
+
+    for _ in range(2):
+        chain(torch.ones(3)), taken(torch.ones(3), torch.ones(1)), leaked(torch.ones(3))
+"""
+
+
+@pytest.mark.torch
+def test_of_one_line_what_is_to_be_repaired_is_listed_once(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(tmp_path, LINES)
+    codes: dict[str, list[str]] = {}
+    for finding in report.findings:
+        if finding.kind == "graph_break" and finding.caused_by is None:
+            codes.setdefault(str(finding.location.function), []).append(finding.code)
+    assert codes == {"chain": ["BS126"], "taken": ["BS102"], "leaked": ["BS121"]}
