@@ -17,6 +17,9 @@ from breakscope.report.owners import owner_of
 
 _TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
 
+# What keeps torch from making a size dynamic that changed.
+_STATIC = re.compile(r"dynamic\s*=\s*False|mark_static|automatic_dynamic_shapes|assume_static_by_default")
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -53,6 +56,7 @@ class Origin:
             for the function that was called itself.
         by: the library's function that made the outermost call, where the project did not: ``generate``.
         caller: the frame of the project that ``where`` is in.
+        kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
     """
 
     direct: bool
@@ -65,6 +69,7 @@ class Origin:
     within: tuple[tuple[str, int, str], ...] = ()
     by: str | None = None
     caller: RawFrame | None = None
+    kept_static: bool = False
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -105,6 +110,11 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
         by=by,
         caller=caller,
+        kept_static=any(
+            places.sources.mentions(file, _STATIC)
+            for file in {second["entry"]["file"], caller.file if caller else None}
+            if file
+        ),
     )
 
 

@@ -41,9 +41,11 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
 
     A recompile names one failed guard for each compiled version that did not fit, the latest version
     first. The latest is the one that a user would have expected to fit: its guard is the cause. A version
-    made under another global state cannot have been meant where there is one made under the same.
+    made under another global state cannot have been meant where there is one made under the same, nor one
+    made for another value where there is one made for the same (:class:`_Versions`).
     """
     grouped: dict[tuple[object, ...], Cause] = {}
+    versions = _Versions()
     lost: list[Recompile] = []
     for item in found.recompiles:
         if item.frame is None or not item.failures:
@@ -55,7 +57,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             if item.frame.resumed
             else item.frame.name
         )
-        failed = _nearest(item, name)
+        failed = versions.nearest(_read(item, name))
         failure, guard = failed[0]
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
@@ -72,7 +74,38 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
     return list(grouped.values()), lost
 
 
-def _nearest(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
+class _Versions:
+    """What each compiled version was made for, as far as earlier recompiles told.
+
+    Where three adapters take turns and the scale of one changes, the latest version fails at the adapter's
+    name. The version of that name is there, and fails at the scale: that is the cause.
+    """
+
+    def __init__(self) -> None:
+        self._made_for: dict[tuple[str | None, str | None, int | None], str | None] = {}
+
+    def nearest(self, failed: list[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
+        """The failed guards, those first of versions that were made for what the latest one lacks."""
+        for failure, guard in failed:
+            if guard.source is not None:
+                self._made_for[failure.compile_id, guard.source, guard.dimension] = guard.expected
+        lacks = failed[0][1]
+
+        def fits(one: tuple[GuardFailure, Guard]) -> bool:
+            failure, guard = one
+            made_for = self._made_for.get((failure.compile_id, lacks.source, lacks.dimension))
+            return made_for is not None and made_for == lacks.actual and guard.source != lacks.source
+
+        if lacks.cause not in _CHOOSING or lacks.actual is None:
+            return failed
+        return sorted(failed, key=lambda one: not fits(one))
+
+
+# Causes whose guards tell the one value that a version was made for.
+_CHOOSING = ("int_value", "float_value", "constant_value", "module_attribute", "size", "type", "dtype")
+
+
+def _read(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
     """The failed guards of all versions, the latest first; before them those of the same global state.
 
     The global state is checked first: another guard fails only in a version of the same state.

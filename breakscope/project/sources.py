@@ -60,6 +60,10 @@ class Sources:
         lines = self.lines(file)
         return lines[number - 1] if 0 < number <= len(lines) else None
 
+    def mentions(self, file: str, pattern: re.Pattern[str]) -> bool:
+        """Whether a line of the file holds the pattern, comments left out; False where it cannot be read."""
+        return any(pattern.search(without_comment(line)) for line in self.lines(file))
+
     def column(self, file: str, number: int, byte_offset: int) -> int:
         """Python counts columns in UTF-8 bytes from 0; people count characters from 1."""
         line = self.line(file, number)
