@@ -193,8 +193,21 @@ class _Names:
 
 def _is_variable(given: ast.expr | None) -> bool:
     while isinstance(given, ast.Attribute | ast.Subscript):
+        if isinstance(given, ast.Attribute) and given.attr in _VIEWS:
+            return False
+        if isinstance(given, ast.Subscript) and not _is_key(given.slice):
+            return False
         given = given.value
     return isinstance(given, ast.Name)
+
+
+# Attributes of a tensor that are another tensor at every look.
+_VIEWS = ("T", "mT", "H", "mH", "data", "real", "imag")
+
+
+def _is_key(item: ast.expr) -> bool:
+    """Whether a subscript is a dict's: what a tensor gives for a number or a slice is new each time."""
+    return isinstance(item, ast.Constant) and isinstance(item.value, str)
 
 
 def _parsed_call(caller: Event | None, places: Places) -> ast.Call | None:

@@ -26,14 +26,17 @@ _A_SECOND = 2  # values: after the second a number may be symbolic, however many
 _STILL_STATIC = 3
 
 
-def advice(guard: Guard, origin: Origin | None, times: int) -> str:
+def advice(guard: Guard, origin: Origin | None, times: int, *, counted: bool = False) -> str:
     """One or two sentences.
 
     Args:
         origin: what differed in the outermost calls; None where that is not known.
         times: how often the function was compiled again for it.
+        counted: whether it is how often a loop runs.
     """
-    if _is_sized(guard):
+    if counted:
+        text = _turns(guard)
+    elif _is_sized(guard):
         text = _size(guard, origin)
     elif guard.cause in ("int_value", "float_value", "constant_value"):
         text = _value(guard, origin, times)
@@ -178,8 +181,16 @@ def _decided(guard: Guard, origin: Origin) -> str:
             f"{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away the branch on"
             " it"
         )
-    if ones:
+    others = [value for value in guard.values if value not in _SPECIAL_SIZES]
+    if ones and len(others) < _A_SECOND:
         return _zero_or_one(size, origin, where, ones)
+    if ones:
+        return (
+            f"pass dynamic=True to torch.compile for {_listed(others)} in dimension {size.dimension} of"
+            f" {size.argument}{_whole(origin)}: it saves the compile for the second size. {_listed(ones)}"
+            " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
+            + _apart(size)
+        )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.kept_static:
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
@@ -201,7 +212,12 @@ def _decided(guard: Guard, origin: Origin) -> str:
             " torch makes it dynamic"
         )
     marks = _marks(origin.sizes)
-    if len(marks) > _SEVERAL:
+    other = f"; or {_pad(size)}"
+    numbers = [name for name, *both in origin.values if {*map(_kind, both)} <= {"int", "float"}]
+    if numbers:
+        how = f"pass dynamic=True to torch.compile ({_listed(numbers)} changed too, and a number has no mark)"
+        other = ""
+    elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
     else:
         unnamed = list(dict.fromkeys(one.argument for one in origin.sizes if not one.named))
@@ -210,7 +226,7 @@ def _decided(guard: Guard, origin: Origin) -> str:
         how = f"{name}call {_listed(marks)} before the call at {origin.where}"
     return (
         f"{how}: it saves the compile for the second"
-        f" size (torch makes a dimension dynamic by itself then); or {_pad(size)}"
+        f" size (torch makes a dimension dynamic by itself then){other}"
     )
 
 
@@ -241,10 +257,11 @@ def _pad(size: Size) -> str:
 
 
 def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
+    each = " for each" if len(ones) > 1 else ""
     came = (
         f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
         f" {size.argument}"
-        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once"
+        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more{each}, once"
     )
     unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
     return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
@@ -276,6 +293,14 @@ def _decided_by_value(guard: Guard, origin: Origin) -> str:
         f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
         " or compile"
         " with dynamic=True so that it is symbolic from the start"
+    )
+
+
+def _turns(guard: Guard) -> str:
+    return (
+        f"{guard.source} is how often a loop runs, and the loop is unrolled: each number of turns"
+        f" ({_seen(guard)} were seen) is a version, and dynamic=True does not help. Keep the numbers few, or"
+        " compile what the loop does and leave the loop to Python"
     )
 
 
@@ -311,8 +336,8 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     if kinds == {"str"}:
         return (
             f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"
-            " normal. Where it only names things, as a key or in a message, use it outside of the compiled"
-            " function"
+            " normal; else keep it the same. Where it only names things, as a key or"
+            " in a message, use it outside of the compiled function"
         )
     if len(kinds) > 1:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
@@ -336,11 +361,7 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
             f" compile, {hold} {what} {as_} tensor, torch.tensor({name}), where it is only calculated with"
         )
     if guard.cause == "int_value" and not _stays_constant(guard):
-        return (
-            f"torch treats {name} as symbolic after its second value; sizes 0 and 1, and the two sides of a"
-            f" branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
-            " first, pass dynamic=True to torch.compile"
-        )
+        return _few_values(guard, name)
     return (
         f"the code needs {name} as a constant (a range, a branch, an index of a list, a number of pieces), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
@@ -359,6 +380,21 @@ def _always_constant(guard: Guard) -> str | None:
             " class is a constant of the code"
         )
     return None
+
+
+def _few_values(guard: Guard, name: str) -> str:
+    """Of an int that may be symbolic: a third value that is no 0 or 1 tells of a branch or of an index."""
+    if [value in _SPECIAL_SIZES for value in guard.values[2:]] == [False]:
+        return (
+            f"versions for {_seen(guard)} were made: torch treats {name} as symbolic after its second value,"
+            " but compiles each side of a branch on it, and each value of an index of a list or of modules."
+            f" Where they are more than a few, do in the caller what needs {name}"
+        )
+    return (
+        f"torch treats {name} as symbolic after its second value; sizes 0 and 1, and the two sides of a"
+        f" branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
+        " first, pass dynamic=True to torch.compile"
+    )
 
 
 def _stays_constant(guard: Guard) -> bool:
@@ -410,7 +446,15 @@ def _attribute(guard: Guard, times: int) -> str:
         return (
             f"give {name} its value in __init__, or call the module once in eager before it is compiled: it"
             " is"
-            f" {guard.expected} at one call and {guard.actual} at another"
+            f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
+            " version with it and one without is normal"
+        )
+    if guard.expected and _kind(guard.expected) == "float":
+        return _float_attribute(guard, name)
+    if re.search(r"[<>]", guard.expected or ""):
+        return (
+            f"the code branches on {name}, and was compiled for the side where {guard.expected}: one graph"
+            " for each side is normal, and made once. To save one, decide it in the caller"
         )
     number = bool(guard.expected and _INT.match(guard.expected))
     if number and "allow_unspec_int_on_nn_module" not in remedy(guard):
@@ -425,6 +469,19 @@ def _attribute(guard: Guard, times: int) -> str:
     return remedy(guard)
 
 
+def _float_attribute(guard: Guard, name: str) -> str:
+    if len(guard.values) <= _A_SECOND:
+        return (
+            f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
+            " save this compile, make it a tensor where it is only calculated with"
+        )
+    return (
+        f"the code needs {name} as a constant (an argument that takes no tensor, as dropout's p; a branch),"
+        f" so each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): change it"
+        " seldom and in few steps, or make it a tensor where it is only calculated with"
+    )
+
+
 # -- objects ----------------------------------------------------------------------------------------------
 
 
@@ -432,12 +489,8 @@ def _object(guard: Guard, origin: Origin | None) -> str:
     text = remedy(guard)
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
-    if guard.cause == "requires_grad" and _OWN.search(guard.expression):
-        return (
-            f"{guard.source} is a parameter, and it was {'frozen' if guard.actual == 'False' else 'unfrozen'}"
-            " between calls: one version for each is normal, once. To save one, set requires_grad_() before"
-            " the first compiled call"
-        )
+    if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
+        return said
     if guard.cause == "identity" and (of := _enum(guard)):
         return (
             f"{guard.source} is a member of {of}, and each that comes ({_seen(guard)}) is a version: that is"
@@ -447,17 +500,20 @@ def _object(guard: Guard, origin: Origin | None) -> str:
     if guard.cause in ("identity", "type") and any(_FUNCTIONS.search(value) for value in guard.values):
         return (
             f"each function or kind of callable that is passed as {guard.source} is a version"
-            f" ({_seen(guard)}): normal for a few. For many compile the callable itself, or compile"
-            " a function for each"
+            f" ({_seen(guard)}): normal for a few. Pass one and the same object to save one; for many"
+            " compile a function for each"
         )
-    if guard.cause == "requires_grad" and origin is not None and not origin.direct:
+    if guard.cause == "type" and "___from_numpy" in guard.expression:
         return (
-            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
-            " for"
-            " training and one for evaluation is normal. If it changes at every call, keep the mode and"
-            " requires_grad of the inputs the same, or repair the break that makes this function a compile"
-            " of its"
-            " own"
+            f"pass {guard.source} always as one type: a NumPy array or number is a tensor of the graph, a"
+            f" Python number is none ({_seen(guard)} were seen). float({guard.source}) or torch.as_tensor"
+            f"({guard.source}) makes it one"
+        )
+    if guard.cause == "container" and (guard.expected or "").startswith(("with ", "without ")):
+        return (
+            f"fill {guard.source} before the first compiled call, and pass it with the same keys at every"
+            f" call, with a neutral value for what is not there: each set of keys is a version"
+            f" ({_seen(guard)})"
         )
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard)
@@ -488,6 +544,30 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
     )
+
+
+def _gradient(guard: Guard, origin: Origin | None) -> str | None:
+    if _OWN.search(guard.expression):
+        return (
+            f"{guard.source} is a parameter, and it was {'frozen' if guard.actual == 'False' else 'unfrozen'}"
+            " between calls: one version for each is normal, once. To save one, set requires_grad_() before"
+            " the first compiled call"
+        )
+    if origin is not None and origin.direct:
+        return (
+            f"a version for {guard.source} with requires_grad and one without is normal, and made once. To"
+            f" save one, pass {guard.source} always alike: after .detach() only where no gradient is wanted"
+        )
+    if origin is not None and not origin.direct:
+        return (
+            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
+            " for"
+            " training and one for evaluation is normal. If it changes at every call, keep the mode and"
+            " requires_grad of the inputs the same, or repair the break that makes this function a compile"
+            " of its"
+            " own"
+        )
+    return None
 
 
 def _enum(guard: Guard) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from breakscope import catalog
@@ -94,13 +95,16 @@ class _Versions:
         def fits(one: tuple[GuardFailure, Guard]) -> bool:
             failure, guard = one
             made_for = self._made_for.get((failure.compile_id, lacks.source, lacks.dimension))
-            return made_for is not None and made_for == lacks.actual and guard.source != lacks.source
+            # Of an object that was None only the type is told.
+            same = made_for == lacks.actual or (lacks.expected == "None" and lacks.actual in _TYPES)
+            return made_for not in (None, lacks.expected) and same and guard.source != lacks.source
 
         if lacks.cause not in _CHOOSING or lacks.actual is None:
             return failed
         return sorted(failed, key=lambda one: not fits(one))
 
 
+_TYPES = ("str", "int", "float", "bool")
 # Causes whose guards tell the one value that a version was made for.
 _CHOOSING = ("int_value", "float_value", "constant_value", "module_attribute", "size", "type", "dtype")
 
@@ -181,8 +185,22 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
-    said = advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused))
+    counted = _counts_turns(cause, places)
+    said = advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused), counted=counted)
     return f"{said}. {_FORBIDDEN}" if first.raised else said
+
+
+def _counts_turns(cause: Cause, places: Places) -> bool:
+    """Whether the number of a loop's turns is what is guarded, by the functions at work."""
+    name = re.search(r"(\w+)$", cause.guard.source or "")
+    number = (cause.guard.expected or "").lstrip("-").isdecimal()
+    if name is None or not number or cause.guard.cause not in ("int_value", "module_attribute"):
+        return False
+    turns = re.compile(rf"\brange\((?:[^()]|\([^()]*\))*\b{name[1]}\b")
+    at_work = {(cause.frame.file, cause.frame.line)}
+    at_work |= {(frame.file, frame.line) for frame in cause.failure.user_stack}
+    spans = [(file, places.sources.function_around(file, line)) for file, line in at_work]
+    return any(places.sources.mentions(file, turns, span) for file, span in spans if span is not None)
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
