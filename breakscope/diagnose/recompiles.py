@@ -83,30 +83,43 @@ class _Versions:
     """
 
     def __init__(self) -> None:
-        self._made_for: dict[tuple[str | None, str | None, int | None], str | None] = {}
+        self._made_for: dict[tuple[object, ...], str | None] = {}
 
     def nearest(self, failed: list[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
         """The failed guards, those first of versions that were made for what the latest one lacks."""
         for failure, guard in failed:
             if guard.source is not None:
-                self._made_for[failure.compile_id, guard.source, guard.dimension] = guard.expected
+                self._made_for[failure.compile_id, *_about(guard)] = guard.expected
         lacks = failed[0][1]
 
         def fits(one: tuple[GuardFailure, Guard]) -> bool:
             failure, guard = one
-            made_for = self._made_for.get((failure.compile_id, lacks.source, lacks.dimension))
+            made_for = self._made_for.get((failure.compile_id, *_about(lacks)))
             # Of an object that was None only the type is told.
             same = made_for == lacks.actual or (lacks.expected == "None" and lacks.actual in _TYPES)
-            return made_for not in (None, lacks.expected) and same and guard.source != lacks.source
+            return made_for not in (None, lacks.expected) and same and _about(guard) != _about(lacks)
 
         if lacks.cause not in _CHOOSING or lacks.actual is None:
             return failed
         return sorted(failed, key=lambda one: not fits(one))
 
 
+def _about(guard: Guard) -> tuple[object, ...]:
+    return guard.cause, guard.source, guard.dimension
+
+
 _TYPES = ("str", "int", "float", "bool")
 # Causes whose guards tell the one value that a version was made for.
-_CHOOSING = ("int_value", "float_value", "constant_value", "module_attribute", "size", "type", "dtype")
+_CHOOSING = (
+    "int_value",
+    "float_value",
+    "constant_value",
+    "module_attribute",
+    "size",
+    "type",
+    "dtype",
+    "requires_grad",
+)
 
 
 def _read(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
