@@ -71,8 +71,8 @@ def _never_dynamic(made: Sequence[Finding]) -> list[Finding]:
         for site in failed:
             if finding.code == "BS201" and set(finding.counts.compile_ids) & set(site.counts.compile_ids):
                 at = f"{site.location.file.replace(chr(92), '/').rpartition('/')[2]}:{site.location.line}"
-                text = f"Pad to one size: a dynamic one fails at {at} ({site.code}), so each size is a graph"
-                return replace(finding, advice=f"{text} of its own, with dynamic=False")
+                text = f"Repair {at} first ({site.code}): a dynamic size fails there. Or pad to one size"
+                return replace(finding, advice=f"{text}: with dynamic=False each is a graph of its own")
         return finding
 
     return [without_marks(finding) for finding in made]
@@ -208,7 +208,7 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
         if len(members) < 2:
             continue
         root = min(members, key=_from_outside)
-        if key[0] == "size":
+        if key[0] == "size" and _are_several(members):
             yield replace(root.finding, advice=_of_size(root, members))
         if key[0] == "by" and root.origin is not None:
             yield replace(root.finding, advice=of_generation(root.origin))
@@ -217,10 +217,19 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
                 yield _follows(one.finding, root.finding, _why(one))
 
 
+def _are_several(members: Sequence[_Again]) -> bool:
+    """Whether more than one piece of code was compiled again: functions, or what goes on after a break."""
+    recompiles = [again for member in members for again in member.cause.recompiles]
+    resumed = any(again.frame is not None and again.frame.resumed for again in recompiles)
+    return resumed or len({_function(member) for member in members}) > 1
+
+
 def _may_follow(guard: Guard, size: Size) -> bool:
     """Whether a guard's value can come of a size: it is no module's own, and both grew, or both shrank."""
     if (guard.source or "").startswith("self."):
         return False
+    if guard.cause == "stride" and "1" in (guard.expected, guard.actual):
+        return False  # sizes change the strides of outer dimensions; which one is 1 is the layout
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
         return True
     return (int(guard.actual) > int(guard.expected)) == (size.new > size.old)
@@ -256,6 +265,8 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return None
     if seen.by == "generate" and guard.cause in (*_SIZED, "container") and not seen.same_call:
         return "by", seen.by, seen.where
+    if guard.cause == "symbolic_shape" and seen.direct and guard.actual in ("0", "1"):
+        return None  # compiled apart, and no mark saves it
     sized = guard.cause in _SIZED and seen.sizes and not seen.same_call and not _is_passed(guard, seen)
     if sized and _may_follow(guard, seen.sizes[0]):
         first = _together(seen)[0]

@@ -96,6 +96,8 @@ def _size(guard: Guard, name: str) -> str:
         return f"keep the shape of {name}, or set torch._dynamo.config.force_parameter_static_shapes = False"
     if guard.source is None or "marks" in (guard.expected or ""):
         return f"call mark_dynamic, mark_static and the like in one way for {name} before every call"
+    if "stride(" in (guard.expected or ""):
+        return f"call .contiguous() on {name} where it is made: its strides do not follow its sizes as before"
     if guard.dimension is None:
         return f"keep the sizes of {name} such that {guard.expected}, or take away the branch on them"
     if is_unnamed(name):
@@ -122,7 +124,7 @@ def _symbolic_size(guard: Guard, name: str) -> str:
 def _stride(guard: Guard, name: str) -> str:
     if guard.dimension is None:
         return f"call .clone() on {name} before the call, so that it starts its own memory"
-    return f"call .contiguous() on {name} before the call, so that its strides are always the same"
+    return f"call .contiguous() on {name} before the call, or give it the same memory format at every call"
 
 
 def _dispatch_keys(guard: Guard, name: str) -> str:
@@ -185,7 +187,8 @@ def _container(guard: Guard, name: str) -> str:
             f"take what is needed of {name} in the caller and pass it as tensors, or keep its length the"
             f" same: each length is a version{_seen(guard)}"
         )
-    return f"keep the items of {name} the same in number and names{_seen(guard)}"
+    stacked = ", or pass a list of numbers as one tensor" if " item" in (guard.actual or "") else ""
+    return f"keep the items of {name} the same in number and names{stacked}{_seen(guard)}"
 
 
 _STATE = (

@@ -14,9 +14,11 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
-from breakscope.source.names import root_name
 
 _TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
+
+# What keeps torch from making a size dynamic that changed.
+_STATIC = re.compile(r"dynamic\s*=\s*False|mark_static|automatic_dynamic_shapes|assume_static_by_default")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Origin:
             for the function that was called itself.
         by: the library's function that made the outermost call, where the project did not: ``generate``.
         caller: the frame of the project that ``where`` is in.
+        kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
     """
 
     direct: bool
@@ -66,6 +69,7 @@ class Origin:
     within: tuple[tuple[str, int, str], ...] = ()
     by: str | None = None
     caller: RawFrame | None = None
+    kept_static: bool = False
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -106,6 +110,11 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
         by=by,
         caller=caller,
+        kept_static=any(
+            places.sources.mentions(file, _STATIC)
+            for file in {second["entry"]["file"], caller.file if caller else None}
+            if file
+        ),
     )
 
 
@@ -161,7 +170,7 @@ class _Names:
         key, _, rest = rest.partition("]")
         parameter, given = self._keyword(key) if kind == "kwargs" else self._positional(int(key))
         # An expression makes another tensor each time: what is marked must be a variable.
-        if given is not None and root_name(given) is not None:
+        if given is not None and _is_variable(given):
             return ast.unparse(given) + rest, True
         return parameter + rest, False
 
@@ -180,6 +189,26 @@ class _Names:
         if given is None and len(spread) == 1:
             given = ast.Subscript(spread[0], ast.Constant(name), ast.Load())  # **batch
         return name, given
+
+
+def _is_variable(given: ast.expr) -> bool:
+    """Whether an expression gives the same object at every look."""
+    while isinstance(given, ast.Attribute | ast.Subscript):
+        if isinstance(given, ast.Attribute) and given.attr in _VIEWS:
+            return False
+        if isinstance(given, ast.Subscript) and not _is_key(given.slice):
+            return False
+        given = given.value
+    return isinstance(given, ast.Name)
+
+
+# Attributes of a tensor that are another tensor at every look.
+_VIEWS = ("T", "mT", "H", "mH", "data", "real", "imag")
+
+
+def _is_key(item: ast.expr) -> bool:
+    """Whether a subscript is a dict's: what a tensor gives for a number or a slice is new each time."""
+    return isinstance(item, ast.Constant) and isinstance(item.value, str)
 
 
 def _parsed_call(caller: Event | None, places: Places) -> ast.Call | None:

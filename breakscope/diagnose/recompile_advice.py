@@ -13,6 +13,12 @@ _INT = re.compile(r"-?\d+$")
 _SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
+# Ints in these places are constants of the code, whatever dynamic= says.
+_GLOBAL, _DEFAULT = re.compile(r"\bG\['"), re.compile(r"__(?:kw)?defaults__")
+_ENUM = re.compile(r"(?:\w+\.)*(?P<of>\w+)\.\w+$")
+_FUNCTIONS = re.compile(
+    r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
+)
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _SEVERAL = 3  # shown
 _A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
@@ -20,14 +26,17 @@ _A_SECOND = 2  # values: after the second a number may be symbolic, however many
 _STILL_STATIC = 3
 
 
-def advice(guard: Guard, origin: Origin | None, times: int) -> str:
+def advice(guard: Guard, origin: Origin | None, times: int, *, counted: bool = False) -> str:
     """One or two sentences.
 
     Args:
         origin: what differed in the outermost calls; None where that is not known.
         times: how often the function was compiled again for it.
+        counted: whether it is how often a loop runs.
     """
-    if _is_sized(guard):
+    if counted:
+        text = _turns(guard)
+    elif _is_sized(guard):
         text = _size(guard, origin)
     elif guard.cause in ("int_value", "float_value", "constant_value"):
         text = _value(guard, origin, times)
@@ -38,6 +47,11 @@ def advice(guard: Guard, origin: Origin | None, times: int) -> str:
             "one graph with gradients and one without, for training and evaluation, is normal and made once;"
             " if the"
             " mode changes at every call, " + remedy(guard)
+        )
+    elif guard.cause == "global_state" and "autocast" in (guard.source or ""):
+        text = (
+            "one graph under autocast and one without, or one for each of its dtypes, is normal and made"
+            " once; if only some of the calls were meant to be under it, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
         text = _object(guard, origin)
@@ -84,7 +98,7 @@ def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequen
     if _SPECIAL_SIZES & set(seen):
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
     also = ", and the others alike," if others else ""
-    call = _mark(size.argument, (size.dimension,))
+    call = _mark(size.argument, sorted({one.dimension for one in sizes if one.argument == size.argument}))
     mark = f" ({call}{also} before the call reaches what stands before the first graph break)"
     return (
         f"{said[:1].upper()}{said[1:]}, once each: pass dynamic=True to torch.compile, which saves all of"
@@ -118,7 +132,7 @@ def _size(guard: Guard, origin: Origin | None) -> str:
     if _CACHE.search(guard.source or ""):
         return (
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
-            f" the dimension dynamic. {_static_cache(origin)} saves this compile"
+            f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
     if origin.sizes:
         return _decided(guard, origin)
@@ -133,8 +147,13 @@ def _size(guard: Guard, origin: Origin | None) -> str:
     )
 
 
-def _static_cache(origin: Origin | None) -> str:
-    if origin is not None and origin.by == "generate":
+def _static_cache(guard: Guard, origin: Origin) -> str:
+    if "past_key_value" not in (guard.source or "") and origin.by is None:
+        return (
+            "A tensor of full length that is made once (torch.zeros) and written at the position"
+            " (index_copy_), with a mask for what is not written yet,"
+        )
+    if origin.by == "generate":
         return (
             "Where the model supports it, cache_implementation='static' in the call of generate() at"
             f" {origin.where}"
@@ -162,8 +181,23 @@ def _decided(guard: Guard, origin: Origin) -> str:
             f"{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away the branch on"
             " it"
         )
-    if ones:
+    others = [value for value in guard.values if value not in _SPECIAL_SIZES]
+    if ones and len(others) < _A_SECOND:
         return _zero_or_one(size, origin, where, ones)
+    if ones:
+        return (
+            f"pass dynamic=True to torch.compile for {_listed(others)} in dimension {size.dimension} of"
+            f" {size.argument}{_whole(origin)}: it saves the compile for the second size. {_listed(ones)}"
+            " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
+            + _apart(size)
+        )
+    if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.kept_static:
+        return (
+            f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
+            f" (a loop over it, int(), a list of that length), so each size ({_seen(guard)} were seen) is"
+            f" compiled, and dynamic=True does not help: {_pad(size)}, or compile what the loop does and"
+            " leave the loop to Python"
+        )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
             f"let torch make dimension {size.dimension} of {size.argument}{_whole(origin)} dynamic, as it"
@@ -178,7 +212,12 @@ def _decided(guard: Guard, origin: Origin) -> str:
             " torch makes it dynamic"
         )
     marks = _marks(origin.sizes)
-    if len(marks) > _SEVERAL:
+    other = f"; or {_pad(size)}"
+    numbers = [name for name, *both in origin.values if {*map(_kind, both)} <= {"int", "float"}]
+    if numbers:
+        how = f"pass dynamic=True to torch.compile ({_listed(numbers)} changed too, and a number has no mark)"
+        other = ""
+    elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
     else:
         unnamed = list(dict.fromkeys(one.argument for one in origin.sizes if not one.named))
@@ -187,7 +226,7 @@ def _decided(guard: Guard, origin: Origin) -> str:
         how = f"{name}call {_listed(marks)} before the call at {origin.where}"
     return (
         f"{how}: it saves the compile for the second"
-        f" size (torch makes a dimension dynamic by itself then); or {_pad(size)}"
+        f" size (torch makes a dimension dynamic by itself then){other}"
     )
 
 
@@ -218,10 +257,11 @@ def _pad(size: Size) -> str:
 
 
 def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
+    each = " for each" if len(ones) > 1 else ""
     came = (
         f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
         f" {size.argument}"
-        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more, once"
+        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more{each}, once"
     )
     unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
     return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
@@ -256,6 +296,14 @@ def _decided_by_value(guard: Guard, origin: Origin) -> str:
     )
 
 
+def _turns(guard: Guard) -> str:
+    return (
+        f"{guard.source} is how often a loop runs, and the loop is unrolled: each number of turns"
+        f" ({_seen(guard)} were seen) is a version, and dynamic=True does not help. Keep the numbers few, or"
+        " compile what the loop does and leave the loop to Python"
+    )
+
+
 # -- values -----------------------------------------------------------------------------------------------
 
 
@@ -276,38 +324,76 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     if "None" in kinds:
         return _optional(guard)
     if kinds == {"True", "False"}:
+        same = (
+            "leave it as it is while the program runs"
+            if _GLOBAL.search(guard.expression)
+            else "pass the same at every call"
+        )
         return (
             f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
-            " one, pass the same at every call"
+            f" one, {same}"
+        )
+    if kinds == {"str"}:
+        return (
+            f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"
+            " normal; else keep it the same. Where it only names things, as a key or"
+            " in a message, use it outside of the compiled function"
         )
     if len(kinds) > 1:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
     if ".param_groups[" in name or guard.cause == "constant_value":
         return remedy(guard)
+    if guard.cause == "int_value" and (why := _always_constant(guard)):
+        return f"{why}, compiled for each value ({_seen(guard)} were seen), and dynamic=True does not help"
     given = origin is not None and any(one == name for one, _, _ in origin.values)
     what = "it" if given else name
     if times <= 1 and guard.cause == "int_value":
         return (
             f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1"
-            " apart). To save"
+            " apart where it is a size). To save"
             " this compile, pass dynamic=True to torch.compile, or keep the value the same"
         )
+    hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
         return (
             f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
             " save this"
-            f" compile, pass {what} as a tensor, torch.tensor({name}), where it is only calculated with"
+            f" compile, {hold} {what} {as_} tensor, torch.tensor({name}), where it is only calculated with"
         )
     if guard.cause == "int_value" and not _stays_constant(guard):
+        return _few_values(guard, name)
+    return (
+        f"the code needs {name} as a constant (a range, a branch, an index of a list, a number of pieces), so"
+        f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
+        f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
+    )
+
+
+def _always_constant(guard: Guard) -> str | None:
+    """Where an int stands that no value of dynamic= makes symbolic, and what to do."""
+    name = guard.source or "the value"
+    if _DEFAULT.search(guard.expression):
+        return f"pass {name} as an argument: the default of a function made anew is a constant of the code"
+    if _GLOBAL.search(guard.expression):
         return (
-            f"torch treats {name} as symbolic after its second value, and compiles 0 and 1 apart: these"
-            f" versions ({_seen(guard)}) are made once. To save the first, pass dynamic=True to torch.compile"
+            f"pass {name} as an argument, or hold it in a tensor: an int that is read from a global or a"
+            " class is a constant of the code"
+        )
+    return None
+
+
+def _few_values(guard: Guard, name: str) -> str:
+    """Of an int that may be symbolic: a third value that is no 0 or 1 tells of a branch or of an index."""
+    if [value in _SPECIAL_SIZES for value in guard.values[2:]] == [False]:
+        return (
+            f"versions for {_seen(guard)} were made: torch treats {name} as symbolic after its second value,"
+            " but compiles each side of a branch on it, and each value of an index of a list or of modules."
+            f" Where they are more than a few, do in the caller what needs {name}"
         )
     return (
-        f"the code needs {name} as a constant (a range, a branch, an index), so each value is compiled, and"
-        " dynamic=True"
-        f" does not help ({_seen(guard)} were seen): keep the values few, or use {what} as a tensor in"
-        " arithmetic only"
+        f"torch treats {name} as symbolic after its second value; sizes 0 and 1, and the two sides of a"
+        f" branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
+        " first, pass dynamic=True to torch.compile"
     )
 
 
@@ -344,11 +430,31 @@ def _attribute(guard: Guard, times: int) -> str:
             " call"
             f" ({name})"
         )
+    shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
+    if len(shown) > _A_SECOND and {"str", "None"} & set(map(_kind, shown)):
+        return (
+            f"{name} chooses what runs, and each of its values ({_seen(guard)}) is a version: that is normal"
+            " for a few that come again. For many raise torch._dynamo.config.recompile_limit, or compile a"
+            " module for each"
+        )
+    if set(guard.values) == {"True", "False"}:
+        return (
+            f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
+            " one, set it before the first call and keep it"
+        )
     if "None" in (guard.expected, guard.actual):
         return (
             f"give {name} its value in __init__, or call the module once in eager before it is compiled: it"
             " is"
-            f" {guard.expected} at one call and {guard.actual} at another"
+            f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
+            " version with it and one without is normal"
+        )
+    if guard.expected and _kind(guard.expected) == "float":
+        return _float_attribute(guard, name)
+    if re.search(r"[<>]", guard.expected or ""):
+        return (
+            f"the code branches on {name}, and was compiled for the side where {guard.expected}: one graph"
+            " for each side is normal, and made once. To save one, decide it in the caller"
         )
     number = bool(guard.expected and _INT.match(guard.expected))
     if number and "allow_unspec_int_on_nn_module" not in remedy(guard):
@@ -363,6 +469,19 @@ def _attribute(guard: Guard, times: int) -> str:
     return remedy(guard)
 
 
+def _float_attribute(guard: Guard, name: str) -> str:
+    if len(guard.values) <= _A_SECOND:
+        return (
+            f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
+            " save this compile, make it a tensor where it is only calculated with"
+        )
+    return (
+        f"the code needs {name} as a constant (an argument that takes no tensor, as dropout's p; a branch),"
+        f" so each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): change it"
+        " seldom and in few steps, or make it a tensor where it is only calculated with"
+    )
+
+
 # -- objects ----------------------------------------------------------------------------------------------
 
 
@@ -370,14 +489,31 @@ def _object(guard: Guard, origin: Origin | None) -> str:
     text = remedy(guard)
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
-    if guard.cause == "requires_grad" and origin is not None and not origin.direct:
+    if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
+        return said
+    if guard.cause == "identity" and (of := _enum(guard)):
         return (
-            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
-            " for"
-            " training and one for evaluation is normal. If it changes at every call, keep the mode and"
-            " requires_grad of the inputs the same, or repair the break that makes this function a compile"
-            " of its"
-            " own"
+            f"{guard.source} is a member of {of}, and each that comes ({_seen(guard)}) is a version: that is"
+            " normal where the code does another thing for each. Where it only goes along, leave it out of"
+            " the call"
+        )
+    if guard.cause in ("identity", "type") and any(_FUNCTIONS.search(value) for value in guard.values):
+        return (
+            f"each function or kind of callable that is passed as {guard.source} is a version"
+            f" ({_seen(guard)}): normal for a few. Pass one and the same object to save one; for many"
+            " compile a function for each"
+        )
+    if guard.cause == "type" and "___from_numpy" in guard.expression:
+        return (
+            f"pass {guard.source} always as one type: a NumPy array or number is a tensor of the graph, a"
+            f" Python number is none ({_seen(guard)} were seen). float({guard.source}) or torch.as_tensor"
+            f"({guard.source}) makes it one"
+        )
+    if guard.cause == "container" and (guard.expected or "").startswith(("with ", "without ")):
+        return (
+            f"fill {guard.source} before the first compiled call, and pass it with the same keys at every"
+            f" call, with a neutral value for what is not there: each set of keys is a version"
+            f" ({_seen(guard)})"
         )
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard)
@@ -407,6 +543,40 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
+    )
+
+
+def _gradient(guard: Guard, origin: Origin | None) -> str | None:
+    if _OWN.search(guard.expression):
+        return (
+            f"{guard.source} is a parameter, and it was {'frozen' if guard.actual == 'False' else 'unfrozen'}"
+            " between calls: one version for each is normal, once. To save one, set requires_grad_() before"
+            " the first compiled call"
+        )
+    if origin is not None and origin.direct:
+        return (
+            f"a version for {guard.source} with requires_grad and one without is normal, and made once. To"
+            f" save one, pass {guard.source} always alike: after .detach() only where no gradient is wanted"
+        )
+    if origin is not None and not origin.direct:
+        return (
+            f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
+            " for"
+            " training and one for evaluation is normal. If it changes at every call, keep the mode and"
+            " requires_grad of the inputs the same, or repair the break that makes this function a compile"
+            " of its"
+            " own"
+        )
+    return None
+
+
+def _enum(guard: Guard) -> str | None:
+    """The class of the enum that a guarded object is a member of."""
+    found = _ENUM.match(guard.actual or "")
+    return (
+        found["of"]
+        if found and guard.expected in (f"one {found['of']}", f"one __main__.{found['of']}")
+        else None
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from breakscope import catalog
@@ -41,9 +42,11 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
 
     A recompile names one failed guard for each compiled version that did not fit, the latest version
     first. The latest is the one that a user would have expected to fit: its guard is the cause. A version
-    made under another global state cannot have been meant where there is one made under the same.
+    made under another global state cannot have been meant where there is one made under the same, nor one
+    made for another value where there is one made for the same (:class:`_Versions`).
     """
     grouped: dict[tuple[object, ...], Cause] = {}
+    versions = _Versions()
     lost: list[Recompile] = []
     for item in found.recompiles:
         if item.frame is None or not item.failures:
@@ -55,7 +58,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             if item.frame.resumed
             else item.frame.name
         )
-        failed = _nearest(item, name)
+        failed = versions.nearest(_read(item, name))
         failure, guard = failed[0]
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
@@ -72,7 +75,54 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
     return list(grouped.values()), lost
 
 
-def _nearest(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
+class _Versions:
+    """What each compiled version was made for, as far as earlier recompiles told.
+
+    Where three adapters take turns and the scale of one changes, the latest version fails at the adapter's
+    name. The version of that name is there, and fails at the scale: that is the cause.
+    """
+
+    def __init__(self) -> None:
+        self._made_for: dict[tuple[object, ...], str | None] = {}
+
+    def nearest(self, failed: list[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
+        """The failed guards, those first of versions that were made for what the latest one lacks."""
+        for failure, guard in failed:
+            if guard.source is not None:
+                self._made_for[failure.compile_id, *_about(guard)] = guard.expected
+        lacks = failed[0][1]
+
+        def fits(one: tuple[GuardFailure, Guard]) -> bool:
+            failure, guard = one
+            made_for = self._made_for.get((failure.compile_id, *_about(lacks)))
+            # Of an object that was None only the type is told.
+            same = made_for == lacks.actual or (lacks.expected == "None" and lacks.actual in _TYPES)
+            return made_for not in (None, lacks.expected) and same and _about(guard) != _about(lacks)
+
+        if lacks.cause not in _CHOOSING or lacks.actual is None:
+            return failed
+        return sorted(failed, key=lambda one: not fits(one))
+
+
+def _about(guard: Guard) -> tuple[object, ...]:
+    return guard.cause, guard.source, guard.dimension
+
+
+_TYPES = ("str", "int", "float", "bool")
+# Causes whose guards tell the one value that a version was made for.
+_CHOOSING = (
+    "int_value",
+    "float_value",
+    "constant_value",
+    "module_attribute",
+    "size",
+    "type",
+    "dtype",
+    "requires_grad",
+)
+
+
+def _read(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
     """The failed guards of all versions, the latest first; before them those of the same global state.
 
     The global state is checked first: another guard fails only in a version of the same state.
@@ -148,8 +198,22 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
-    said = advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused))
+    counted = _counts_turns(cause, places)
+    said = advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused), counted=counted)
     return f"{said}. {_FORBIDDEN}" if first.raised else said
+
+
+def _counts_turns(cause: Cause, places: Places) -> bool:
+    """Whether the number of a loop's turns is what is guarded, by the functions at work."""
+    name = re.search(r"(\w+)$", cause.guard.source or "")
+    number = (cause.guard.expected or "").lstrip("-").isdecimal()
+    if name is None or not number or cause.guard.cause not in ("int_value", "module_attribute"):
+        return False
+    turns = re.compile(rf"\brange\((?:[^()]|\([^()]*\))*\b{name[1]}\b")
+    at_work = {(cause.frame.file, cause.frame.line)}
+    at_work |= {(frame.file, frame.line) for frame in cause.failure.user_stack}
+    spans = [(file, places.sources.function_around(file, line)) for file, line in at_work]
+    return any(places.sources.mentions(file, turns, span) for file, span in spans if span is not None)
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:

@@ -218,7 +218,7 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
     if "sparse Tensor" in said and code == "BS117":
         return _SPARSE
     if code == "BS107" and (name := _of_python(said, expression)):
-        return of_python(name)
+        return of_python(name, said)
     if code == "BS107" and (method := _METHOD.search(said)):
         return (
             f"{method['of']}.{method['name']} is a method that Dynamo does not know: call it before or"
@@ -228,9 +228,15 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
     return None
 
 
-def of_python(name: str) -> str:
-    """What to do about a call of Python's own library."""
-    return f"{name} is Python's own and makes no tensor: call it before or after the compiled function."
+def of_python(name: str, said: str = "") -> str:
+    """What to do about a call of Python's own library; said: torch's record of it."""
+    text = f"{name} is Python's own and makes no tensor: call it before or after the compiled function"
+    if "intentionally marked that the function" in said:
+        traced = "put torch._dynamo.dont_skip_tracing on the compiled function, below torch.compile"
+        return f"{text}; or have Dynamo trace it: {traced}."
+    if re.search(r"how to trace the builtin `(?!<unknown module>)", said):
+        return f"{text}; or give Dynamo a Python version of it (torch.compiler.substitute_in_graph)."
+    return f"{text}."
 
 
 def _of_arrays(said: str, expression: str) -> str | None:

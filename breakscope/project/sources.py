@@ -63,6 +63,12 @@ class Sources:
         lines = self.lines(file)
         return lines[number - 1] if 0 < number <= len(lines) else None
 
+    def mentions(self, file: str, pattern: re.Pattern[str], within: Span | None = None) -> bool:
+        """Whether a line holds the pattern, comments left out; False where the file cannot be read."""
+        lines = self.lines(file)
+        lines = lines if within is None else lines[within.first - 1 : within.last]
+        return any(pattern.search(without_comment(line)) for line in lines)
+
     def column(self, file: str, number: int, byte_offset: int) -> int:
         """Python counts columns in UTF-8 bytes from 0; people count characters from 1."""
         line = self.line(file, number)

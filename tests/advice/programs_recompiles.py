@@ -188,7 +188,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS207",
         "an int that counts down to 0",
-        r"and compiles 0 and 1 apart.*pass dynamic=True",
+        r"two sides of a branch on it, are compiled apart.*pass dynamic=True",
         "@torch.compile\ndef f(x, n):\n    return x * n if n > 0 else x\nfor n in (5, 4, 3, 2, 0):\n    say(f(x, n))\n",
         ("@torch.compile", "@torch.compile(dynamic=True)"),
         lessens="To save the first",
@@ -217,7 +217,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS207",
         "a range, few values",
-        r"keep the values few",
+        r"Keep the numbers few",
         "@torch.compile\ndef f(x, n):\n    for i in range(n):\n        x = x + i\n    return x\nfor n in (2, 3, 4, 5):\n    say(f(x, n)[0, 0] * 0)\n",
         ("say(f(x, n)", "say(f(x, 2 + n % 2)"),
         lessens="few",
@@ -243,6 +243,84 @@ RECOMPILES: tuple[Followed, ...] = (
         ("torch.ones(k + 4), k)", "torch.ones(k + 4), torch.tensor(table[k]))"),
     ),
     calls(
+        "BS207",
+        "a global int",
+        r"^Pass STEP as an argument",
+        "STEP = 2\n@torch.compile\ndef f(x):\n    return x * STEP\nfor STEP in (2, 3, 4): say(f(x))\n",
+        ("def f(x):\n    return x * STEP", "def f(x, step):\n    return x * step"),
+        ("f(x))", "f(x, STEP))"),
+        ("@torch.compile", "@torch.compile(dynamic=True)"),
+    ),
+    calls(
+        "BS207",
+        "how often a loop runs",
+        r"is how often a loop runs.*leave the loop to Python",
+        "@torch.compile\ndef f(x, times):\n    for _ in range(times):\n        x = x * 2\n    return x\n"
+        "for n in (2, 3, 4): say(f(x, n))\n",
+        ("@torch.compile\ndef f", "@torch.compile\ndef g(x):\n    return x * 2\ndef f"),
+        ("x = x * 2\n", "x = g(x)\n"),
+    ),
+    calls(
+        "BS201",
+        "a loop over a size",
+        r"Python number of dimension 0 of y.*pad to one size",
+        "@torch.compile\ndef f(x):\n    h = 0\n    for t in range(x.shape[0]):\n        h = h * 2 + x[t]\n"
+        "    return h\nfor n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
+        ("say(f(y))", "say(f(F.pad(y, (0, 0, 4 - n, 0))))"),
+    ),
+    calls(
+        "BS201",
+        "a size and a number together",
+        r"^Pass dynamic=True to torch\.compile \(n changed too",
+        "@torch.compile\ndef f(n, x):\n    return x * n\n"
+        "for n, size in ((2, 4), (3, 4), (5, 6)):\n    y = torch.ones(size, 3)\n    say(f(n, y))\n",
+        ("@torch.compile", "@torch.compile(dynamic=True)"),
+    ),
+    calls(
+        "BS201",
+        "a slice made for the call",
+        r"^Give what is passed as x a name, and call torch\._dynamo\.maybe_mark_dynamic\(x, 0\)",
+        X + "whole = torch.ones(9, 3)\nfor n in (2, 3, 4):\n    say(f(whole[:n]))\n",
+        (
+            "    say(f(whole[:n]))",
+            "    x = whole[:n]\n    torch._dynamo.maybe_mark_dynamic(x, 0)\n    say(f(x))",
+        ),
+    ),
+    calls(
+        "BS209",
+        "the scale of one adapter of three",
+        r"the float self\.scale\['a'\] as symbolic.*make it a tensor",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.scale = {'a': 2.0, 'b': 3.0, 'c': 4.0}\n    def forward(self, x, name):\n"
+        "        return x * self.scale[name]\nnet = Net()\nrun = torch.compile(net)\n"
+        "for name in 'abcb':\n    say(run(x, name))\nnet.scale['a'] = 5.0\nsay(run(x, 'a'))\n",
+        ("{'a': 2.0", "{'a': torch.tensor(2.0)"),
+        ("= 5.0", "= torch.tensor(5.0)"),
+    ),
+    calls(
+        "BS205",
+        "a parameter that is frozen",
+        r"is a parameter, and it was frozen.*before the first compiled call",
+        "net = nn.Linear(3, 3)\nrun = torch.compile(net)\nrun(x)\nnet.bias.requires_grad_(False)\nsay(run(x))\n",
+        ("run = ", "net.bias.requires_grad_(False)\nrun = "),
+    ),
+    calls(
+        "BS210",
+        "a member of an enum that only goes along",
+        r"is a member of Kind.*leave it out of the call",
+        "import enum\nclass Kind(enum.Enum):\n    A = 1\n    B = 2\n@torch.compile\ndef f(x, kind):\n"
+        "    return x * 2 if kind is not None else x\nfor kind in Kind: say(f(x, kind))\n",
+        ("f(x, kind))", "f(x, 1))"),
+    ),
+    calls(
+        "BS211",
+        "a dict that the first call fills",
+        r"^Fill kept before the first compiled call",
+        "@torch.compile\ndef f(x, kept):\n    if 'm' in kept:\n        kept['m'] = kept['m'] * 2\n    else:\n"
+        "        kept['m'] = x * 2\n    return kept['m']\nkept = {}\nfor _ in range(3): say(f(x, kept))\n",
+        ("kept = {}", "kept = {'m': x}"),
+    ),
+    calls(
         "BS208",
         "a flag",
         r"^double is a flag.*pass the same",
@@ -252,7 +330,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS208",
         "a string",
-        r"compile one function for each|the same",
+        r"keep it the same",
         "@torch.compile\ndef f(x, name):\n    return x + len(name)\nfor name in ('aa', 'bb'):\n    say(f(x, name))\n",
         ("say(f(x, name)", "say(f(x, 'aa')"),
     ),
@@ -290,7 +368,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS210",
         "a new function each time",
-        r"one and the same object",
+        r"one and the same object to save one",
         "@torch.compile\ndef f(x, g):\n    return g(x)\ndef double(z): return z * 2\ndef twice(z): return z + z\nfor i in range(2):\n    say(f(x, (double, twice)[i]))\n",
         ("(double, twice)[i]", "double"),
     ),
@@ -377,7 +455,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS303",
         "a range",
-        r"keep the values few",
+        r"Keep the numbers few",
         "torch._dynamo.config.recompile_limit = 3\n@torch.compile\ndef f(x, n):\n    for i in range(n):\n        x = x + i\n    return x\nfor n in (2, 3, 4, 5, 6):\n    say(f(x, n)[0, 0] * 0)\n",
         ("say(f(x, n)", "say(f(x, 2 + n % 2)"),
     ),

@@ -54,7 +54,7 @@ HALF = "torch.ones(4 if n % 2 else 3)"
         ("f(torch.ones(3), n)", "", {"BS207": [True]}),
         ("f(torch.ones(3), 0.5 / (n + 2))", "", {"BS207": [True]}),
         ("f(torch.ones(3, requires_grad=n % 2 == 0))", "", {"BS205": [True]}),
-        ("f(torch.ones(3 + n, requires_grad=n % 2 == 0))", "", {"BS205": [True]}),
+        ("f(torch.ones(3 + n, requires_grad=n % 2 == 0))", "", {"BS205": [True], "BS201": [True]}),
         ("f(torch.ones(3), None if n % 2 else torch.ones(3))", "", {"BS210": [True]}),
         ("f(torch.ones(3), None if n < 13 else torch.ones(3))", "", {"BS210": [False]}),
         ("f(torch.ones(3), n % 2 == 0)", "", {"BS208": [True]}),

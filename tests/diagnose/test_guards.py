@@ -431,7 +431,7 @@ class TestFolding:
          "call torch._dynamo.maybe_mark_dynamic(x, 0) before the call, or pad to one size (3, 4 were seen)"),
         ("tensor 'G['table']' stride mismatch at index 1. expected 1, actual 8", "f",
          "stride of global table, dimension 1: compiled for 1, got 8",
-         "call .contiguous() on table before the call, so that its strides are always the same"),
+         "call .contiguous() on table before the call, or give it the same memory format at every call"),
         ("self.counter == 3", "forward", "value of self.counter: compiled for 3, got another",
          ("keep self.counter the same between calls, or make it a tensor, or set"
          " torch._dynamo.config.allow_unspec_int_on_nn_module = True")),
