@@ -32,8 +32,8 @@ from breakscope.fix.runs import Script
 from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check
-from breakscope.fix.trials import Trials
-from breakscope.fix.under_inductor import eagerly, under_inductor
+from breakscope.fix.trials import Trials, eagerly
+from breakscope.fix.under_inductor import under_inductor
 from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
 from breakscope.run import warm

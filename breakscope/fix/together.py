@@ -30,6 +30,7 @@ class Whole:
         words: what came of comparing what the script says; None if it was not: nothing was accepted, or a
             patch with consent changes behaviour.
         tried: the patches that ``after`` is of.
+        uncompiled: it was held against the script without a compiler.
     """
 
     dropped: Mapping[int, str]
@@ -40,6 +41,7 @@ class Whole:
     consented: bool = False
     words: Words | None = None
     tried: Sequence[Patch] = ()
+    uncompiled: bool = False
 
     @property
     def evidence(self) -> dict[str, Any]:
@@ -55,6 +57,7 @@ class Whole:
             "tensors": self.comparison.tensors,
             "bitwise": self.comparison.bitwise,
             "consented": self.consented,
+            **({"uncompiled": True} if self.uncompiled else {}),
             "max_difference": self.comparison.max_abs,
             "sites": [before.sites, after.sites],
             "revealed": len(self.revealed),
@@ -130,7 +133,7 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
             if dropped:
                 return Whole(dropped, (), None, before, report)
         consented = any(patch.rewrite.consent for patch in patches)
-        seen = trials.agreement(after, patches, consented=consented)
+        seen = trials.agreement(after, patches, consented=consented, uncompiled=True)
         why = seen.difference
         if why is None and report.totals.recompiles > before.totals.recompiles + _newly_compiled(
             patches, before, report
@@ -139,7 +142,17 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
             why = f"with it there are {counts}"
         dropped = dict.fromkeys(range(len(patches)), why) if why is not None else {}
         revealed = () if dropped else _revealed(before, report)
-        return Whole(dropped, revealed, seen.outputs, before, report, consented, seen.words, tuple(patches))
+        return Whole(
+            dropped,
+            revealed,
+            seen.outputs,
+            before,
+            report,
+            consented,
+            seen.words,
+            tuple(patches),
+            seen.uncompiled,
+        )
 
 
 def _newly_compiled(patches: Sequence[Patch], before: Report, after: Report) -> int:

@@ -61,6 +61,11 @@ def tolerance(patches: Sequence[Patch]) -> Tolerance:
     return max(asked, key=lambda one: one.outputs, default=TOLERANCES["bitwise"])
 
 
+def eagerly(settings: Settings) -> Settings:
+    """How the script is run without a compiler."""
+    return replace(settings, backend="none")
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """The script with patches held against the script without.
@@ -70,11 +75,14 @@ class Agreement:
         outputs: of the outermost calls; None where the two ended in different ways.
         words: of what the script says; None where that was not compared: outputs differ, or behaviour changes
             with consent.
+        uncompiled: it was held against the script without a compiler, because what the script computes as it
+            is depends on whether it is compiled.
     """
 
     difference: str | None
     outputs: Comparison | None = None
     words: Words | None = None
+    uncompiled: bool = False
 
 
 @dataclass(slots=True)
@@ -318,22 +326,34 @@ class Trials:
         with self.with_patches([patch]) as after:
             return after.report, self.agreement(after, [patch])
 
-    def agreement(self, after: Trial, patches: Sequence[Patch], *, consented: bool = False) -> Agreement:
+    def agreement(
+        self, after: Trial, patches: Sequence[Patch], *, consented: bool = False, uncompiled: bool = False
+    ) -> Agreement:
         """Compare a run with patches with the run without.
 
         Args:
             consented: outputs and words may differ: somebody consented to that.
+            uncompiled: it is enough to agree with the script without a compiler. Where the compiled script
+                does not, the compiler is why: it draws numpy's random numbers from torch's generator, for one.
         """
         if (ended := self.ended_otherwise(after)) is not None:
             return Agreement(ended)
         outputs, allowed = self.compared(self.before, after), tolerance(patches)
         if consented:
             return Agreement(None, outputs)
-        if not allowed.allows(outputs):
-            return Agreement(self._outputs_differ(outputs, allowed), outputs)
         left_out = silenced(patches, self.sources)
-        said = words(self.before, lambda: self.again, after, left_out, allowed.printed)
-        return Agreement(said.difference, outputs, said)
+        if allowed.allows(outputs):
+            said = words(self.before, lambda: self.again, after, left_out, allowed.printed)
+            return Agreement(said.difference, outputs, said)
+        differ = Agreement(self._outputs_differ(outputs, allowed), outputs)
+        if not uncompiled:
+            return differ
+        without = self._as_begun(eagerly(self._settings))
+        outputs = self.compared(without, after)
+        if without.ended.status != "ok" or not outputs.calls or not allowed.allows(outputs):
+            return differ
+        said = words(without, lambda: self.run(eagerly(self._settings)), after, left_out, allowed.printed)
+        return Agreement(said.difference, outputs, said, uncompiled=True)
 
     def compared(self, before: Trial, after: Trial) -> Comparison:
         """What the second run computed against the first."""

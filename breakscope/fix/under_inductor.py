@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from breakscope.fix.patch import Patch
-from breakscope.fix.trials import Trials
+from breakscope.fix.trials import Trials, eagerly
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Timing
 
@@ -33,11 +33,6 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
         with trials.plainly():
             found = _compared(trials, patches, settings)
     return found
-
-
-def eagerly(settings: Settings) -> Settings:
-    """How the script is run that both are held against."""
-    return replace(settings, backend="none")
 
 
 def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:

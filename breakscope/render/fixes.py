@@ -76,6 +76,8 @@ def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
             f"whole script with all patches: {before} -> {after} sites{came}, {whole['tensors']} tensors of "
             f"{whole['outermost_calls']} calls {equal}"
         )
+        if whole.get("uncompiled"):
+            yield "held against the script uncompiled: compiled as it is, it computes something else"
     if words := (whole or {}).get("words"):
         printed, errors = _count(words["stdout_lines"], "printed line"), words["stderr_lines"]
         said = f"{printed}, {errors} on standard error, and {_count(words['files'], 'file')}"

@@ -191,3 +191,63 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
         with trials.with_patches([patch]) as now:
             assert now is not ran
         side.close()
+
+
+# Dynamo draws numpy's random numbers from torch's generator, and torch's numbers after them are others too.
+DRAWN = """\
+import numpy as np
+import torch
+
+
+@torch.compile
+def f(x):
+    share = np.random.rand(1).item()
+    return torch.rand_like(x) + share
+
+
+@torch.compiler.disable
+def drawn():
+    return np.random.rand(1).item()
+
+
+for size in (2, 3):
+    print(f(torch.ones(size)).sum().item())
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_what_only_the_compiled_script_computes_otherwise_is_held_against_the_uncompiled_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, product: Warm
+) -> None:
+    monkeypatch.setattr(launch, "subprocess", product.forking())
+    monkeypatch.chdir(tmp_path)
+    work = tmp_path / ".run-test"
+    work.mkdir()
+    path = Path(os.path.realpath(tmp_path)) / "script.py"
+    path.write_text(DRAWN)
+    script = Script(program(str(path), (), module=False), work, 120, 60)
+    trials = Trials(script, Settings(compile="auto", cost=False), {})
+    finding = trials.before.report.findings[0]
+    trials.sources.update(read_sources([finding], {}))
+    start = DRAWN.index("np.random.rand(1).item()")
+    right, wrong = (
+        Patch(
+            (finding,),
+            "any",
+            Rewrite((Edit(start, start + len("np.random.rand(1).item()"), text, str(path)),), "outside"),
+            str(path),
+            "f",
+        )
+        for text in ("drawn()", "drawn() + 1e-3")
+    )
+    with trials.with_patches([right]) as after:
+        alone = trials.agreement(after, [right])
+        seen = trials.agreement(after, [right], uncompiled=True)
+    assert alone.difference is not None
+    assert alone.difference.startswith("the outputs of the script differ")
+    assert (seen.difference, seen.uncompiled) == (None, True)
+    assert seen.outputs is not None
+    assert seen.outputs.bitwise
+    with trials.with_patches([wrong]) as after:
+        assert trials.agreement(after, [wrong], uncompiled=True).difference is not None

@@ -34,7 +34,7 @@ def test_what_is_offered_takes_such_findings():
         commands = offered(finding)
         if "breakscope fix r.json" in commands:
             assert finding.kind in FIXABLE
-        assert ("breakscope remedy r.json" in commands) == treats(finding)
+        assert ("breakscope remedy r.json" in commands) == treats(finding, CLEAN)
 
 
 def test_what_was_tried_or_is_meant_to_be_so_is_not_offered_again():
