@@ -334,7 +334,7 @@ class Trials:
         Args:
             consented: outputs and words may differ: somebody consented to that.
             uncompiled: it is enough to agree with the script without a compiler. Where the compiled script
-                does not, the compiler is why: it draws numpy's random numbers from torch's generator, for one.
+                does not, the compiler is why: it takes numpy's random numbers from torch's generator, say.
         """
         if (ended := self.ended_otherwise(after)) is not None:
             return Agreement(ended)
