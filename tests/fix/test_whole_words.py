@@ -125,6 +125,7 @@ def test_numbers_may_be_rounded_otherwise_where_a_patch_is_known_to_do_so(lines:
 NOTICES = (
     "W1122 13:00:00.000000 1 torch/_dynamo/convert_frame.py:1 [0/8] hit config.recompile_limit (8)\n",
     "/x/torch/_dynamo/variables/functions.py:12: UserWarning: no trace\nMore about it.\n  torch._dynamo.warn_once(text)\n",
+    "<eval_with_key>.8:18: UserWarning: To copy construct from a tensor\n  m = torch.tensor(m)\n",
     "breakscope: the capture stopped\n",
 )
 
