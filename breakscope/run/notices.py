@@ -12,7 +12,7 @@ _LOG_LINE = re.compile(r"[VIWEF]\d{4} \d\d:\d\d:\d\d")
 _COMPILER = (
     r"[/\\]torch[/\\](?:_dynamo|_inductor|_functorch|_higher_order_ops|_subclasses|_logging|compiler|fx)[/\\]"
 )
-# A graph's own code has no file; outside of the graph the same warns at a line of the script, or nothing does.
+# A graph's own code has no file; outside of it the same warns at a line of the script, or nothing does.
 _WARNING = re.compile(rf"(?:.*{_COMPILER}.*\.py|<eval_with_key>[.\d]*):\d+: \w+: ")
 _TRACEBACK = "Traceback (most recent call last):"
 # A warning's text may have lines of its own; behind it stands the line of source, indented by two.
