@@ -313,6 +313,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " all of it before or after the compiled call, where Python can test.",
     (
         "BS101",
+        "flag",
+    ): "The object keeps its flag as a tensor: keep a Python bool beside it, set where the tensor is set and"
+    " after load_state_dict, and test that one.",
+    (
+        "BS101",
         "spared",
     ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements,"
     " which changes"
@@ -477,6 +482,14 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {_SHAPES}, where the"
             " rest of the graph can do with an unknown size."
+        ),
+    ),
+    (
+        ("BS115",),
+        r"tensor creation function with requires_grad=True",
+        (
+            "Leave requires_grad out: what is added to the tensor carries the gradient. Where its own gradient"
+            " is needed, make it before the compiled call and pass it in."
         ),
     ),
     (

@@ -37,6 +37,7 @@ Shape = Literal[
     "with",
     "count",
     "choice",
+    "flag",
     "reduced",
     "plain",
 ]
@@ -47,8 +48,8 @@ whether to run a part. turn: it leaves a loop's turn, or the loop. search: the s
 unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state. fast
 path: it returns early or sets None. verdict: it only decides which plain values are returned last.
 python: it does what is no operation on tensors. spared: it only saves work on what a mask selects.
-choice: it selects texts or flags. message: it only writes text. count: it asks for a number of steps.
-branch: any other test.
+choice: it selects texts or flags. flag: it asks a tensor that an object keeps. message: it only writes
+text. count: it asks for a number of steps. branch: any other test.
 
 Of a value: size: a Python number is required, for a shape, a range or a slice. order: Python sorts or
 searches by it. list: Python needs all of them. index: a tensor picks an element. pick: a number that was
@@ -223,6 +224,8 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
 
 def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves what it is in, or changes it, where it does."""
+    if isinstance(statement, ast.If) and _is_flag(statement.test):
+        return "flag"
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
         loops = [node for node in around if isinstance(node, ast.For | ast.While)]
@@ -245,6 +248,12 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "change"
     sides = [*body, *statement.orelse] if isinstance(statement, ast.If) else []
     return "python" if any(map(_is_of_python, sides)) or _filters(around) else None
+
+
+def _is_flag(test: ast.expr) -> bool:
+    """``if self.ready:``, ``if not self.ready:``."""
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == "self"
 
 
 def _filters(around: Sequence[ast.AST]) -> bool:

@@ -27,6 +27,26 @@ USES: tuple[Followed, ...] = (
     ),
     f(
         "BS101",
+        "a flag that the module keeps as a tensor",
+        r"keep a Python bool beside it, set where the tensor is set",
+        "return net(x)",
+        ("self.register_buffer('ready', torch.tensor(False))", "self.ready = False"),
+        ("self.ready.fill_(True)", "self.ready = True"),
+        outside="class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.register_buffer('ready', torch.tensor(False))\n        self.register_buffer('scale', torch.ones(()))\n"
+        "    def forward(self, x):\n        if not self.ready:\n            self.scale.copy_(x.abs().max())\n"
+        "            self.ready.fill_(True)\n        return x / self.scale\nnet = Net()",
+    ),
+    f(
+        "BS115",
+        "a loss that begins at zero",
+        r"^Leave requires_grad out: what is added to the tensor carries the gradient",
+        "loss = torch.tensor(0.0, requires_grad=True)\nreturn loss + (x * weight).sum()",
+        ("torch.tensor(0.0, requires_grad=True)", "torch.tensor(0.0)"),
+        outside="weight = torch.ones(3, requires_grad=True)",
+    ),
+    f(
+        "BS101",
         "what Python does with it",
         r"test and\s+do it in the caller",
         "loss = x.sum()\nif loss < best['loss']:\n    best.update(state=copy.deepcopy(best['loss']))\nreturn loss",
