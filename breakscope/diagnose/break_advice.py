@@ -488,8 +488,8 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS115",),
         r"tensor creation function with requires_grad=True",
         (
-            "Leave requires_grad out: what is added to the tensor carries the gradient. Where its own gradient"
-            " is needed, make it before the compiled call and pass it in."
+            "Leave requires_grad out: what is added to the tensor carries the gradient. Where its own"
+            " gradient is needed, make it before the compiled call and pass it in."
         ),
     ),
     (
