@@ -162,6 +162,7 @@ class Trials:
         # Of forked runs, and of plain ones.
         self._before: dict[bool, Trial] = {}
         self._again: dict[bool, Trial] = {}
+        self._uncompiled: dict[bool, Trial] = {}
         self._seen: dict[object, tuple[Report, Agreement]] = {}
 
     @property
@@ -225,6 +226,15 @@ class Trials:
             self._progress("running the script as it is, once more")
             self._again[forked] = self.run(self._settings)
         return self._again[forked]
+
+    @property
+    def uncompiled(self) -> Trial:
+        """The script as it is, without a compiler."""
+        forked = self.forking
+        if forked not in self._uncompiled:
+            self._progress("running the script without a compiler")
+            self._uncompiled[forked] = self._as_begun(eagerly(self._settings))
+        return self._uncompiled[forked]
 
     @property
     def forking(self) -> bool:
@@ -348,7 +358,7 @@ class Trials:
         differ = Agreement(self._outputs_differ(outputs, allowed), outputs)
         if not uncompiled:
             return differ
-        without = self._as_begun(eagerly(self._settings))
+        without = self.uncompiled
         outputs = self.compared(without, after)
         if without.ended.status != "ok" or not outputs.calls or not allowed.allows(outputs):
             return differ
