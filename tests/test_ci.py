@@ -12,6 +12,9 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import tomllib
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -413,3 +416,20 @@ def test_pre_commit_lints_in_an_environment_of_its_own(project: Path, commands: 
     assert "breakscope lint" in done.stdout, said
     assert "BS101" in done.stdout, said
     assert "train.py:10" in done.stdout, said
+
+
+def test_tools_for_work_on_breakscope_are_dependency_groups_and_no_published_extras() -> None:
+    given = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = given["dependency-groups"]
+
+    def names(requirements: Iterable[str]) -> set[str]:
+        return {re.split(r"[^\w.-]", one, maxsplit=1)[0] for one in requirements}
+
+    extras = names(chain.from_iterable(given["project"]["optional-dependencies"].values()))
+    tools = names(chain.from_iterable(groups[group] for group in ("lint", "docs")))
+    assert {"ruff", "mypy", "import-linter", "mkdocs-material"} <= tools
+    assert {"pytest", "playwright", "pre-commit"} <= names(groups["test"])
+    assert not extras & (
+        tools | {"pytest", "pytest-xdist", "playwright", "pre-commit", "hypothesis", "pexpect"}
+    )
+    assert names(given["project"]["dependencies"]) == {"typer", "rich", "jinja2", "pathspec"}
