@@ -24,12 +24,20 @@ TEMPLATE = '''"""{title}, {mode}: a small model with random weights, compiled wi
 Made by benchmarks/scoreboard.py. With ``--save FILE`` it goes on with other shapes and keeps what comes out.
 """
 
+import random
 import sys
 
+import numpy
 import torch
 {imports}
 SHAPES = ((2, 8), (2, 12), (3, 5), (1, 7), (2, 9), (2, 6))
 OTHER_SHAPES = ((2, 10), (3, 13), (1, 5), (4, 16), (2, 7), (3, 4), (2, 15), (1, 11))
+
+
+def seed(number):
+    random.seed(number)
+    numpy.random.seed(number)
+    torch.manual_seed(number)
 
 
 def build():
@@ -57,7 +65,7 @@ def tensors(value):
 def save(path):
     kept = []
     for number, (batch, length) in enumerate(OTHER_SHAPES):
-        torch.manual_seed(100 + number)
+        seed(100 + number)
         try:
             kept.append([tensor.detach().clone() for tensor in step(batch, length)])
         except Exception as error:
@@ -66,7 +74,7 @@ def save(path):
 
 
 for number, (batch, length) in enumerate(SHAPES):
-    torch.manual_seed(number)
+    seed(number)
     step(batch, length)
 if len(sys.argv) == 3 and sys.argv[1] == "--save":
     save(sys.argv[2])
