@@ -279,6 +279,12 @@ def test_advice_begins_with_a_capital_unless_it_begins_with_code(summary: str, a
     assert finding(view, first.code).advice == advice
 
 
+def test_long_advice_is_shown_to_its_end() -> None:
+    advice = "Keep the value a tensor. " * 20 + "Or read it in the caller."
+    view = build(replace(CLEAN, findings=(replace(BRANCH, advice=advice),)), None)
+    assert view.findings[0].advice == advice
+
+
 def test_a_refusal_keeps_its_reason_and_the_general_advice() -> None:
     refused = finding(build(SUGGESTIONS, None), "BS102")
     assert refused.repair is not None

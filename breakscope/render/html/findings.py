@@ -15,7 +15,7 @@ from breakscope.render.html.highlight import line_spans
 from breakscope.render.html.lines import Line, lay_out
 from breakscope.render.html.pictures import TONES, Tone
 from breakscope.render.html.sources import Excerpt
-from breakscope.render.html.texts import block, name
+from breakscope.render.html.texts import LONGEST_TEXT, block, name
 from breakscope.report.model import Finding, Frame, Guard, Report, Suggestion
 from breakscope.report.ranking import is_open
 from breakscope.view import gain
@@ -177,7 +177,7 @@ class Maker:
             follows=finding.fingerprint in self.links.by,
             severity=severity_words(finding),
             closed="meant to be so" if finding.intended else "expected" if finding.expected else "",
-            why_closed=name(finding.intended or finding.expected or ""),
+            why_closed=name(finding.intended or finding.expected or "", LONGEST_TEXT),
             torch_page=torch_page(finding.gb_id),
         )
 
@@ -304,7 +304,7 @@ def advice(finding: Finding) -> str:
 
 def _sentence(text: str) -> str:
     code = any(sign in text.partition(" ")[0] for sign in "._(=")  # torch.where stays as it is
-    return name(text if code else text[:1].upper() + text[1:])
+    return name(text if code else text[:1].upper() + text[1:], LONGEST_TEXT)
 
 
 def _when(finding: Finding) -> str:
