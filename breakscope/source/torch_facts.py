@@ -95,6 +95,14 @@ def _table() -> dict[str, Op]:
 
 OPS = _table()
 
+# What torch.autocast of some device runs in another dtype, or is made of such operations (torch's
+# ATen/autocast_mode.h). Integers and truth values it leaves alone.
+_AUTOCAST = (
+    "matmul mm bmm linear acos asin sinh cosh tan erfinv exp expm1 log log2 log10 log1p reciprocal rsqrt pow "
+    "square softplus softmax log_softmax logsumexp norm sum nansum prod std var atan2"
+)
+AUTOCAST = frozenset(_AUTOCAST.split())
+
 CASTS = {
     "float": "float32",
     "double": "float64",

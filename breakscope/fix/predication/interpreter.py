@@ -16,7 +16,7 @@ from breakscope.fix.predication.values import Value, broadcast, from_seen, scala
 from breakscope.fix.rule import Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.names import builtin, dotted, name_parts, parameters
-from breakscope.source.torch_facts import CASTS, FLOATING, OPS, RANDOM, STEADY, is_in_place
+from breakscope.source.torch_facts import AUTOCAST, CASTS, FLOATING, OPS, RANDOM, is_in_place
 
 _NUMBER_FUNCTIONS = {"float", "int", "bool", "abs", "len", "min", "max", "round"}
 
@@ -157,7 +157,17 @@ class Evaluator:
             raise Unsafe(f"what `{self._short(node)}` does is not known")
         if left.kind == right.kind == "scalar":
             return self._scalar_binop(node, left, right)
-        return binary(node.op, left, right, self._short(node))
+        result = binary(node.op, left, right, self._short(node))
+        # A number divided by a tensor multiplies the tensor's reciprocal.
+        reciprocal = isinstance(node.op, ast.Div) and left.kind == "scalar"
+        recast = isinstance(node.op, ast.MatMult | ast.Pow) or reciprocal
+        return self._under_autocast(result) if recast else result
+
+    def _under_autocast(self, result: Value) -> Value:
+        """What an operation that autocast runs in another dtype gives: of which, is not known."""
+        if self.site.evidence.autocast and result.dtype in FLOATING:
+            return replace(result, dtype=None)
+        return result
 
     def _scalar_binop(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
@@ -267,8 +277,8 @@ class Evaluator:
         if op is None:
             raise Unsafe(f"what `{text}` does is not known")
         result = apply(op, name, values, keywords, text)
-        if self.site.evidence.autocast and (op.slope > STEADY or op.shape != "broadcast"):
-            result = replace(result, dtype=None)  # autocast may run it in another dtype
+        if name in AUTOCAST:
+            result = self._under_autocast(result)
         if result.shapes is None and result.sources is None:
             seen = self.site.seen(node)
             result = replace(result, shapes=seen.shapes if seen and seen.only("tensor") else None)
