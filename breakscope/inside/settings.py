@@ -42,6 +42,7 @@ class Settings:
         watch: a function, named as for ``compile``, whose calls count as outermost ones though it is not
             compiled: its outputs are kept, or its calls timed.
         stopwatch: time the outermost calls, with compiler caches that are empty.
+        eager_rounding: Inductor rounds numbers of half precision where eager code does.
     """
 
     compile: str = "auto"
@@ -63,6 +64,7 @@ class Settings:
     children: bool = False
     watch: str | None = None
     stopwatch: bool = False
+    eager_rounding: bool = False
 
     def dumps(self) -> str:
         """For the child's environment."""

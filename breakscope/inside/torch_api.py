@@ -209,6 +209,12 @@ ACCESSES: dict[str, Access] = {
             "--mode has no effect",
         ),
         _since_29(
+            "inductor_config",
+            "torch._inductor:config",
+            "emulate_precision_casts: Inductor rounds half precisions as eager code does",
+            "a patch of code in half precision may stay unproved for its rounding alone",
+        ),
+        _since_29(
             "skipped_by_rule",
             "torch._dynamo.trace_rules:check",
             "tells the modules of torch itself, which Dynamo compiles only inside another frame",

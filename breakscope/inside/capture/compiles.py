@@ -74,6 +74,8 @@ class Compiles:
 
     def _choose_backend(self, script_backend: Any) -> Callable[..., Any]:
         settings = self._agent.settings
+        if settings.eager_rounding:
+            torch_api.get("inductor_config").emulate_precision_casts = True
         if settings.backend == "inductor" and settings.mode is not None:
             return torch_api.get("inductor_wrapper")(settings.mode, None, self._agent.dynamic)  # type: ignore[no-any-return]
         if settings.backend == "inductor" and _backend_name(script_backend) == "inductor":
