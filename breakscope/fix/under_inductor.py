@@ -10,6 +10,7 @@ from breakscope.fix.patch import Patch
 from breakscope.fix.trials import Trials, eagerly
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Timing
+from breakscope.run.trial import Comparison, Trial
 
 # Relative to the largest value of a tensor. Fusion changes rounding with and without patches; what counts
 # is that the patches do not take Inductor's results farther from eager's than it is already.
@@ -40,29 +41,17 @@ def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> d
     # With and without the patches at one time, so that their steps are timed on a machine that is as busy.
     with trials.side_by_side(patches, inductor, [eagerly(settings)]) as ran:
         after, before, eager = ran
-        if eager.ended.status != "ok":
-            why = f"the script run eagerly ended with {eager.ended.status}"
-            return {"verdict": "not compared", "why": why}
-        if before.ended.status != "ok":
-            why = f"without the patches the script ends with {before.ended.status}"
-            return {"verdict": "not compared", "why": why}
-        if after.ended.status != "ok":
-            return {"verdict": "differs", "why": f"under Inductor the script ends with {after.ended.status}"}
+        if unusable := _unusable(after, before, eager):
+            return unusable
         was, now = trials.compared(eager, before), trials.compared(eager, after)
     found = {"before": was.max_rel, "after": now.max_rel, "calls": now.calls}
     times = _steps(before.report.timing, after.report.timing)
     if not now.calls:
         return {"verdict": "not compared", "why": "no outermost call returned anything", **found, **times}
-    different = None
-    if now.differences and not was.differences:
-        different = f"under Inductor the outputs differ: {now.differences[0]}"
-    elif now.max_rel > max(FLOOR, FACTOR * was.max_rel):
-        different = (
-            f"under Inductor the outputs differ from eager by {now.max_rel:.2g}, before by {was.max_rel:.2g}"
-        )
     rounded = None
-    if different is not None:
-        rounded = _rounded_alike(trials, patches, settings)
+    if different := _apart(was, now):
+        # Other shapes and types, or NaN in one of them, are no matter of rounding.
+        rounded = None if now.differences else _rounded_alike(trials, patches, settings)
         if rounded is None:
             return {"verdict": "differs", "why": different, **found, **times}
     skipped = any(
@@ -86,6 +75,30 @@ def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> d
     return {"verdict": "agrees", "why": why, **found, **times}
 
 
+def _unusable(after: Trial, before: Trial, eager: Trial) -> dict[str, Any] | None:
+    """The answer where one of the runs did not come to its end."""
+    if eager.ended.status != "ok":
+        why = f"the script run eagerly ended with {eager.ended.status}"
+        return {"verdict": "not compared", "why": why}
+    if before.ended.status != "ok":
+        why = f"without the patches the script ends with {before.ended.status}"
+        return {"verdict": "not compared", "why": why}
+    if after.ended.status != "ok":
+        return {"verdict": "differs", "why": f"under Inductor the script ends with {after.ended.status}"}
+    return None
+
+
+def _apart(was: Comparison, now: Comparison) -> str | None:
+    """What takes Inductor's results farther from eager's with the patches than they are without."""
+    if now.differences and not was.differences:
+        return f"under Inductor the outputs differ: {now.differences[0]}"
+    if now.max_rel > max(FLOOR, FACTOR * was.max_rel):
+        return (
+            f"under Inductor the outputs differ from eager by {now.max_rel:.2g}, before by {was.max_rel:.2g}"
+        )
+    return None
+
+
 def _rounded_alike(trials: Trials, patches: Sequence[Patch], settings: Settings) -> float | None:
     """The distance from eager where Inductor rounds as eager does; None if it differs there as well.
 
@@ -98,8 +111,8 @@ def _rounded_alike(trials: Trials, patches: Sequence[Patch], settings: Settings)
         if {trial.ended.status for trial in ran} != {"ok"}:
             return None
         was, now = trials.compared(eager, before), trials.compared(eager, after)
-    apart = bool(now.differences) or now.max_rel > max(FLOOR, FACTOR * was.max_rel)
-    return None if apart or not now.calls or was.max_rel > LOOSE else now.max_rel
+    apart = _apart(was, now) is not None or was.max_rel > LOOSE
+    return None if apart or not now.calls else now.max_rel
 
 
 def _steps(before: Timing | None, after: Timing | None) -> dict[str, Any]:

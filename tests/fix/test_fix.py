@@ -131,6 +131,41 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     assert sites(folder) == 0
 
 
+HALF = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        y = x * 1.1
+        if torch.isinf(y).any():
+            y = torch.clamp(y, min=-1e4, max=1e4)
+        return y - x
+
+
+torch.manual_seed(0)
+net = torch.compile(Net())
+with torch.no_grad():
+    for step in range(4):
+        net(torch.randn(64, 64, dtype=torch.bfloat16))
+"""
+
+
+@pytest.mark.slow
+def test_what_fused_code_rounds_less_often_is_no_difference(scan: Scan) -> None:
+    """Without the break, y is never rounded to bfloat16: what is left of y - x is another number."""
+    folder = scan(HALF).folder
+    assert run_command("fix", folder=folder, torch=True).returncode == 0
+    (finding,) = latest(folder).findings
+    assert finding.suggestion is not None
+    assert finding.suggestion.status == "proved"
+    inductor = finding.suggestion.evidence["inductor"]
+    assert inductor["verdict"] == "agrees"
+    assert inductor["after"] > 0.01 > inductor["before"]
+    assert inductor["why"].endswith("within 0 where Inductor rounds as eager does")
+
+
 def test_a_file_that_cannot_be_written_because_it_changes_is_no_success(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)
