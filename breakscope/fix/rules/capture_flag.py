@@ -15,6 +15,7 @@ from breakscope.source.syntax import shown
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"
 _AUTOGRAD = "trace_autograd_ops"
+_READ_UNSEEN = ("Data dependent operator",)  # Dynamo's words where torch itself reads the number
 _SIZED_BY_DATA = {
     "nonzero", "unique", "masked_select", "argwhere", "where", "repeat_interleave", "unique_consecutive",
     "bincount", "_unique2",
@@ -97,9 +98,10 @@ def _flag(site: Site) -> str | None:
             if seen is not None and seen.dtypes & {"bool", "uint8"}:
                 return _SHAPES
         if isinstance(node, ast.stmt):
-            return None
+            break
         node = site.parents[node]
-    return None
+    # A tensor that stands where Python wants a number: x[start:end], torch.arange(n).
+    return _SCALARS if _SCALARS in site.reason or site.reason in _READ_UNSEEN else None
 
 
 def _decides(site: Site) -> str | None:

@@ -13,6 +13,32 @@ def f(x):
 REWRITES = (
     Example(
         """\
+def f(x, bounds):
+    start, end = bounds
+    return x[start:end] * 2
+""",
+        """\
+def f(x, bounds):
+    start, end = bounds
+    return x[start:end] * 2
+""",
+        calls=("torch.randn(5, 4), torch.tensor([1, 3])",),
+    ),
+    Example(
+        """\
+def f(x, lengths):
+    steps = torch.arange(lengths.max(), device=x.device)
+    return (steps[None] < lengths[:, None]).to(x.dtype)
+""",
+        """\
+def f(x, lengths):
+    steps = torch.arange(lengths.max(), device=x.device)
+    return (steps[None] < lengths[:, None]).to(x.dtype)
+""",
+        calls=("torch.randn(2, 4), torch.tensor([1, 3])",),
+    ),
+    Example(
+        """\
 def f(x):
     n = int((x > 0).sum())
     return x.flatten()[:n]
