@@ -634,3 +634,31 @@ def test_another_result_is_no_limit_of_a_count(tmp_path: Path) -> None:
     found = judged_experts(after, tmp_path, numbers=("count",))
     assert found.status == "refused"
     assert "count = " in found.why
+
+
+LENGTHS = """\
+def f(ids, lengths=None):
+    if lengths is None:
+        lengths = (ids != 0).sum(1)
+    x = ids.float()
+    if lengths.max() > ids.shape[1]:
+        x = x * 2
+    return x + 1"""
+
+
+def test_what_is_asked_of_an_argument_that_is_left_out_is_driven_by_giving_it(tmp_path: Path) -> None:
+    """The lengths that the function counts itself are never too large: only a caller's can be."""
+    right = LENGTHS.replace("if lengths.max() > ids.shape[1]:\n        x = x * 2", "{}")
+    calls = ("torch.ones(2, 3, dtype=torch.long)",)
+    found = judged(LENGTHS, right.format("x = torch.where(lengths.max() > 3, x * 2, x)"), calls, tmp_path)
+    assert found.status == "refused"  # at another size
+    found = judged(
+        LENGTHS, right.format("x = torch.where(lengths.max() > ids.shape[1], x * 2, x)"), calls, tmp_path
+    )
+    assert found.status == "proved", found.why
+    assert found.evidence.kinds["arguments left out"] >= 1
+    found = judged(
+        LENGTHS, right.format("x = torch.where(lengths.max() > ids.shape[1], x * 3, x)"), calls, tmp_path
+    )
+    assert found.status == "refused"
+    assert "argument lengths filled with 10000" in found.why

@@ -17,6 +17,7 @@ _MOST_ALONE = 6
 _MOST_SIZES = 6
 _MOST_NUMBERS = 8
 _MOST_STATES = 48
+_LARGE = 10_000  # above every size
 
 
 def values(
@@ -147,6 +148,45 @@ def defaults(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Co
             for other in _others(parameter.default):
                 name = f"argument {parameter.name} = {other!r}"
                 yield Conditions(name, calls=partial(with_argument, parameter.name, other))
+
+
+def left_out(function: Callable[..., Any], calls: Sequence[Call]) -> dict[str, int | str]:
+    """Parameters that are None in the first call and by default: their names, and where to give them."""
+    args, kwargs = calls[0]
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        parameter.name: number if number < len(args) else parameter.name
+        for number, parameter in enumerate(parameters)
+        if parameter.default is None
+        and parameter.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        and (args[number] if number < len(args) else kwargs.get(parameter.name)) is None
+    }
+
+
+def given(name: str, key: int | str, tensor: torch.Tensor) -> Iterator[Conditions]:
+    """A tensor for an argument that is None: one that the function made for it itself, and like ones."""
+    likes: list[tuple[str, Fill | None]] = [("as the function makes it", None)]
+    likes += [(f"filled with {value}", partial(_held, value)) for value in (0, 1, -1, _LARGE)]
+    for text, fill in likes:
+        yield Conditions(f"argument {name} {text}", calls=partial(_with_tensor, key, tensor, fill))
+
+
+def _with_tensor(
+    key: int | str, tensor: torch.Tensor, fill: Fill | None, calls: Sequence[Call]
+) -> Sequence[Call]:
+    copy = tensor.clone()
+    if fill is not None:
+        fill(copy)
+    return with_argument(key, copy, calls)
+
+
+def _held(value: int, tensor: torch.Tensor) -> None:
+    """Fill a tensor with a number, or with the nearest one that its dtype holds."""
+    if tensor.dtype is torch.bool or tensor.is_complex():
+        tensor.fill_(bool(value))
+        return
+    limits = (torch.finfo if tensor.is_floating_point() else torch.iinfo)(tensor.dtype)
+    tensor.fill_(max(limits.min, min(limits.max, value)))
 
 
 def to(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -349,6 +349,33 @@ class Session:
         for conditions in inputs.states(len(bench.world.tensors) - len(given)):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
+        for conditions in self._given_instead(bench):
+            if self._driven() or not self._agree(bench, conditions, "arguments left out"):
+                return
+
+    def _given_instead(self, bench: _Bench) -> Iterator[Conditions]:
+        """Tensors for arguments that are None in the script, and that the function then makes itself.
+
+        ``if lengths is None: lengths = ...``: what is asked of them further down, only such a call can drive.
+        """
+        code = _code(bench.forms["old"])
+        keys = inputs.left_out(inspect.unwrap(bench.forms["old"]), bench.calls)
+        made: dict[str, torch.Tensor] = {}
+
+        def note(frame: Any, event: str, _result: Any) -> None:
+            if event == "return" and frame.f_code is code:
+                local = frame.f_locals
+                found = {name: local[name] for name in keys if isinstance(local.get(name), torch.Tensor)}
+                made.update({name: tensor.detach().clone() for name, tensor in found.items()})
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            bench.run("old", Conditions("what the function makes"))
+        finally:
+            sys.setprofile(before)
+        for name, tensor in made.items():
+            yield from inputs.given(name, keys[name], tensor)
 
     def _labels(self, bench: _Bench) -> frozenset[str]:
         """Names and keys under which the forms may read a number that is state."""
