@@ -8,6 +8,7 @@ from breakscope.fix.rule import Site
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import builtin, dotted
+from breakscope.source.torch_facts import OPS
 
 _METHODS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
 _ONCE = {"warning_once", "info_once", "warning_advice"}
@@ -64,7 +65,7 @@ def message_kind(site: Site, call: ast.Call) -> str | None:
     if full is not None and full.startswith("logging.") and full.removeprefix("logging.") in _METHODS:
         return "message"
     if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS | _ONCE:
-        seen = site.seen(call.func.value)
+        seen = _seen(site, call.func.value)
         if seen is not None and seen.types and all(_is_logger(name) for name in seen.types):
             return "warning" if call.func.attr in _ONCE else "message"
     return None
@@ -86,7 +87,32 @@ def message_effect(site: Site, call: ast.Call) -> str | None:
     return None
 
 
-def _may_act(site: Site, call: ast.Call, node: ast.expr) -> bool:
+def test_effect(site: Site, test: ast.expr) -> str | None:
+    """The first part of a test whose evaluation may do more than compute; None if there is none."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.expr) and not _computes(site, node) and _may_act(site, test, node):
+            return " ".join(ast.unparse(node).split())
+    return None
+
+
+def _computes(site: Site, node: ast.expr) -> bool:
+    """Whether it is one of torch's pure operations, or stands in a test whose own parts are asked."""
+    if isinstance(node, ast.Name | ast.Constant | ast.BoolOp):
+        return True
+    if not isinstance(node, ast.Call):
+        return False
+    head, _, name = (dotted(site, node.func) or "").rpartition(".")
+    if head == "math":
+        return name in ("isnan", "isinf", "isfinite")
+    if head in ("torch", "torch.linalg"):
+        return name in OPS
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in OPS:
+        return False
+    seen = _seen(site, node.func.value)
+    return seen is not None and seen.only("tensor")
+
+
+def _may_act(site: Site, call: ast.expr, node: ast.expr) -> bool:
     if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda):
         return True
     if isinstance(node, ast.Call):
@@ -128,16 +154,33 @@ def _is_pure(site: Site, call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
     receiver = call.func.value
-    seen = site.seen(receiver)
+    seen = _seen(site, receiver)
     if isinstance(receiver, ast.Constant | ast.JoinedStr):
         kind = "str"
-    elif seen is not None and seen.only("tensor"):
+    elif _is_tensor(site, receiver):
         kind = "tensor"
     elif seen is not None and seen.only("str"):
         kind = "str"
     else:
         kind = "dict" if seen is not None and set(seen.types) == {"builtins.dict"} else ""
     return call.func.attr in _PURE_METHODS.get(kind, ()) and all(_is_plain(site, arg) for arg in call.args)
+
+
+def _seen(site: Site, node: ast.expr) -> Seen | None:
+    """What an expression was; of a message that was never written, what its names were at the question."""
+    seen = site.seen(node)
+    if seen is not None or not isinstance(node, ast.Name | ast.Attribute):
+        return seen
+    above: ast.AST = node
+    while not isinstance(above, ast.stmt):
+        if isinstance(above, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
+            return None  # it may be a name of its own
+        above = site.parents[above]
+    branch = site.parents.get(above)
+    # Statements that are nothing but calls bind no names.
+    if not isinstance(branch, ast.If) or not all(isinstance(one, ast.Expr) for one in branch.body):
+        return None
+    return site.seen_before(branch).get(ast.unparse(node))
 
 
 def _is_plain(site: Site, node: ast.expr) -> bool:
@@ -150,18 +193,27 @@ def _is_plain(site: Site, node: ast.expr) -> bool:
         return all(_is_plain(site, elt) for elt in node.elts)
     if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
         return True  # its parts are looked at by themselves
-    seen: Seen | None = site.seen(node)
+    seen = _seen(site, node)
     if seen is None:
-        return False
+        return isinstance(node, ast.Call) and _is_tensor(site, node)
     return seen.only("tensor", "int", "float", "bool", "None", "str", "callable", "other") and all(
         name in _PLAIN for name in seen.types if "other" in seen.kinds
     )
 
 
-def _computed_on_access(site: Site, call: ast.Call, node: ast.Attribute) -> bool:
+def _is_tensor(site: Site, node: ast.expr) -> bool:
+    """Whether it was a tensor, or is what a tensor's method gives, in a message that was never written."""
+    seen = _seen(site, node)
+    if seen is None and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return _is_tensor(site, node.func.value) and _is_pure(site, node)
+    return seen is not None and seen.only("tensor")
+
+
+def _computed_on_access(site: Site, call: ast.expr, node: ast.Attribute) -> bool:
     """Whether an attribute may be a property: it was read, and is not among what could be looked up."""
-    seen = site.seen(node.value)
-    if dotted(site, node) is not None or (seen is not None and seen.only("tensor", "callable", "str")):
+    seen = _seen(site, node.value)
+    plain = seen is not None and seen.only("tensor", "callable", "str")
+    if plain or dotted(site, node) is not None or _is_tensor(site, node.value):
         return False
     statement = enclosing_statement(site, call)
     entry = site.seen_before(statement)

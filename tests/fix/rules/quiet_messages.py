@@ -5,6 +5,52 @@ from breakscope.fix.rule import Example
 REWRITES = (
     Example(
         """\
+def f(x):
+    if x.sum().item() > 100:
+        print("large", x.sum().item())
+    return x + 1
+""",
+        """\
+def f(x):
+    if not torch.compiler.is_compiling() and x.sum().item() > 100:
+        print("large", x.sum().item())
+    return x + 1
+""",
+        calls=("torch.ones(3)",),  # never written: what x is, is known where it is asked for
+        consent=True,
+    ),
+    Example(
+        """\
+import logging
+import torch
+
+log = logging.getLogger(__name__)
+
+
+def f(x):
+    if torch.isnan(x).any() or x.abs().max() > 3:
+        log.warning("unusual: %s", x)
+        print(f"largest {x.max().item():.3f}")
+    return x + 1
+""",
+        """\
+import logging
+import torch
+
+log = logging.getLogger(__name__)
+
+
+def f(x):
+    if not torch.compiler.is_compiling() and (torch.isnan(x).any() or x.abs().max() > 3):
+        log.warning("unusual: %s", x)
+        print(f"largest {x.max().item():.3f}")
+    return x + 1
+""",
+        calls=("torch.ones(3)", "5 * torch.ones(3)"),
+        consent=True,
+    ),
+    Example(
+        """\
 import torch
 import logging
 
@@ -268,6 +314,37 @@ def f(x):
 )
 
 LEAVES = (
+    Example(
+        """\
+SEEN = []
+
+
+def f(x):
+    if len(SEEN) < 9 and not SEEN.append(1) and x.sum() > 3:
+        print("large")
+    return x + 1
+""",
+        why="asking whether there is a message may have an effect: `SEEN.append(1)`",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.sum() > 3:
+        print("large")
+    else:
+        x = x * 2
+    return x + 1
+""",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.sum() > 3:
+        print("large", y := x * 2)
+        x = x + y
+    return x + 1
+""",
+    ),
     Example(
         """\
 import warnings
