@@ -34,6 +34,7 @@ _LONG_STEP_MS = 200.0
 # A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed. All
 # make the same number of steps, to stay together; where these are short, the rest of the time is spun away.
 _SETTLE_MS = 60.0
+_AT_THE_LIMIT_MS = 300.0  # a card at its power limit is faster for so long after a rest
 _LEAST_SETTLE_STEPS = 3
 _MOST_SETTLE_STEPS = 100
 _GRACE_S = 4.0
@@ -230,9 +231,10 @@ class Conductor:
             if not turn or (number >= ROUNDS and slow_turns.enough(turn, ROUNDS)):
                 break
             self._random.shuffle(turn)
+            first = max(settle, self._steps_to_tire(turn))
             for player in turn:
                 self._say(f"round {number + 1} of {ROUNDS}: {player.arm.name}")
-                attempt(self._round, player, number, steps, settle)
+                attempt(self._round, player, number, steps, first)
             self._after_round(ready)
         self.found.slow_turns = slow_turns.leave_out(ready, ROUNDS // 2)
 
@@ -252,6 +254,12 @@ class Conductor:
         most = 2 if optimizer else _MOST_SETTLE_STEPS
         wanted = max(_LEAST_SETTLE_STEPS, math.ceil(_SETTLE_MS / max(slowest, 1e-3)))
         return math.ceil(total / ROUNDS), min(most, wanted)
+
+    def _steps_to_tire(self, players: Sequence[Player]) -> int:
+        """Steps until a card at its limit is as slow as in a script that makes no pauses."""
+        if not self.found.gpu or not self.found.gpu[-1].throttle or players[0].unit == "optimizer":
+            return 0
+        return math.ceil(_AT_THE_LIMIT_MS / max(min(map(_typical_ms, players)), 1e-3))
 
     def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
         spin_ms = max(0.0, _SETTLE_MS - settle * _typical_ms(player))

@@ -51,14 +51,34 @@ class Entry:
     scale: float = 1.0
 
 
-def entry_of(calibration: Event | None) -> Entry:
+def entry_of(calibration: Event | None, glances: Sequence[tuple[Sampled, Event]] = ()) -> Entry:
     """What the calibration came to: sixteen regions of one operation against one of sixteen."""
     if calibration is None:
         return Entry()
+    pace = _pace(calibration, glances)
     forward = _each(calibration["forward"])
     backward = _each(calibration.get("backward") or {})
-    launch = (calibration["forward"]["16"] - forward) / 16
-    return Entry(forward, backward, max(0.0, launch), calibration.get("own", 0.0))
+    launch = max(0.0, (calibration["forward"]["16"] - forward) / 16)
+    return Entry(pace * forward, pace * backward, pace * launch, calibration.get("own", 0.0))
+
+
+def _pace(calibration: Event, glances: Sequence[tuple[Sampled, Event]]) -> float:
+    """How much longer a region's wrappers take in the script's steps than they did in the calibration.
+
+    The same host is up to twice as slow a minute later, and its caches are not as cold in every script.
+    """
+    seen = [around for step, event in glances for around in _around(step, event)]
+    calibrated = calibration.get("around")
+    return statistics.median(seen) / calibrated if seen and calibrated else 1.0
+
+
+def _around(step: Sampled, event: Event) -> Iterator[int]:
+    """What the wrappers of each region take around what Inductor made of it."""
+    for span in step.spans:
+        if span.what == "region":
+            inside = [took for at, took, _ in event.get("calls", ()) if span.begin <= at < span.end]
+            if inside:
+                yield span.ns - sum(inside)
 
 
 def _each(times: Mapping[str, float]) -> float:
