@@ -1,0 +1,68 @@
+"""What entering a region takes: calibrated apart, and scaled to the script's steps by what a glance saw there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from breakscope.diagnose.gaps import Sampled, Span
+from breakscope.diagnose.segments import entry_of
+from breakscope.inside.capture.glance import Glance
+
+pytestmark = pytest.mark.torch
+
+# Sixteen operations take 16 * 5 µs of launches, and 40 µs for each region that they are in.
+CALIBRATED = {"forward": {"1": 720_000, "16": 120_000}, "around": 20_000}
+
+
+def glance(*regions: tuple[int, int]) -> tuple[Sampled, dict[str, Any]]:
+    """A step with regions one after the other: for how long each lasts, and the code inside of its wrappers."""
+    spans, calls, at = [], [], 0
+    for length, code in regions:
+        spans.append(Span("region", at, at + length, slot=1))
+        calls.append([at + 1_000, code, 1])
+        at += length
+    return Sampled(at, spans=spans), {"calls": calls}
+
+
+def test_an_entry_is_the_fixed_part_of_a_region() -> None:
+    entry = entry_of(CALIBRATED)
+    assert (entry.forward, entry.launch, entry.backward) == (40_000, 5_000, 0)
+
+
+def test_an_entry_is_as_much_slower_in_the_steps_as_the_wrappers_are() -> None:
+    seen = glance((130_000, 100_000), (90_000, 60_000), (95_000, 60_000))
+    entry = entry_of(CALIBRATED, [seen])
+    assert (entry.forward, entry.launch) == (60_000, 7_500)
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "seen"),
+    [
+        (CALIBRATED, (Sampled(10, spans=[Span("region", 0, 10, slot=1)]), {"calls": []})),
+        ({**CALIBRATED, "around": None}, glance((130_000, 100_000))),
+        (CALIBRATED, (glance((130_000, 100_000))[0], {})),  # an older file
+    ],
+)
+def test_an_entry_whose_wrappers_were_not_seen_is_as_it_was_calibrated(calibrated: Any, seen: Any) -> None:
+    assert entry_of(calibrated, [seen]) == entry_of(CALIBRATED)
+
+
+def test_a_glance_sees_what_inductor_made_of_a_region_and_how_often_it_launches() -> None:
+    """As Inductor tells it: only while a profiler says that it is there."""
+    observer, x = Glance(), torch.ones(4, 4)
+    assert observer.start()
+    if torch.autograd.profiler._is_profiler_enabled:
+        with torch._C._profiler._RecordFunctionFast("## Call CompiledFxGraph f123 ##"):
+            torch.addmm(x, x, x)
+            with torch._C._profiler._RecordFunctionFast("triton_poi_fused_0"):
+                pass
+    seen = observer.stop()
+    assert seen is not None
+    [(_, took, launches)] = seen["calls"]
+    assert launches == 2
+    assert took > 0
+    assert [name for *_, name, _ in seen["ops"]] == ["aten::addmm"]
+    assert not torch.autograd.profiler._is_profiler_enabled
