@@ -17,6 +17,7 @@ from breakscope.diagnose.collect import Event
 from breakscope.diagnose.gaps import Sampled, Span
 from breakscope.diagnose.replay import Stretch, period, with_waits
 
+HELD_ALIKE = 1.25  # a region that took longer in one held step than in another waited for the host there
 DRY_NS = 20_000  # below this a difference between the device's clock and the host's says nothing
 _GRAPH_NS = 1_000  # a launch that takes less is none: the region is one CUDA graph
 
@@ -59,13 +60,13 @@ def entry_of(calibration: Event | None, glances: Sequence[tuple[Sampled, Event]]
     forward = _each(calibration["forward"])
     backward = _each(calibration.get("backward") or {})
     launch = max(0.0, (calibration["forward"]["16"] - forward) / 16)
-    return Entry(pace * forward, pace * backward, pace * launch, calibration.get("own", 0.0))
+    return Entry(pace * forward, pace * backward, pace * launch, pace * calibration.get("own", 0.0))
 
 
 def _pace(calibration: Event, glances: Sequence[tuple[Sampled, Event]]) -> float:
     """How much longer a region's wrappers take in the script's steps than they did in the calibration.
 
-    The same host is up to twice as slow a minute later, and its caches are not as cold in every script.
+    The same host is up to twice as slow a minute later, and in most steps caches are not quite as cold.
     """
     seen = [around for step, event in glances for around in _around(step, event)]
     calibrated = calibration.get("around")
@@ -141,13 +142,15 @@ def sort_out(
 def _device_work(samples: Sequence[Sampled], held: Sequence[Sampled]) -> list[float]:
     """For how long the device works on what it is given in each span.
 
-    The time between its two events, unless it waited for the host meanwhile. In a held step it does not.
+    The time between its two events, unless it waited for the host meanwhile. In a held step it does not, but
+    where the host took longer than the device was held for.
     """
     work = []
     for index in range(len(samples[0].spans)):
         times = [_between(step.spans[index]) for step in samples]
-        unbroken = [_between(step.spans[index]) for step in held]
-        known = [statistics.median(ns) for ns in (_known(times), _known(unbroken)) if ns]
+        unbroken = _known(_between(step.spans[index]) for step in held)
+        held_long_enough = [ns for ns in unbroken if ns <= HELD_ALIKE * min(unbroken)]
+        known = [statistics.median(ns) for ns in (_known(times), held_long_enough) if ns]
         work.append(max(0.0, min(known, default=0.0)))
     return work
 

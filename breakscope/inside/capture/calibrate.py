@@ -131,26 +131,23 @@ def _around(region: Any, x: Any) -> int | None:
     return round(statistics.median(times)) if times else None
 
 
-def own_ns(region: Callable[[], object], tick: Callable[[], None], marks: list[Any]) -> tuple[int, int]:
+def own_ns(region: Callable[[], object], tick: Callable[[], None], marks: list[Any]) -> int:
     """What our own wrappers take between two regions, beside what the marks say that they take themselves.
-
-    And what the mark at the beginning of a region says that it takes.
 
     Args:
         region: a region that does nothing, wrapped as the script's are; marks: where its marks go.
     """
-    forget, times, enters = _forget(), [], []
+    forget, times = _forget(), []
     for _ in range(_WARM + _ROUNDS):
         marks.clear()
         forget()
         began = perf_counter_ns()
         region()
         took = perf_counter_ns() - began
-        (_, _, entered, entering, *_), (_, _, left, leaving, *_) = marks
-        enters.append(entering)
+        (_, _, entered, *_), (_, _, left, leaving, *_) = marks
         forget()
         times.append(took - (left - entered) - leaving + _timed(tick))
-    return int(statistics.median(times[_WARM:])), int(statistics.median(enters[_WARM:]))
+    return int(statistics.median(times[_WARM:]))
 
 
 def _timed(action: Callable[[], object]) -> int:

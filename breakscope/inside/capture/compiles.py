@@ -196,12 +196,9 @@ class Compiles:
             return
         (device, gradients), (_, compiler) = max(self._uses.items(), key=lambda item: item[1][0])
         found = calibrate(compiler, device, gradients=gradients)
-        own, enter = self._own_ns()
-        self._agent.emit(
-            events.CALIBRATION, device=device, gradients=gradients, own=own, enter=enter, **found
-        )
+        self._agent.emit(events.CALIBRATION, device=device, gradients=gradients, own=self._own_ns(), **found)
 
-    def _own_ns(self) -> tuple[int, int]:
+    def _own_ns(self) -> int:
         """What our own wrappers take of a gap."""
         clock = self._agent.clock
         marks = clock.rehearse()
