@@ -79,7 +79,8 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     glances = list(zip(apart(found.glances), found.glances, strict=True))
     kinds = sort_out(sampled, apart(found.held), glances)
     run = _Run(found, kinds, sampled, owners)
-    entry = entry_of(found.calibration, glances)
+    inputs = {slot: region.inputs for slot, region in regions.items()}
+    entry = entry_of(found.calibration, glances, inputs)
     priced = _Priced(kinds, entry, run, apart([*found.samples, *found.partial]))
     method = f"replayed, {len(sampled)} steps, backend {backend}"
     made = {index: cost for index in range(len(sites)) if (cost := priced.cost(index, method)) is not None}

@@ -19,6 +19,7 @@ from breakscope.diagnose.replay import Stretch, period, with_waits
 
 HELD_ALIKE = 1.25  # a region that took longer in one held step than in another waited for the host there
 DRY_NS = 20_000  # below this a difference between the device's clock and the host's says nothing
+_INPUTS = 2  # of a region of one operation in the calibration
 _GRAPH_NS = 1_000  # a launch that takes less is none: the region is one CUDA graph
 
 # Operations that bring a value to the host, or only look at a tensor in another way: they go with the break.
@@ -52,34 +53,52 @@ class Entry:
     scale: float = 1.0
 
 
-def entry_of(calibration: Event | None, glances: Sequence[tuple[Sampled, Event]] = ()) -> Entry:
-    """What the calibration came to: sixteen regions of one operation against one of sixteen."""
+def entry_of(
+    calibration: Event | None,
+    glances: Sequence[tuple[Sampled, Event]] = (),
+    inputs: Mapping[int, int | None] | None = None,
+) -> Entry:
+    """What the calibration came to: sixteen regions of one operation against one of sixteen.
+
+    Args:
+        inputs: of each region, by its counting slot.
+    """
     if calibration is None:
         return Entry()
-    pace = _pace(calibration, glances)
+    pace = _pace(calibration, glances, inputs or {})
     forward = _each(calibration["forward"])
     backward = _each(calibration.get("backward") or {})
     launch = max(0.0, (calibration["forward"]["16"] - forward) / 16)
     return Entry(pace * forward, pace * backward, pace * launch, pace * calibration.get("own", 0.0))
 
 
-def _pace(calibration: Event, glances: Sequence[tuple[Sampled, Event]]) -> float:
+def _pace(
+    calibration: Event, glances: Sequence[tuple[Sampled, Event]], inputs: Mapping[int, int | None]
+) -> float:
     """How much longer a region's wrappers take in the script's steps than they did in the calibration.
 
     The same host is up to twice as slow a minute later, and in most steps caches are not quite as cold.
     """
-    seen = [around for step, event in glances for around in _around(step, event)]
-    calibrated = calibration.get("around")
-    return statistics.median(seen) / calibrated if seen and calibrated else 1.0
+    calibrated = calibration.get("around") or {}
+    if not all(calibrated.get(size) for size in ("1", "16")):
+        return 1.0
+    each = max(0.0, (calibrated["16"] - calibrated["1"]) / 15)  # what one input more takes
+
+    def expected(slot: int | None) -> float:
+        more = (inputs.get(slot or 0) or _INPUTS) - _INPUTS
+        return float(calibrated["1"] + each * more)
+
+    seen = [around / expected(slot) for step, event in glances for slot, around in _wrappers(step, event)]
+    return statistics.median(seen) if seen else 1.0
 
 
-def _around(step: Sampled, event: Event) -> Iterator[int]:
-    """What the wrappers of each region take around what Inductor made of it."""
+def _wrappers(step: Sampled, event: Event) -> Iterator[tuple[int | None, int]]:
+    """Regions that a break is before, and what the wrappers of each take around what Inductor made of it."""
     for span in step.spans:
-        if span.what == "region":
+        if span.what == "region" and span.owner is not None:
             inside = [took for at, took, _ in event.get("calls", ()) if span.begin <= at < span.end]
             if inside:
-                yield span.ns - sum(inside)
+                yield span.slot, span.ns - sum(inside)
 
 
 def _each(times: Mapping[str, float]) -> float:

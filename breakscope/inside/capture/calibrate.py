@@ -45,8 +45,9 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
 
     Returns:
         forward: for each size, the time of 16 operations in regions of that size; backward: of their
-            backward, if gradients; around: what the runtime's wrappers take of an entry while a glance looks,
-            None where it does not see them; compile_s, run_s: what the calibration itself took.
+            backward, if gradients; around: what the runtime's wrappers take of an entry into a region of one
+            operation and of sixteen while a glance looks, None where it does not see them; compile_s, run_s:
+            what the calibration itself took.
     """
     began = time.perf_counter()
     x = torch.ones(_WIDTH, _WIDTH, device=device, requires_grad=gradients)
@@ -60,7 +61,7 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
         regions = {size: compiler(_chain(size, device, gradients=gradients), [x]) for size in SIZES}
         compiled = time.perf_counter()
         times = _rounds(regions, x, gradients=gradients)
-        around = _around(regions[SIZES[0]], x)
+        around = {str(size): _around(regions[size], x) for size in (SIZES[0], SIZES[-1])}
     return {
         **times,
         "around": around,
@@ -113,7 +114,7 @@ def _rounds(regions: dict[int, Any], x: Any, *, gradients: bool) -> dict[str, An
 
 
 def _around(region: Any, x: Any) -> int | None:
-    """What wrappers take around the code of a region of one operation, as a glance sees it in a step."""
+    """What wrappers take around the code of a region, as a glance sees it in a step."""
     forget, glance, times = _forget(), Glance(), []
     for _ in range(_LOOKS):
         _begin(x)
