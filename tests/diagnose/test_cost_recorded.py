@@ -33,9 +33,9 @@ KNOWN_OFF = {
     *(("fifth/looks", name) for name in ("print_early", "item", "print_late", "float")),
     ("fifth/ranking", "print"),
     ("fifth/tagging", "report"),
-    ("sixth/host_bound", "item"),
-    ("sixth/looks", "branch"),
-    *(("sixth/tagging", name) for name in ("counts", "report")),
+    ("seventh/host_bound", "item"),
+    ("seventh/looks", "branch"),
+    *(("seventh/tagging", name) for name in ("counts", "report")),
     ("second/device_bound", "all"),
     ("second/lstm", "all"),
     ("second/lstm", "lstm"),
@@ -93,9 +93,9 @@ ORDER_OFF = {
     "first/cpu",
     "fifth/host_bound",
     "fifth/tagging",
-    "sixth/host_bound",
-    "sixth/looks",
-    "sixth/tagging",
+    "seventh/host_bound",
+    "seventh/looks",
+    "seventh/tagging",
 }
 
 
