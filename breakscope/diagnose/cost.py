@@ -232,7 +232,7 @@ class _Priced:
     def _gains(self, number: int, without: Collection[int], reading: Reading) -> list[float]:
         kind, few = self._kinds[number], self._few[number]
         scale = self._scale[number]
-        entry = replace(self._entry, scale=scale)
+        entry = replace(self._entry.read_as(reading), scale=scale)
         return [
             scale * (whole - play(kind, step, entry, without, reading))
             for whole, step in zip(self._as_is[number], few, strict=True)

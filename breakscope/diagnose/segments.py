@@ -19,6 +19,7 @@ from breakscope.diagnose.replay import Stretch, period, with_waits
 
 HELD_ALIKE = 1.25  # a region that took longer in one held step than in another waited for the host there
 DRY_NS = 20_000  # below this a difference between the device's clock and the host's says nothing
+_FEWEST_SEEN = 4  # entries that glances saw, to speak of a quarter of them
 _INPUTS = 2  # of a region of one operation in the calibration
 _GRAPH_NS = 1_000  # a launch that takes less is none: the region is one CUDA graph
 
@@ -44,6 +45,7 @@ class Entry:
         own: what our own wrappers take of each gap.
         scale: how much longer than played a step really takes. An entry is calibrated apart from the steps
             and their marks, so that it is as long as it is.
+        least, most: how much shorter and longer than this the middle half of the entries in the steps are.
     """
 
     forward: float = 0.0
@@ -51,6 +53,13 @@ class Entry:
     launch: float = 0.0
     own: float = 0.0
     scale: float = 1.0
+    least: float = 1.0
+    most: float = 1.0
+
+    def read_as(self, reading: Reading) -> Entry:
+        """The entry of a reading."""
+        factor = {LEAST: self.least, MOST: self.most}.get(reading, 1.0)
+        return replace(self, forward=factor * self.forward, backward=factor * self.backward)
 
 
 def entry_of(
@@ -65,23 +74,25 @@ def entry_of(
     """
     if calibration is None:
         return Entry()
-    pace = _pace(calibration, glances, inputs or {})
+    low, pace, high = _pace(calibration, glances, inputs or {})
     forward = _each(calibration["forward"])
     backward = _each(calibration.get("backward") or {})
     launch = max(0.0, (calibration["forward"]["16"] - forward) / 16)
-    return Entry(pace * forward, pace * backward, pace * launch, pace * calibration.get("own", 0.0))
+    own = pace * calibration.get("own", 0.0)
+    return Entry(pace * forward, pace * backward, pace * launch, own, least=low / pace, most=high / pace)
 
 
 def _pace(
     calibration: Event, glances: Sequence[tuple[Sampled, Event]], inputs: Mapping[int, int | None]
-) -> float:
+) -> tuple[float, float, float]:
     """How much longer a region's wrappers take in the script's steps than they did in the calibration.
 
-    The same host is up to twice as slow a minute later, and in most steps caches are not quite as cold.
+    In the middle, between a quarter that takes less and one that takes more. The same host is up to twice as
+    slow a minute later, and in most steps caches are not quite as cold.
     """
     calibrated = calibration.get("around") or {}
     if not all(calibrated.get(size) for size in ("1", "16")):
-        return 1.0
+        return 1.0, 1.0, 1.0
     each = max(0.0, (calibrated["16"] - calibrated["1"]) / 15)  # what one input more takes
 
     def expected(slot: int | None) -> float:
@@ -89,7 +100,10 @@ def _pace(
         return float(calibrated["1"] + each * more)
 
     seen = [around / expected(slot) for step, event in glances for slot, around in _wrappers(step, event)]
-    return statistics.median(seen) if seen else 1.0
+    if len(seen) < _FEWEST_SEEN:
+        return (statistics.median(seen),) * 3 if seen else (1.0, 1.0, 1.0)
+    low, middle, high = statistics.quantiles(seen, n=4, method="inclusive")
+    return low, middle, high
 
 
 def _wrappers(step: Sampled, event: Event) -> Iterator[tuple[int | None, int]]:

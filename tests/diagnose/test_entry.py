@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from breakscope.diagnose.gaps import Sampled, Span
-from breakscope.diagnose.segments import entry_of
+from breakscope.diagnose.segments import LEAST, LIKELY, MOST, entry_of
 from breakscope.inside.capture.glance import Glance
 
 pytestmark = pytest.mark.torch
@@ -40,6 +40,13 @@ def test_an_entry_is_as_much_slower_in_the_steps_as_the_wrappers_are() -> None:
     seen = glance((130_000, 100_000), (90_000, 60_000), (95_000, 60_000))
     entry = entry_of(CALIBRATED, [seen])
     assert (entry.forward, entry.launch) == (60_000, 7_500)
+
+
+def test_entries_that_differ_from_each_other_make_a_range() -> None:
+    entry = entry_of(
+        CALIBRATED, [glance(*((length, 10_000) for length in (20_000, 25_000, 30_000, 40_000, 50_000)))]
+    )
+    assert [entry.read_as(reading).forward for reading in (LEAST, LIKELY, MOST)] == [30_000, 40_000, 60_000]
 
 
 def test_inputs_that_a_region_would_have_without_the_break_too_do_not_make_its_entry_dear() -> None:
