@@ -9,6 +9,7 @@ import torch
 
 from breakscope.diagnose.gaps import Sampled, Span
 from breakscope.diagnose.segments import LEAST, LIKELY, MOST, entry_of
+from breakscope.inside.capture.calibrate import calibrate
 from breakscope.inside.capture.glance import Glance
 
 pytestmark = pytest.mark.torch
@@ -85,3 +86,12 @@ def test_a_glance_sees_what_inductor_made_of_a_region_and_how_often_it_launches(
     assert took > 0
     assert [name for *_, name, _ in seen["ops"]] == ["aten::addmm"]
     assert not torch.autograd.profiler._is_profiler_enabled
+
+
+def test_the_calibration_sees_the_wrappers_around_what_inductor_made_and_around_nothing_else() -> None:
+    from torch._inductor.compile_fx import compile_fx
+
+    assert all(calibrate(compile_fx, "cpu", gradients=False)["around"].values())
+    assert all(calibrate(compile_fx, "cpu", gradients=True)["around"].values())
+    eager = calibrate(lambda graph, _inputs: graph.forward, "cpu", gradients=False)
+    assert eager["around"] == {"1": None, "16": None}
