@@ -192,12 +192,13 @@ def run(step, warm_up=30, steps=600):
         before = pace.settle_on_a_fast_cpu(BEST_PACE)
         for _ in range(BLOCK):
             meter.time(step)
-        paces.append(max(before, pace.probe_ms()))
-    quiet = [number for number in range(steps) if number % BLOCK >= SETTLE
-             and paces[number // BLOCK] <= pace.SLOW * BEST_PACE]
+        paces.append((before, pace.probe_ms()))
+    own = max(BEST_PACE, min(after for _, after in paces))  # threads of the step may still be awake
+    fast = [before <= pace.SLOW * BEST_PACE and after <= pace.SLOW * own for before, after in paces]
+    quiet = [number for number in range(steps) if number % BLOCK >= SETTLE and fast[number // BLOCK]]
     spans = meter.spans()
     told |= {"spans": spans, "quiet": [spans[number] for number in quiet], "host": meter.host, "mhz": mhz()}
-    told["pace_ms"] = statistics.median(took for took in paces if took <= pace.SLOW * min(paces))
+    told["pace_ms"] = statistics.median(before for before, _ in paces)
     time.sleep(REST)
     rested = Meter()
     for _ in range(RAMP):
@@ -265,24 +266,14 @@ run(step)
 
 def own(script: Path, cache: Path, *, eager: bool, variants: bool = False) -> dict[str, Any]:
     """The script's own times, in ms."""
+    from breakscope.inside.bench import pace
+
     times = script.with_suffix(".times.json")
     environment = {**os.environ, "OWN_TIMES": str(times), "OWN_EAGER": str(int(eager))}
     environment |= {"OWN_VARIANTS": str(int(variants)), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
-    environment |= {"PYTHONPATH": with_package(), "OWN_BEST_PACE": str(best_pace())}
+    environment |= {"PYTHONPATH": with_package(), "OWN_BEST_PACE": str(pace.best_of_all_ms())}
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
     return summed_up(json.loads(times.read_text()))
-
-
-def best_pace() -> float:
-    """How long bench's piece of work takes on the fastest CPU of just now."""
-    from breakscope.inside.bench import pace
-
-    allowed, found = os.sched_getaffinity(0), []
-    for cpu in allowed:
-        os.sched_setaffinity(0, {cpu})
-        found.append(pace.probe_ms())
-    os.sched_setaffinity(0, allowed)
-    return min(found)
 
 
 def with_package() -> str:

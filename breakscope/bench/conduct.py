@@ -19,6 +19,7 @@ from breakscope.bench import afterwards, gpu_state, scout, slow_turns, stats
 from breakscope.bench.conducted import Conducted
 from breakscope.bench.players import Player, attempt, start, wait_until_ready
 from breakscope.errors import ScriptTooShortError
+from breakscope.inside.bench import pace
 from breakscope.inside.bench.plan import Arm, ArmSettings, Options
 from breakscope.inside.bench.wire import RUN
 from breakscope.run.launch import Program
@@ -64,6 +65,7 @@ class Conductor:
         self._began = time.monotonic()
         self._most_warm_steps = _MOST_WARM_STEPS
         self._scouting: Player | None = None
+        self._best_pace: float | None = None
         self._random = random.Random(options.seed)  # noqa: S311 -- the order of rounds
         self.found = Conducted(spent=dict.fromkeys(("startup_s", "warmup_s", "timed_s", "kernels_s"), 0.0))
 
@@ -226,6 +228,7 @@ class Conductor:
         if not ready:
             return
         steps, settle = self._round_size(ready)
+        self._best_pace = pace.best_of_all_ms()
         for number in range(min(_MOST_ROUNDS[player.unit] for player in ready)):
             turn = [player for player in ready if player.alive and not player.last.get("ended")]
             if not turn or (number >= ROUNDS and slow_turns.enough(turn, ROUNDS)):
@@ -263,7 +266,8 @@ class Conductor:
 
     def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
         spin_ms = max(0.0, _SETTLE_MS - settle * _typical_ms(player))
-        best = slow_turns.best(self.found.players)
+        known = (self._best_pace, slow_turns.best(self.found.players))
+        best = min((ms for ms in known if ms is not None), default=None)
         reply = player.ask(RUN, steps=steps, settle=settle, timed=True, spin_ms=spin_ms, best_pace_ms=best)
         before, after = reply["pace_ms"]
         kept = []
