@@ -2,7 +2,7 @@
 
 Samples say how long the host takes in every span. Held steps say how long the device works on what it is
 given there, glances what the guards and the eager operations take, the calibration what it is to enter a
-region.
+region: there, and by what glances see of the wrappers around a region in the script's steps.
 """
 
 from __future__ import annotations
