@@ -85,10 +85,11 @@ def entry_of(
 def _pace(
     calibration: Event, glances: Sequence[tuple[Sampled, Event]], inputs: Mapping[int, int | None]
 ) -> tuple[float, float, float]:
-    """How much longer a region's wrappers take in the script's steps than they did in the calibration.
+    """How long a region's wrappers take in the script's steps, as a part of what they did in the calibration.
 
     In the middle, between a quarter that takes less and one that takes more. The same host is up to twice as
-    slow a minute later, and in most steps caches are not quite as cold.
+    slow a minute later, and in most steps caches are not quite as cold. They cannot be much colder: what
+    seems longer is what the glance itself does to a step.
     """
     calibrated = calibration.get("around") or {}
     if not all(calibrated.get(size) for size in ("1", "16")):
@@ -99,7 +100,11 @@ def _pace(
         more = (inputs.get(slot or 0) or _INPUTS) - _INPUTS
         return float(calibrated["1"] + each * more)
 
-    seen = [around / expected(slot) for step, event in glances for slot, around in _wrappers(step, event)]
+    seen = [
+        min(1.0, around / expected(slot))
+        for step, event in glances
+        for slot, around in _wrappers(step, event)
+    ]
     if len(seen) < _FEWEST_SEEN:
         return (statistics.median(seen),) * 3 if seen else (1.0, 1.0, 1.0)
     low, middle, high = statistics.quantiles(seen, n=4, method="inclusive")
