@@ -51,7 +51,8 @@ def test_entries_that_differ_from_each_other_make_a_range() -> None:
     entry = entry_of(
         CALIBRATED, [glance(*((length, 10_000) for length in (14_000, 16_000, 18_000, 22_000, 26_000)))]
     )
-    assert [entry.read_as(reading).forward for reading in (LEAST, LIKELY, MOST)] == [12_000, 16_000, 24_000]
+    read = [entry.read_as(reading).forward for reading in (LEAST, LIKELY, MOST)]
+    assert read == pytest.approx([12_000, 16_000, 24_000])
 
 
 def test_inputs_that_a_region_would_have_without_the_break_too_do_not_make_its_entry_dear() -> None:
