@@ -30,7 +30,7 @@ from breakscope.inside.capture.glance import Glance
 
 SIZES = (1, 4, 16)
 _WARM, _ROUNDS, _MOST_S = 4, 30, 0.08
-_LOOKS = 3
+_LOOKS = 5
 _WIDTH = 16
 _CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 _LEAST_CACHE, _USUAL_CACHE, _MOST_CACHE = 1 << 18, 1 << 20, 1 << 22
@@ -61,7 +61,7 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
         regions = {size: compiler(_chain(size, device, gradients=gradients), [x]) for size in SIZES}
         compiled = time.perf_counter()
         times = _rounds(regions, x, gradients=gradients)
-        around = {str(size): _around(regions[size], x) for size in (SIZES[0], SIZES[-1])}
+        around = _around({size: regions[size] for size in (SIZES[0], SIZES[-1])}, x)
     return {
         **times,
         "around": around,
@@ -113,23 +113,25 @@ def _rounds(regions: dict[int, Any], x: Any, *, gradients: bool) -> dict[str, An
     return found | ({"backward": _medians(backward)} if gradients else {})
 
 
-def _around(region: Any, x: Any) -> int | None:
-    """What wrappers take around the code of a region, as a glance sees it in a step."""
-    forget, glance, times = _forget(), Glance(), []
-    for _ in range(_LOOKS):
+def _around(regions: dict[int, Any], x: Any) -> dict[str, int | None]:
+    """What wrappers take around the code of regions, in turn, as a glance sees it in a step."""
+    forget, glance = _forget(), Glance()
+    times: dict[int, list[int]] = {size: [] for size in regions}
+    for size in list(regions) * _LOOKS:
         _begin(x)
         if not glance.start():
-            return None
+            break
         out, spans = x, []
         for _ in range(max(SIZES)):
             forget()
             began = perf_counter_ns()
-            out = region(out)[0]
+            out = regions[size](out)[0]
             spans.append((began, perf_counter_ns()))
         calls = (glance.stop() or {"calls": []})["calls"]
         if len(calls) == len(spans):
-            times += [end - began - took for (began, end), (_, took, _) in zip(spans, calls, strict=True)]
-    return round(statistics.median(times)) if times else None
+            pairs = zip(spans, calls, strict=True)
+            times[size] += [end - began - took for (began, end), (_, took, _) in pairs]
+    return {str(size): round(statistics.median(found)) if found else None for size, found in times.items()}
 
 
 def own_ns(region: Callable[[], object], tick: Callable[[], None], marks: list[Any]) -> int:
