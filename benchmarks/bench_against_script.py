@@ -12,8 +12,11 @@ why they differ:
 - inside: the script's own events around each step, in the very processes and steps that bench times (not in
   the first round, for bench finds those events between its own).
 - mhz: the clock of the card right after the steps, from a kernel that counts cycles.
-- quiet_ms: of the script's own steps those before which a fixed piece of work was not slow; bench leaves out
-  turns by the same rule. "ratio" is of these, "ratio_of_all" of all steps.
+- quiet_ms: of the script's own steps those before and after which a fixed piece of work was not slow; bench
+  leaves out turns by the same rule. "ratio" is of these, "ratio_of_all" of all steps in blocks.
+- straight_ms: steps in a row without a pause, before all others; "ratio_straight" is of these. They are what
+  counts where the device sets the pace: a pause lets a card at its power limit rest.
+- after_a_rest_ramp: steps after a rest, a tenth of them at a time: for how long a rest is seen.
 - variants (of the compiled script, in turn in one process, in blocks as short as those of bench): a pause of
   the host between two steps, the mark of a step, inputs made anew, outputs let go or copied between steps,
   without the garbage collector, a wait for the device after each step, blocks right after the card rested.
@@ -48,6 +51,7 @@ EAGER = os.environ.get("OWN_EAGER") == "1"
 VARIANTS = os.environ.get("OWN_VARIANTS") == "1"
 BEST_PACE = float(os.environ.get("OWN_BEST_PACE", "0"))
 CYCLES, REST = 1_000_000, 0.3
+RAMP = 200
 BLOCK, SETTLE = 25, 5  # before each block one looks how fast the CPU is; a host-bound device idles meanwhile
 if GPU:
     torch.cuda._sleep(1)  # the first one loads its kernel
@@ -179,16 +183,27 @@ def run(step, warm_up=30, steps=600):
         step()
         warm_up -= 1
     synchronize()
+    straight = Meter()
+    for _ in range(steps // 2):
+        straight.time(step)
+    told = {"straight": straight.spans(), "straight_mhz": mhz()}
     meter, paces = Meter(), []
-    for number in range(steps):
-        if number % BLOCK == 0:
-            paces.append(pace.settle_on_a_fast_cpu(BEST_PACE))
-        meter.time(step)
-    quiet = [number for number in range(steps) if number % BLOCK >= SETTLE
-             and paces[number // BLOCK] <= pace.SLOW * BEST_PACE]
+    for _ in range(steps // BLOCK):
+        before = pace.settle_on_a_fast_cpu(BEST_PACE)
+        for _ in range(BLOCK):
+            meter.time(step)
+        paces.append((before, pace.probe_ms()))
+    own = max(BEST_PACE, min(after for _, after in paces))  # threads of the step may still be awake
+    fast = [before <= pace.SLOW * BEST_PACE and after <= pace.SLOW * own for before, after in paces]
+    quiet = [number for number in range(steps) if number % BLOCK >= SETTLE and fast[number // BLOCK]]
     spans = meter.spans()
-    told = {"spans": spans, "quiet": [spans[number] for number in quiet], "host": meter.host, "mhz": mhz()}
-    told["pace_ms"] = min(paces)
+    told |= {"spans": spans, "quiet": [spans[number] for number in quiet], "host": meter.host, "mhz": mhz()}
+    told["pace_ms"] = statistics.median(before for before, _ in paces)
+    time.sleep(REST)
+    rested = Meter()
+    for _ in range(RAMP):
+        rested.time(step)
+    told["after_a_rest"] = rested.spans()
     told["variants"] = variants(step) if VARIANTS else {}
     with open(TIMES, "w") as file:
         json.dump(told, file)
@@ -251,24 +266,14 @@ run(step)
 
 def own(script: Path, cache: Path, *, eager: bool, variants: bool = False) -> dict[str, Any]:
     """The script's own times, in ms."""
+    from breakscope.inside.bench import pace
+
     times = script.with_suffix(".times.json")
     environment = {**os.environ, "OWN_TIMES": str(times), "OWN_EAGER": str(int(eager))}
     environment |= {"OWN_VARIANTS": str(int(variants)), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
-    environment |= {"PYTHONPATH": with_package(), "OWN_BEST_PACE": str(best_pace())}
+    environment |= {"PYTHONPATH": with_package(), "OWN_BEST_PACE": str(pace.best_of_all_ms())}
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
     return summed_up(json.loads(times.read_text()))
-
-
-def best_pace() -> float:
-    """How long bench's piece of work takes on the fastest CPU of just now."""
-    from breakscope.inside.bench import pace
-
-    allowed, found = os.sched_getaffinity(0), []
-    for cpu in allowed:
-        os.sched_setaffinity(0, {cpu})
-        found.append(pace.probe_ms())
-    os.sched_setaffinity(0, allowed)
-    return min(found)
 
 
 def with_package() -> str:
@@ -280,9 +285,18 @@ def summed_up(told: dict[str, Any]) -> dict[str, Any]:
     """Medians in the place of all steps, and from the tenth to the ninetieth of a hundred."""
     spans, host = told.pop("spans"), told.pop("host")
     tenths = statistics.quantiles(spans, n=10)
+    for name in ("straight", "after_a_rest"):
+        steps = told.pop(name, spans)
+        told |= {f"{name}_ms": statistics.median(steps), f"{name}_ramp": every(steps, 10)}
     quiet = told.pop("quiet", None) or spans
     told |= {"quiet_steps": len(quiet), "quiet_ms": statistics.median(quiet)}
     return {**told, "ms": statistics.median(spans), "tenths": tenths, "host_ms": statistics.median(host)}
+
+
+def every(values: list[float], groups: int) -> list[float]:
+    """Medians of so many parts, in order: how a card that rested becomes slower."""
+    size = -(-len(values) // groups)
+    return [round(statistics.median(values[at : at + size]), 5) for at in range(0, len(values), size)]
 
 
 def bench(script: Path, cache: Path, seconds: float, inside: Path | None = None) -> dict[str, Any]:
@@ -338,8 +352,9 @@ def compare(script: Path, options: argparse.Namespace, row: dict[str, Any]) -> N
         row["noisy"] = measured["noisy"]
         row["bench_notes"], row["gpu"] = measured["notes"], measured["gpu"]
         row["pace_ms"].append(measured["pace_ms"])
-    # Bench leaves out turns on a slow CPU, so that steps of the script on a slow CPU are left out too.
-    for ratio, which in (("ratio", "quiet_ms"), ("ratio_of_all", "ms")):
+    # Bench leaves out turns on a slow CPU, so that steps of the script on a slow CPU are left out too. Where
+    # the device sets the pace, the host's speed is nothing, and pauses to look at it let the card rest.
+    for ratio, which in (("ratio", "quiet_ms"), ("ratio_straight", "straight_ms"), ("ratio_of_all", "ms")):
         row[ratio] = {
             arm: statistics.median(row["bench"][arm])
             / statistics.median(one[which] for one in row["own"][arm])
@@ -349,7 +364,8 @@ def compare(script: Path, options: argparse.Namespace, row: dict[str, Any]) -> N
 
 def show(name: str, row: dict[str, Any]) -> None:
     """One program's figures."""
-    print(name, row.get("ratio"), "of all steps", row.get("ratio_of_all"), row.get("failed", ""))
+    print(name, row.get("ratio"), "without pauses", row.get("ratio_straight"), row.get("failed", ""))
+    print("  of all steps", row.get("ratio_of_all"))
     print("  noisy:", row.get("noisy"), "pace of bench", row["pace_ms"])
     for arm in ("eager", "compiled"):
         print(f"  {arm}: bench {row['bench'][arm]}, of the host {row['host'][arm]}")
@@ -360,6 +376,9 @@ def show(name: str, row: dict[str, Any]) -> None:
             tenths += f" (pace {one.get('pace_ms', 0):.2f})"
             rest = f"of the host {one['host_ms']:.4f}, at {one['mhz'] or 0:.0f} MHz"
             print(f"    {where}: {one['ms']:.4f} ({tenths}), {rest}")
+            straight = f"{one['straight_ms']:.4f} at {one.get('straight_mhz') or 0:.0f} MHz"
+            print(f"      without pauses {straight}, by tenths {one['straight_ramp']}")
+            print(f"      after a rest, by tenths {one['after_a_rest_ramp']}")
     for one in row["own"]["compiled"]:
         for variant, told in one["variants"].items():
             print(f"    {variant:<16}{told['ms']:.4f} ms at {told['mhz'] or 0:.0f} MHz")

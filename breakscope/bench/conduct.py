@@ -19,6 +19,7 @@ from breakscope.bench import afterwards, gpu_state, scout, slow_turns, stats
 from breakscope.bench.conducted import Conducted
 from breakscope.bench.players import Player, attempt, start, wait_until_ready
 from breakscope.errors import ScriptTooShortError
+from breakscope.inside.bench import pace
 from breakscope.inside.bench.plan import Arm, ArmSettings, Options
 from breakscope.inside.bench.wire import RUN
 from breakscope.run.launch import Program
@@ -34,6 +35,7 @@ _LONG_STEP_MS = 200.0
 # A process that has waited finds cold caches and a slow CPU clock; so long it works before it is timed. All
 # make the same number of steps, to stay together; where these are short, the rest of the time is spun away.
 _SETTLE_MS = 60.0
+_AT_THE_LIMIT_MS = 300.0  # a card at its power limit is faster for so long after a rest
 _LEAST_SETTLE_STEPS = 3
 _MOST_SETTLE_STEPS = 100
 _GRACE_S = 4.0
@@ -63,6 +65,7 @@ class Conductor:
         self._began = time.monotonic()
         self._most_warm_steps = _MOST_WARM_STEPS
         self._scouting: Player | None = None
+        self._best_pace: float | None = None
         self._random = random.Random(options.seed)  # noqa: S311 -- the order of rounds
         self.found = Conducted(spent=dict.fromkeys(("startup_s", "warmup_s", "timed_s", "kernels_s"), 0.0))
 
@@ -225,14 +228,16 @@ class Conductor:
         if not ready:
             return
         steps, settle = self._round_size(ready)
+        self._best_pace = pace.best_of_all_ms()
         for number in range(min(_MOST_ROUNDS[player.unit] for player in ready)):
             turn = [player for player in ready if player.alive and not player.last.get("ended")]
             if not turn or (number >= ROUNDS and slow_turns.enough(turn, ROUNDS)):
                 break
             self._random.shuffle(turn)
+            first = max(settle, self._steps_to_tire(turn))
             for player in turn:
                 self._say(f"round {number + 1} of {ROUNDS}: {player.arm.name}")
-                attempt(self._round, player, number, steps, settle)
+                attempt(self._round, player, number, steps, first)
             self._after_round(ready)
         self.found.slow_turns = slow_turns.leave_out(ready, ROUNDS // 2)
 
@@ -253,9 +258,16 @@ class Conductor:
         wanted = max(_LEAST_SETTLE_STEPS, math.ceil(_SETTLE_MS / max(slowest, 1e-3)))
         return math.ceil(total / ROUNDS), min(most, wanted)
 
+    def _steps_to_tire(self, players: Sequence[Player]) -> int:
+        """Steps until a card at its limit is as slow as in a script that makes no pauses."""
+        if not self.found.gpu or not self.found.gpu[-1].throttle or players[0].unit == "optimizer":
+            return 0
+        return math.ceil(_AT_THE_LIMIT_MS / max(min(map(_typical_ms, players)), 1e-3))
+
     def _round(self, player: Player, number: int, steps: int, settle: int) -> None:
         spin_ms = max(0.0, _SETTLE_MS - settle * _typical_ms(player))
-        best = slow_turns.best(self.found.players)
+        known = (self._best_pace, slow_turns.best(self.found.players))
+        best = min((ms for ms in known if ms is not None), default=None)
         reply = player.ask(RUN, steps=steps, settle=settle, timed=True, spin_ms=spin_ms, best_pace_ms=best)
         before, after = reply["pace_ms"]
         kept = []

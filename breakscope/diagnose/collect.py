@@ -135,6 +135,7 @@ class RegionEvent:
     Attributes:
         split: "ddp" for one of several into which DDP splits a frame's graph, one for each bucket.
         collectives: collective operations in it, in order; None in an imported trace.
+        inputs: of the graph, parameters among them; None in an imported trace.
     """
 
     compile_id: str | None
@@ -145,6 +146,7 @@ class RegionEvent:
     frame: FrameRef | None
     split: str | None = None
     collectives: tuple[str, ...] | None = None
+    inputs: int | None = None
 
 
 @dataclass(slots=True)
@@ -319,6 +321,7 @@ def _take(found: Collected, event: Event) -> None:
                 frame,
                 event.get("split"),
                 None if known is None else tuple(known),
+                event.get("inputs"),
             )
         )
     elif kind == "note":

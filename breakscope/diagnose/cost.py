@@ -76,9 +76,12 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     streams = set().union(*(step.streams for step in sampled))
     if len(streams) > 1:
         return _nothing(f"compiled code ran in {len(streams)} CUDA streams, whose work may overlap")
-    kinds = sort_out(sampled, apart(found.held), list(zip(apart(found.glances), found.glances, strict=True)))
+    glances = list(zip(apart(found.glances), found.glances, strict=True))
+    kinds = sort_out(sampled, apart(found.held), glances)
     run = _Run(found, kinds, sampled, owners)
-    priced = _Priced(kinds, entry_of(found.calibration), run, apart([*found.samples, *found.partial]))
+    inputs = {slot: region.inputs for slot, region in regions.items()}
+    entry = entry_of(found.calibration, glances, inputs)
+    priced = _Priced(kinds, entry, run, apart([*found.samples, *found.partial]))
     method = f"replayed, {len(sampled)} steps, backend {backend}"
     made = {index: cost for index in range(len(sites)) if (cost := priced.cost(index, method)) is not None}
     seen = look(found.profile, regions, owners, {i: cost.parts["gap"] for i, cost in made.items()})
@@ -229,7 +232,7 @@ class _Priced:
     def _gains(self, number: int, without: Collection[int], reading: Reading) -> list[float]:
         kind, few = self._kinds[number], self._few[number]
         scale = self._scale[number]
-        entry = replace(self._entry, scale=scale)
+        entry = replace(self._entry.read_as(reading), scale=scale)
         return [
             scale * (whole - play(kind, step, entry, without, reading))
             for whole, step in zip(self._as_is[number], few, strict=True)

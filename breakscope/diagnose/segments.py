@@ -2,7 +2,7 @@
 
 Samples say how long the host takes in every span. Held steps say how long the device works on what it is
 given there, glances what the guards and the eager operations take, the calibration what it is to enter a
-region.
+region: there, and by what glances see of the wrappers around a region in the script's steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from breakscope.diagnose.collect import Event
 from breakscope.diagnose.gaps import Sampled, Span
 from breakscope.diagnose.replay import Stretch, period, with_waits
 
+HELD_ALIKE = 1.25  # a region that took longer in one held step than in another waited for the host there
 DRY_NS = 20_000  # below this a difference between the device's clock and the host's says nothing
+_FEWEST_SEEN = 4  # entries that glances saw, to speak of a quarter of them
+_INPUTS = 2  # of a region of one operation in the calibration
 _GRAPH_NS = 1_000  # a launch that takes less is none: the region is one CUDA graph
 
 # Operations that bring a value to the host, or only look at a tensor in another way: they go with the break.
@@ -42,6 +45,7 @@ class Entry:
         own: what our own wrappers take of each gap.
         scale: how much longer than played a step really takes. An entry is calibrated apart from the steps
             and their marks, so that it is as long as it is.
+        least, most: how much shorter and longer than this the middle half of the entries in the steps are.
     """
 
     forward: float = 0.0
@@ -49,16 +53,71 @@ class Entry:
     launch: float = 0.0
     own: float = 0.0
     scale: float = 1.0
+    least: float = 1.0
+    most: float = 1.0
+
+    def read_as(self, reading: Reading) -> Entry:
+        """The entry of a reading."""
+        factor = {LEAST: self.least, MOST: self.most}.get(reading, 1.0)
+        return replace(self, forward=factor * self.forward, backward=factor * self.backward)
 
 
-def entry_of(calibration: Event | None) -> Entry:
-    """What the calibration came to: sixteen regions of one operation against one of sixteen."""
+def entry_of(
+    calibration: Event | None,
+    glances: Sequence[tuple[Sampled, Event]] = (),
+    inputs: Mapping[int, int | None] | None = None,
+) -> Entry:
+    """What the calibration came to: sixteen regions of one operation against one of sixteen.
+
+    Args:
+        inputs: of each region, by its counting slot.
+    """
     if calibration is None:
         return Entry()
+    low, pace, high = _pace(calibration, glances, inputs or {})
     forward = _each(calibration["forward"])
     backward = _each(calibration.get("backward") or {})
-    launch = (calibration["forward"]["16"] - forward) / 16
-    return Entry(forward, backward, max(0.0, launch), calibration.get("own", 0.0))
+    launch = max(0.0, (calibration["forward"]["16"] - forward) / 16)
+    own = pace * calibration.get("own", 0.0)
+    return Entry(pace * forward, pace * backward, pace * launch, own, least=low / pace, most=high / pace)
+
+
+def _pace(
+    calibration: Event, glances: Sequence[tuple[Sampled, Event]], inputs: Mapping[int, int | None]
+) -> tuple[float, float, float]:
+    """How long a region's wrappers take in the script's steps, as a part of what they did in the calibration.
+
+    In the middle, between a quarter that takes less and one that takes more. The same host is up to twice as
+    slow a minute later, and in most steps caches are not quite as cold. They cannot be much colder: what
+    seems longer is what the glance itself does to a step.
+    """
+    calibrated = calibration.get("around") or {}
+    if not all(calibrated.get(size) for size in ("1", "16")):
+        return 1.0, 1.0, 1.0
+    each = max(0.0, (calibrated["16"] - calibrated["1"]) / 15)  # what one input more takes
+
+    def expected(slot: int | None) -> float:
+        more = (inputs.get(slot or 0) or _INPUTS) - _INPUTS
+        return float(calibrated["1"] + each * more)
+
+    seen = [
+        min(1.0, around / expected(slot))
+        for step, event in glances
+        for slot, around in _wrappers(step, event)
+    ]
+    if len(seen) < _FEWEST_SEEN:
+        return (statistics.median(seen),) * 3 if seen else (1.0, 1.0, 1.0)
+    low, middle, high = statistics.quantiles(seen, n=4, method="inclusive")
+    return low, middle, high
+
+
+def _wrappers(step: Sampled, event: Event) -> Iterator[tuple[int | None, int]]:
+    """Regions that a break is before, and what the wrappers of each take around what Inductor made of it."""
+    for span in step.spans:
+        if span.what == "region" and span.owner is not None:
+            inside = [took for at, took, _ in event.get("calls", ()) if span.begin <= at < span.end]
+            if inside:
+                yield span.slot, span.ns - sum(inside)
 
 
 def _each(times: Mapping[str, float]) -> float:
@@ -121,13 +180,15 @@ def sort_out(
 def _device_work(samples: Sequence[Sampled], held: Sequence[Sampled]) -> list[float]:
     """For how long the device works on what it is given in each span.
 
-    The time between its two events, unless it waited for the host meanwhile. In a held step it does not.
+    The time between its two events, unless it waited for the host meanwhile. In a held step it does not, but
+    where the host took longer than the device was held for.
     """
     work = []
     for index in range(len(samples[0].spans)):
         times = [_between(step.spans[index]) for step in samples]
-        unbroken = [_between(step.spans[index]) for step in held]
-        known = [statistics.median(ns) for ns in (_known(times), _known(unbroken)) if ns]
+        unbroken = _known(_between(step.spans[index]) for step in held)
+        held_long_enough = [ns for ns in unbroken if ns <= HELD_ALIKE * min(unbroken)]
+        known = [statistics.median(ns) for ns in (_known(times), held_long_enough) if ns]
         work.append(max(0.0, min(known, default=0.0)))
     return work
 

@@ -107,6 +107,12 @@ ACCESSES: dict[str, Access] = {
             "what guards and eager operations take of a break is not known",
         ),
         _since_29(
+            "profiler_says",
+            "torch.autograd.profiler:_set_is_profiler_enabled",
+            "Inductor then tells observers of each call of a region and of each launch",
+            "what entering a region takes is not scaled to the steps of the script",
+        ),
+        _since_29(
             "hold_device",
             "torch.cuda:_sleep",
             "keeps the device busy in a few steps, so that what it has to do there is timed without pauses",

@@ -457,7 +457,7 @@ class Timing:
         functions: the same for the sites of each function that has several.
         steady_ms: wall time of all steady steps; steady_steps: their number; step_kinds: in how many ways
             they differ in what they run.
-        entry_us: what entering a compiled graph takes on this host, as calibrated after the script's end;
+        entry_us: what entering a compiled graph takes in the script's steps, by a calibration after its end;
             with what its backward takes, where there is one; calibration_s: how long the calibration took.
     """
 

@@ -11,6 +11,7 @@ from breakscope.bench import stats
 from breakscope.bench.conduct import Conductor
 from breakscope.bench.players import Player, repeatability
 from breakscope.inside.bench.plan import Arm, Options
+from breakscope.report.benchmark import GpuState
 
 
 def player(step_ms: float, unit: str = "call") -> Player:
@@ -73,3 +74,13 @@ def test_how_far_another_run_may_be(on_gpu: bool, phases: dict[str, float], expe
     one = player(1.0)
     one.last, one.warmed = {"on_gpu": on_gpu}, {"phases": phases}
     assert repeatability(one) == expected
+
+
+@pytest.mark.parametrize(
+    ("throttle", "unit", "steps"), [("power cap", "call", 60), ("", "call", 0), ("power cap", "optimizer", 0)]
+)
+def test_a_card_at_its_limit_works_longer_before_it_is_timed(throttle: str, unit: str, steps: int) -> None:
+    made = conductor()
+    assert made._steps_to_tire([player(5.0, unit)]) == 0
+    made.found.gpu.append(GpuState(1.0, 1600.0, 1980.0, 2619.0, 50.0, 690.0, throttle, 0))
+    assert made._steps_to_tire([player(10.0, unit), player(5.0, unit)]) == steps

@@ -59,6 +59,8 @@ def test_a_search_for_a_fast_cpu_leaves_the_thread_free_to_go_anywhere() -> None
     before = os.sched_getaffinity(0)
     assert pace.settle_on_a_fast_cpu(1e-6) > 0  # no CPU is that fast: all are tried
     assert os.sched_getaffinity(0) == before
+    assert pace.best_of_all_ms()
+    assert os.sched_getaffinity(0) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no CPU affinity")

@@ -1,4 +1,4 @@
-"""Costs of runs on an H100 (torch 2.11), recorded by ``benchmarks/cost_truth.py``, beside what was gained there.
+"""Costs of runs on an H100, the eighth on an H200 (torch 2.11), recorded by ``benchmarks/cost_truth.py``, beside what was gained there.
 
 Each break was taken out and all variants were timed in turn in one process, 100 rounds; the file holds what a scan of the
 same program saw meanwhile. A gain stands with how far off it may be.
@@ -27,12 +27,22 @@ SPREADS = 1.5  # a gain may be off by more than it says, too
 # two breaks gained 0.268 one by one (0.228 of 0.315 ± 0.030); a branch (0.131 of 0.098 ± 0.020); an LSTM in one of two runs
 # (0.194 of 0.262 ± 0.020); and convolutions, of which too little is predicted (0.281 of 0.344 ± 0.014). In the fifth run, whose
 # host was up to 1.7 times slower than at its best, single gains share the windows of the whole program that they are held
-# against: 0.62 of 0.74 and 0.48 of 0.66 ms in sum.
+# against: 0.62 of 0.74 and 0.48 of 0.66 ms in sum. In the seventh, the first with an entry that is scaled to the steps, two whose
+# repair also saves launches because operations are fused (looks/branch, tagging/counts), a logger without which one more kernel
+# is launched, and an .item() (0.075 of 0.053 ± 0.007). In the eighth a calibration that a noisy host spoilt (host_bound: what one
+# input takes came out ten times too long), convolutions again, a branch between copies, and training, whose gains are to ± 0.07.
 KNOWN_OFF = {
+    ("eighth/convolutions", "all"),
+    ("eighth/copies", "branch"),
+    *(("eighth/host_bound", name) for name in ("item", "tolist")),
+    *(("eighth/training", name) for name in ("item", "logger")),
     *(("fifth/host_bound", name) for name in ("branch", "item", "logger")),
     *(("fifth/looks", name) for name in ("print_early", "item", "print_late", "float")),
     ("fifth/ranking", "print"),
     ("fifth/tagging", "report"),
+    ("seventh/host_bound", "item"),
+    ("seventh/looks", "branch"),
+    *(("seventh/tagging", name) for name in ("counts", "report")),
     ("second/device_bound", "all"),
     ("second/lstm", "all"),
     ("second/lstm", "lstm"),
@@ -86,7 +96,9 @@ def test_every_prediction_but_those_known_is_near_the_gain() -> None:
 
 
 # There pairs are the other way round.
-ORDER_OFF = {"first/cpu", "fifth/host_bound", "fifth/tagging"}
+ORDER_OFF = {"first/cpu", "fifth/host_bound", "fifth/tagging", "eighth/host_bound"} | {
+    f"seventh/{name}" for name in ("host_bound", "looks", "tagging")
+}
 
 
 @pytest.mark.parametrize("program", sorted({*RUNS} - ORDER_OFF))

@@ -26,8 +26,11 @@ from typing import Any
 import torch
 import torch.fx
 
+from breakscope.inside.capture.glance import Glance
+
 SIZES = (1, 4, 16)
 _WARM, _ROUNDS, _MOST_S = 4, 30, 0.08
+_LOOKS = 5
 _WIDTH = 16
 _CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 _LEAST_CACHE, _USUAL_CACHE, _MOST_CACHE = 1 << 18, 1 << 20, 1 << 22
@@ -42,7 +45,9 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
 
     Returns:
         forward: for each size, the time of 16 operations in regions of that size; backward: of their
-            backward, if gradients; compile_s, run_s: what the calibration itself took.
+            backward, if gradients; around: what the runtime's wrappers take of an entry into a region of one
+            operation and of sixteen while a glance looks, None where it does not see them; compile_s, run_s:
+            what the calibration itself took.
     """
     began = time.perf_counter()
     x = torch.ones(_WIDTH, _WIDTH, device=device, requires_grad=gradients)
@@ -56,8 +61,10 @@ def calibrate(compiler: Callable[..., Any], device: str, *, gradients: bool) -> 
         regions = {size: compiler(_chain(size, device, gradients=gradients), [x]) for size in SIZES}
         compiled = time.perf_counter()
         times = _rounds(regions, x, gradients=gradients)
+        around = _around({size: regions[size] for size in (SIZES[0], SIZES[-1])}, x)
     return {
         **times,
+        "around": around,
         "compile_s": round(compiled - began, 4),
         "run_s": round(time.perf_counter() - compiled, 4),
     }
@@ -104,6 +111,27 @@ def _rounds(regions: dict[int, Any], x: Any, *, gradients: bool) -> dict[str, An
             forward[size].append(took)
     found: dict[str, Any] = {"forward": _medians(forward)}
     return found | ({"backward": _medians(backward)} if gradients else {})
+
+
+def _around(regions: dict[int, Any], x: Any) -> dict[str, int | None]:
+    """What wrappers take around the code of regions, in turn, as a glance sees it in a step."""
+    forget, glance = _forget(), Glance()
+    times: dict[int, list[int]] = {size: [] for size in regions}
+    for size in list(regions) * _LOOKS:
+        _begin(x)
+        if not glance.start():
+            break
+        out, spans = x, []
+        for _ in range(max(SIZES)):
+            forget()
+            began = perf_counter_ns()
+            out = regions[size](out)[0]
+            spans.append((began, perf_counter_ns()))
+        calls = (glance.stop() or {"calls": []})["calls"]
+        if len(calls) == len(spans):
+            pairs = zip(spans, calls, strict=True)
+            times[size] += [end - began - took for (began, end), (_, took, _) in pairs]
+    return {str(size): round(statistics.median(found)) if found else None for size, found in times.items()}
 
 
 def own_ns(region: Callable[[], object], tick: Callable[[], None], marks: list[Any]) -> int:

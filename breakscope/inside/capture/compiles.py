@@ -167,6 +167,7 @@ class Compiles:
             cid=cid,
             slot=slot,
             ops=ops,
+            inputs=len(example_inputs),
             breaks=breaks,
             split="ddp" if split else None,
             collectives=collectives,
