@@ -662,3 +662,19 @@ def test_what_is_asked_of_an_argument_that_is_left_out_is_driven_by_giving_it(tm
     )
     assert found.status == "refused"
     assert "argument lengths filled with 10000" in found.why
+
+
+def test_what_all_parameters_decide_together_is_driven(tmp_path: Path) -> None:
+    """A divergence is small only where mean and variance are: no parameter alone makes it so."""
+    before = (
+        "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.mean, self.spread = nn.Linear(4, 2), nn.Linear(4, 2)\n"
+        "    def forward(self, x):\n        kl = self.mean(x).pow(2).mean() + self.spread(x).abs().mean() + x.abs().mean() * 0\n"
+        "        if kl < 0.01:\n            kl = kl * 0\n        return kl"
+    )
+    after = before.replace(
+        "if kl < 0.01:\n            kl = kl * 0", "kl = torch.where(kl < 0.01, kl * 0, kl)"
+    )
+    found = judged(before, after, ("torch.rand(3, 4) + 1",), tmp_path)
+    assert found.status == "proved", found.why
+    assert found.evidence.kinds["values of parameters"] >= 1

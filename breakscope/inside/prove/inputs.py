@@ -59,7 +59,10 @@ def filled(edge: str) -> Callable[[list[torch.Tensor]], None]:
 
 
 def states(count: int) -> Iterator[Conditions]:
-    """Other values for what modules hold: one parameter or buffer at a time."""
+    """Other values for what modules hold: all parameters and buffers at once, then one at a time."""
+    for name, fill in _STATES if count > 1 else ():
+        mutate = partial(_each, fill)
+        yield Conditions(f"{name}, in all parameters and buffers", mutate=mutate, of_modules=True)
     for name, fill in _STATES:
         for index in range(min(count, _MOST_STATES)):
             mutate = partial(_only, index, fill)
