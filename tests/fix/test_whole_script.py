@@ -160,7 +160,8 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
     what = program(str(path), (), module=False)
     start = DOUBLED.index("torch._dynamo.graph_break()")
     edits = [
-        Edit(start, start + len("torch._dynamo.graph_break()"), text, str(path)) for text in ("pass", "...")
+        Edit(start, start + len("torch._dynamo.graph_break()"), text, str(path))
+        for text in ("pass", "...", "None")
     ]
     with warm.forking(what, [], work) as forks:
         script = Script(what, work, 120, 60, forks, jobs=2)
@@ -169,7 +170,7 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
         trials = Trials(script, Settings(compile="auto"), {}, side=side)
         finding = trials.before.report.findings[0]
         trials.sources.update(read_sources([finding], {}))
-        patch, other = (
+        patch, other, third = (
             Patch((finding,), "any", Rewrite((edit,), "gone"), str(path), "doubled") for edit in edits
         )
         trials.begin([patch])
@@ -179,6 +180,9 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
             assert again is ahead
         with trials.with_patches([other]) as another:
             assert another is not ahead
+            assert ahead.outputs.exists()  # as many are kept as may be at work at one time
+        with trials.with_patches([third]):
+            assert another.outputs.exists()
             assert not ahead.outputs.exists()
         on_top = trials.on_top([other])
         assert on_top.before is another
@@ -186,8 +190,13 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
             assert ran not in (ahead, plain)
             assert another.outputs.exists()
             assert on_top.compared(another, ran).bitwise
+        beside = [trials.begin_beside(lambda own: own.seen(third)) for _ in range(2)]
+        seen = [one.result() for one in beside if one is not None]
+        assert seen[0] is seen[1]  # made once for all who ask at one time
+        assert seen[0][1].difference is None
         assert forks.plain is not None
         forks.plain = replace(forks.plain, writes=True)
+        assert trials.begin_beside(lambda own: own.seen(third)) is None
         with trials.with_patches([patch]) as now:
             assert now is not ran
         side.close()
