@@ -27,7 +27,7 @@ from breakscope.fix.outcomes import (
 )
 from breakscope.fix.patch import Edit, Patch, claims_of, clash, edits_by_file
 from breakscope.fix.proofs import Proofs
-from breakscope.fix.remedies.engine import treat, treats
+from breakscope.fix.remedies.engine import likely, treat, treats
 from breakscope.fix.runs import Script
 from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
@@ -89,7 +89,7 @@ def _fixed(
     side = Side(script)
     trials = Trials(script, options.settings, sources, progress=progress, known=report.findings, side=side)
     proofs = Proofs(script, side, options.proofs)
-    work = Work(script, options, proofs, trials, sources, progress, choose, Path(report.run.cwd))
+    work = Work(report, script, options, proofs, trials, sources, progress, choose, Path(report.run.cwd))
     try:
         return _answered(work, report, findings)
     finally:
@@ -263,7 +263,9 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
         wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
         inductor = work.options.inductor
         eager = [eagerly(work.options.settings)] if inductor else []
-        work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager)
+        recompiles = list(_recompiles(work.report, work.options).values()) if not work.judged else []
+        remedies = likely(work.report, work.trials, recompiles) if wanted else []
+        work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager, remedies)
         if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
 

@@ -185,7 +185,7 @@ class Trials:
         latest: _Latest | None = None,
     ) -> None:
         self._side = side or Side(script)
-        self._latest = latest or _Latest(script.jobs)
+        self._latest = latest or _Latest(script.jobs + 1)
         # Begun ahead, by how they are compiled.
         self._begun: dict[Settings, Future[Trial]] = {}
         self._known = tuple(known) if known is not None else None
@@ -218,21 +218,29 @@ class Trials:
             self._before[forked] = before
         return self._before[forked]
 
-    def begin(self, patches: Sequence[Patch], others: Iterable[Settings] = ()) -> None:
+    def begin(
+        self, patches: Sequence[Patch], others: Iterable[Settings] = (), remedies: Sequence[Patch] = ()
+    ) -> None:
         """Begin runs that may be asked for, if they may be made beside others: as it is, and with patches.
 
         Args:
             others: further ways to compile the script as it is.
+            remedies: what may be tried on top of the patches, each by itself.
         """
         if not self._before:
             self._begin(self._settings)
+        self._begin_with(patches)
+        for settings in others:
+            self._begin(settings)
+        for remedy in remedies[: self._script.jobs]:
+            self._begin_with([*patches, remedy])
+
+    def _begin_with(self, patches: Sequence[Patch]) -> None:
         if patches and self._repeats and not clash(patches):
             folder = self._folder()
             run = self._side.begin(partial(self._run, folder, patches, self._settings))
             if run is not None:
                 self._latest.keep(_Run(_changes(patches), folder, run))
-        for settings in others:
-            self._begin(settings)
 
     def _begin(self, settings: Settings) -> None:
         begun = None if settings in self._begun else self._side.begin(partial(self.run, settings))

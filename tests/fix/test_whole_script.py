@@ -173,15 +173,23 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
         patch, other, third = (
             Patch((finding,), "any", Rewrite((edit,), "gone"), str(path), "doubled") for edit in edits
         )
-        trials.begin([patch])
+        dynamic = replace(patch, rewrite=Rewrite((), "any size", options={"dynamic": "true"}))
+        trials.begin([patch], remedies=[dynamic])
         with trials.with_patches([patch]) as ahead:
-            assert (ahead.report.totals.sites, forks.forks) == (0, 2)
+            assert ahead.report.totals.sites == 0
         with trials.with_patches([patch]) as again:
             assert again is ahead
+        on_top = trials.on_top([patch])
+        assert on_top.seen(dynamic)[0].run.asked["dynamic"] == "true"
+        assert on_top.before is ahead
+        assert forks.forks == 4  # as it is, with the patch, with the remedy too, and to compare the two
+        with trials.with_patches([patch]) as ahead:
+            pass
         with trials.with_patches([other]) as another:
             assert another is not ahead
-            assert ahead.outputs.exists()  # as many are kept as may be at work at one time
         with trials.with_patches([third]):
+            assert ahead.outputs.exists()  # one more is kept than may be at work at one time
+        with trials.with_patches([third, dynamic]):
             assert another.outputs.exists()
             assert not ahead.outputs.exists()
         on_top = trials.on_top([other])
