@@ -196,7 +196,16 @@ def _rewrite(work: Work, findings: Sequence[Finding]) -> Whole | None:
         work.sources.update({file: source for file, source in read.items() if file not in work.sources})
     if work.options.command and with_command.propose(work, work.options.command, work.options.tries):
         whole = _together(work)
+    _begin_remedies(work, whole)
     return _measured(work, whole)
+
+
+def _begin_remedies(work: Work, whole: Whole | None) -> None:
+    """Begin what will be tried for the recompiles that are left, where first Inductor is asked."""
+    accepted = work.accepted()
+    if accepted and work.options.inductor and whole is not None and whole.after is not None:
+        left = _recompiles(whole.after, work.options).values()
+        work.trials.begin(accepted, (), likely(whole.after, work.trials, list(left)))
 
 
 def _together(work: Work) -> Whole:
@@ -263,8 +272,9 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
         wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
         inductor = work.options.inductor
         eager = [eagerly(work.options.settings)] if inductor else []
-        recompiles = list(_recompiles(work.report, work.options).values()) if not work.judged else []
-        remedies = likely(work.report, work.trials, recompiles) if wanted else []
+        recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
+        causes = [finding for finding in recompiles if finding.caused_by is None]
+        remedies = likely(work.report, work.trials, causes)
         work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager, remedies)
         if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made

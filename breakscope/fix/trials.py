@@ -121,6 +121,10 @@ class _Latest:
             self._runs.append(run)
             self._let_go()
 
+    def has(self, changes: object) -> bool:
+        """Whether there is a run with these changes."""
+        return self._of(changes) is not None
+
     def taken(self, changes: object) -> Trial | None:
         """What the run with these changes came to, for one who keeps it: its outputs stay."""
         with self._at_work:
@@ -236,11 +240,12 @@ class Trials:
             self._begin_with([*patches, remedy])
 
     def _begin_with(self, patches: Sequence[Patch]) -> None:
-        if patches and self._repeats and not clash(patches):
+        changes = _changes(patches)
+        if patches and self._repeats and not self._latest.has(changes) and not clash(patches):
             folder = self._folder()
             run = self._side.begin(partial(self._run, folder, patches, self._settings))
             if run is not None:
-                self._latest.keep(_Run(_changes(patches), folder, run))
+                self._latest.keep(_Run(changes, folder, run))
 
     def _begin(self, settings: Settings) -> None:
         begun = None if settings in self._begun else self._side.begin(partial(self.run, settings))

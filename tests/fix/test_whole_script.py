@@ -175,6 +175,7 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
         )
         dynamic = replace(patch, rewrite=Rewrite((), "any size", options={"dynamic": "true"}))
         trials.begin([patch], remedies=[dynamic])
+        trials.begin([patch], remedies=[dynamic])  # is at work already
         with trials.with_patches([patch]) as ahead:
             assert ahead.report.totals.sites == 0
         with trials.with_patches([patch]) as again:

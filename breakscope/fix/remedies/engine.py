@@ -51,14 +51,10 @@ def treat(report: Report, trials: Trials, findings: Sequence[Finding]) -> Iterat
 
 
 def likely(report: Report, trials: Trials, findings: Sequence[Finding]) -> list[Patch]:
-    """What will be tried first once rewrites are accepted, as far as the script as it is tells.
-
-    Args:
-        report: of the script without the rewrites. findings: those of it that remedies are for.
-    """
+    """What will be tried first for some findings of a report, as far as it tells; not what is timed."""
     files = Files(trials.sources)
-    causes = [one for one in findings if one.caused_by is None and not regional.treats(one, report)]
-    proposed = (propose(subject(one, report, trials.main), files) for one in causes)
+    untimed = (one for one in findings if not regional.treats(one, report))
+    proposed = (propose(subject(one, report, trials.main), files) for one in untimed)
     firsts = (next((one for one in each if isinstance(one, Patch)), None) for each in proposed)
     return [one for one in firsts if one is not None]
 
