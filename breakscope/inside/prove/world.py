@@ -56,7 +56,6 @@ class World:
         self.code: list[Holder] = []
         self.asks: dict[str, str] = {}
         self.content: list[tuple[Holder, list[tuple[Any, Any]]]] = []
-        self._with_tensors: list[tuple[Holder, list[tuple[Any, Any]]]] = []
         self._names: set[str] = set()
         self._classes: dict[type, dict[str, list[types.FunctionType]]] = {}  # with their methods
         forms = (inspect.unwrap(root) for root in roots if isinstance(root, types.FunctionType))
@@ -144,15 +143,13 @@ class World:
     def _content(self, holder: Holder, *, code: bool) -> list[Any]:
         content = holder.read()
         self.content.append((holder, content))
-        if any(isinstance(item, (torch.Tensor, tuple)) for _, item in content):
-            self._with_tensors.append((holder, content))
         if code:
             self.code.append(holder)
         return [item for _, item in content]
 
     def swap(self, copies: Copies) -> None:
-        """Put copies where the tensors are. All else is as it was taken: nobody but a test has been here."""
-        for holder, content in self._with_tensors:
+        """Put copies where the tensors are."""
+        for holder, content in self.content:
             holder.write([(label, swapped(value, copies)) for label, value in content])
 
     def restore(self) -> None:
