@@ -94,7 +94,7 @@ def spent():
     return sum(found[pid][1] for pid in ours) / os.sysconf("SC_CLK_TCK")
 def told(text):
     log.write(f"{time.monotonic() - began:.2f} {spent():.2f} {text}\\n")
-fix._progress = told
+fix.draw, _ = told, fix.draw  # the second raises where it is called otherwise by now
 told("start")
 code = main(sys.argv[2:])
 told("end")

@@ -27,7 +27,7 @@ from breakscope.fix.outcomes import (
 )
 from breakscope.fix.patch import Edit, Patch, claims_of, clash, edits_by_file
 from breakscope.fix.proofs import Proofs
-from breakscope.fix.remedies.engine import treat, treats
+from breakscope.fix.remedies.engine import likely, treat, treats
 from breakscope.fix.runs import Script
 from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
@@ -89,7 +89,7 @@ def _fixed(
     side = Side(script)
     trials = Trials(script, options.settings, sources, progress=progress, known=report.findings, side=side)
     proofs = Proofs(script, side, options.proofs)
-    work = Work(script, options, proofs, trials, sources, progress, choose, Path(report.run.cwd))
+    work = Work(report, script, options, proofs, trials, sources, progress, choose, Path(report.run.cwd))
     try:
         return _answered(work, report, findings)
     finally:
@@ -196,7 +196,16 @@ def _rewrite(work: Work, findings: Sequence[Finding]) -> Whole | None:
         work.sources.update({file: source for file, source in read.items() if file not in work.sources})
     if work.options.command and with_command.propose(work, work.options.command, work.options.tries):
         whole = _together(work)
+    _begin_remedies(work, whole)
     return _measured(work, whole)
+
+
+def _begin_remedies(work: Work, whole: Whole | None) -> None:
+    """Begin what will be tried for the recompiles that are left, where first Inductor is asked."""
+    accepted = work.accepted()
+    if accepted and work.options.inductor and whole is not None and whole.after is not None:
+        left = _recompiles(whole.after, work.options).values()
+        work.trials.begin(accepted, (), likely(whole.after, work.trials, list(left)))
 
 
 def _together(work: Work) -> Whole:
@@ -263,7 +272,10 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
         wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
         inductor = work.options.inductor
         eager = [eagerly(work.options.settings)] if inductor else []
-        work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager)
+        recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
+        causes = [finding for finding in recompiles if finding.caused_by is None]
+        remedies = likely(work.report, work.trials, causes)
+        work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager, remedies)
         if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
 

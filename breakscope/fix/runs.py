@@ -71,7 +71,7 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     result = script.folder / "evidence.json"
     result.unlink(missing_ok=True)
     settings = {"functions": functions, "script": script.what.path, "seed": SEED, "result": str(result)}
-    agent = Agent("breakscope.inside.record.agent", json.dumps(settings))
+    agent = Agent("breakscope.inside.record.agent", json.dumps(settings), patient=True)
     first = script.warm is not None and not script.warm.started
     warm = script.warm if not first and _loads_itself(script, functions) else None
     ours = [script.folder, *(parent for parent in script.folder.parents if parent.name.startswith(".run-"))]
@@ -133,7 +133,7 @@ def _proved(
         "seed": SEED,
         "result": str(result),
     }
-    agent = Agent("breakscope.inside.prove.agent", json.dumps(settings))
+    agent = Agent("breakscope.inside.prove.agent", json.dumps(settings), patient=True)
     ended, _ = _run(script, agent, result.stem, warm)
     if not result.exists():
         return {"trouble": f"the function was not called in the proof run, which ended with {ended.status}"}
@@ -213,7 +213,7 @@ def prove_files(script: Script, settings: Mapping[str, Any]) -> dict[str, Any]:
     # In a file: an environment variable could not hold a large patch.
     given = script.folder / "patch.json"
     given.write_text(json.dumps({**settings, **common}), encoding="utf-8")
-    agent = Agent("breakscope.inside.prove.patch_agent", json.dumps({"given": str(given)}))
+    agent = Agent("breakscope.inside.prove.patch_agent", json.dumps({"given": str(given)}), patient=True)
     ended, _ = _run(script, agent, "patch", None)
     found: dict[str, Any] = {"functions": [], "loaded": {}, "troubles": [], "files": []}
     if result.exists():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 from breakscope.fix.runs import Script
 
@@ -17,16 +17,20 @@ class Side:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._pool: ThreadPoolExecutor | None = None
+        self._begun: list[Future[Any]] = []
 
     def begin(self, call: Callable[[], T]) -> Future[T] | None:
         """Begin something that is wanted later; None if it has to wait until then."""
         if not self._script.side_by_side:
             return None
         self._pool = self._pool or ThreadPoolExecutor(self._script.jobs)
-        return self._pool.submit(call)
+        future = self._pool.submit(call)
+        self._begun.append(future)
+        return future
 
     def all(self, *calls: Callable[[], T]) -> list[T]:
-        """The results of all calls, made at one time if that can be."""
+        """The results of all calls, made at one time if that can be, once all that was begun has ended."""
+        wait(self._begun)
         begun = [self.begin(call) for call in calls]
         pairs = zip(calls, begun, strict=True)
         return [call() if one is None else one.result() for call, one in pairs]

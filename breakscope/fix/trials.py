@@ -6,14 +6,17 @@ seed: it must end the same, its outermost compiled calls must return the same, a
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from breakscope.fix import store
 from breakscope.fix.patch import Edit, Exactness, Patch, clash, edits_by_file
@@ -29,6 +32,7 @@ from breakscope.run.warm import Warm
 from breakscope.run.words import Words
 
 _SHOWN = 160
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,41 +89,76 @@ class Agreement:
     uncompiled: bool = False
 
 
-@dataclass(slots=True)
-class _Latest:
-    """The last forked run with patches, or one begun ahead: what is asked next is often about the same ones.
-
-    One run at a time, because its outputs take room on the disk.
+@dataclass(slots=True, eq=False)
+class _Run:
+    """A forked run with patches: one that has ended, is at work, or was begun ahead.
 
     Attributes:
-        changes: all that its patches change. folder: of its files.
+        changes: all that its patches change. folder: of its files. users: who looks at its outputs now.
     """
 
-    changes: object = None
-    folder: Path | None = None
-    run: Future[Trial] | None = None
+    changes: object
+    folder: Path
+    trial: Future[Trial]
+    users: int = 0
 
-    def keep(self, changes: object, folder: Path, run: Future[Trial]) -> None:
-        """Take a run up in place of the one before."""
-        self.let_go()
-        self.changes, self.folder, self.run = changes, folder, run
 
-    def of(self, changes: object) -> Trial | None:
-        """The run with these changes, once it has ended."""
-        return self.run.result() if self.run is not None and self.changes == changes else None
+class _Latest:
+    """The last forked runs with patches: what is asked next is often about the same ones.
+
+    Args:
+        most: runs that are kept, because their outputs take room on the disk.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._runs: list[_Run] = []
+        self._at_work = threading.Lock()
+
+    def keep(self, run: _Run) -> None:
+        """Take a run up, in place of the oldest one."""
+        with self._at_work:
+            self._runs.append(run)
+            self._let_go()
+
+    def has(self, changes: object) -> bool:
+        """Whether there is a run with these changes."""
+        return self._of(changes) is not None
 
     def taken(self, changes: object) -> Trial | None:
-        """The same, for one who keeps it: its outputs stay."""
-        found = self.of(changes)
-        if found is not None:
-            self.changes = self.folder = self.run = None
-        return found
+        """What the run with these changes came to, for one who keeps it: its outputs stay."""
+        with self._at_work:
+            run = self._of(changes)
+            if run is not None:
+                self._runs.remove(run)
+        return run.trial.result() if run is not None else None
 
-    def let_go(self) -> None:
-        """Remove what it wrote; one that is at work still leaves that to who removes the script's folder."""
-        if self.run is not None and self.folder is not None and (self.run.cancel() or self.run.done()):
-            shutil.rmtree(self.folder, ignore_errors=True)
-        self.changes = self.folder = self.run = None
+    @contextmanager
+    def used(self, changes: object, make: Callable[[], _Run]) -> Iterator[Trial]:
+        """What the run with these changes came to, once it has ended; its outputs stay in the block."""
+        with self._at_work:
+            run = self._of(changes)
+            if run is not None:
+                run.users += 1
+        if run is None:
+            run = make()
+            run.users = 1
+            self.keep(run)
+        try:
+            yield run.trial.result()
+        finally:
+            with self._at_work:
+                run.users -= 1
+
+    def _of(self, changes: object) -> _Run | None:
+        return next((run for run in self._runs if run.changes == changes), None)
+
+    def _let_go(self) -> None:
+        """Remove what is too much; one that is at work leaves that to who removes the script's folder."""
+        for run in [one for one in self._runs[: -self._most] if not one.users]:
+            self._runs.remove(run)
+            if run.trial.cancel() or run.trial.done():
+                shutil.rmtree(run.folder, ignore_errors=True)
 
 
 class Trials:
@@ -134,7 +173,7 @@ class Trials:
             already.
         known: findings of the scan, which a forked run of the script as it is has to have as well.
         side: takes runs that may be made at one time.
-        latest: the last run with patches, of whoever made it.
+        latest: the last runs with patches, of whoever made them.
     """
 
     def __init__(
@@ -150,7 +189,7 @@ class Trials:
         latest: _Latest | None = None,
     ) -> None:
         self._side = side or Side(script)
-        self._latest = latest or _Latest()
+        self._latest = latest or _Latest(script.jobs + 1)
         # Begun ahead, by how they are compiled.
         self._begun: dict[Settings, Future[Trial]] = {}
         self._known = tuple(known) if known is not None else None
@@ -163,7 +202,7 @@ class Trials:
         self._before: dict[bool, Trial] = {}
         self._again: dict[bool, Trial] = {}
         self._uncompiled: dict[bool, Trial] = {}
-        self._seen: dict[object, tuple[Report, Agreement]] = {}
+        self._seen: dict[object, Future[tuple[Report, Agreement]]] = {}
 
     @property
     def main(self) -> str:
@@ -183,21 +222,30 @@ class Trials:
             self._before[forked] = before
         return self._before[forked]
 
-    def begin(self, patches: Sequence[Patch], others: Iterable[Settings] = ()) -> None:
+    def begin(
+        self, patches: Sequence[Patch], others: Iterable[Settings] = (), remedies: Sequence[Patch] = ()
+    ) -> None:
         """Begin runs that may be asked for, if they may be made beside others: as it is, and with patches.
 
         Args:
             others: further ways to compile the script as it is.
+            remedies: what may be tried on top of the patches, each by itself.
         """
         if not self._before:
             self._begin(self._settings)
-        if patches and self._repeats and not clash(patches):
+        self._begin_with(patches)
+        for settings in others:
+            self._begin(settings)
+        for remedy in remedies[: self._script.jobs]:
+            self._begin_with([*patches, remedy])
+
+    def _begin_with(self, patches: Sequence[Patch]) -> None:
+        changes = _changes(patches)
+        if patches and self._repeats and not self._latest.has(changes) and not clash(patches):
             folder = self._folder()
             run = self._side.begin(partial(self._run, folder, patches, self._settings))
             if run is not None:
-                self._latest.keep(_changes(patches), folder, run)
-        for settings in others:
-            self._begin(settings)
+                self._latest.keep(_Run(changes, folder, run))
 
     def _begin(self, settings: Settings) -> None:
         begun = None if settings in self._begun else self._side.begin(partial(self.run, settings))
@@ -281,6 +329,15 @@ class Trials:
             latest=self._latest,
         )
 
+    def begin_beside(self, call: Callable[[Trials], T]) -> Future[T] | None:
+        """Begin something with these trials beside others of it; None: it has to wait for its turn.
+
+        Args:
+            call: gets trials of its own, which share all that is known; :attr:`before` should be by then.
+        """
+        beside = copy.copy(self)  # whether they run plainly is all that each of them has for itself
+        return self._side.begin(partial(call, beside))
+
     def run(self, settings: Settings) -> Trial:
         """The script without further patches, compiled in another way."""
         return self._run(self._folder(), self._as_it_was, settings)
@@ -305,12 +362,8 @@ class Trials:
         """The script with patches. Its outputs are gone afterwards, or with the next run."""
         if settings is None and self._repeats:
             changes = _changes([*self.base, *patches])
-            known = self._latest.of(changes)
-            if known is None:
-                folder, run = self._folder(), Future[Trial]()
-                run.set_result(known := self._run(folder, patches, self._settings))
-                self._latest.keep(changes, folder, run)
-            yield known
+            with self._latest.used(changes, partial(self._made, changes, patches)) as known:
+                yield known
             return
         folder = self._folder()
         try:
@@ -318,19 +371,31 @@ class Trials:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def _made(self, changes: object, patches: Sequence[Patch]) -> _Run:
+        folder, trial = self._folder(), Future[Trial]()
+        trial.set_result(self._run(folder, patches, self._settings))
+        return _Run(changes, folder, trial)
+
     def seen(self, patch: Patch) -> tuple[Report, Agreement]:
         """What the script with one patch reports, and how it agrees; run once for equal patches."""
         key: tuple[frozenset[Edit], frozenset[tuple[str, str]]]
         key = frozenset(patch.edits), frozenset(patch.rewrite.options.items())
-        if key not in self._seen:
-            finding = patch.findings[0]
-            self._progress(f"{finding.code} {finding.location.function}: {patch.rewrite.summary}")
-            seen = self._patched(patch)
-            if seen[1].difference is not None and self.forking:
-                with self.plainly():
-                    seen = self._patched(patch)
-            self._seen[key] = seen
-        return self._seen[key]
+        mine = Future[tuple[Report, Agreement]]()
+        if (seen := self._seen.setdefault(key, mine)) is mine:
+            try:
+                mine.set_result(self._tried(patch))
+            except BaseException as error:  # noqa: BLE001 -- raised below, and where others wait for it
+                mine.set_exception(error)
+        return seen.result()
+
+    def _tried(self, patch: Patch) -> tuple[Report, Agreement]:
+        finding = patch.findings[0]
+        self._progress(f"{finding.code} {finding.location.function}: {patch.rewrite.summary}")
+        seen = self._patched(patch)
+        if seen[1].difference is not None and self.forking:
+            with self.plainly():
+                seen = self._patched(patch)
+        return seen
 
     def _patched(self, patch: Patch) -> tuple[Report, Agreement]:
         with self.with_patches([patch]) as after:

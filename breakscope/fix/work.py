@@ -16,7 +16,7 @@ from breakscope.fix.source_file import Source, shown_diff
 from breakscope.fix.together import FIXABLE
 from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
-from breakscope.report.model import Finding
+from breakscope.report.model import Finding, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ Choose = Callable[[Patch, Verdict, str], bool]
 class Work:
     """A report being fixed."""
 
+    report: Report
     script: Script
     options: Options
     proofs: Proofs

@@ -18,6 +18,12 @@ ENV_AHEAD = "BREAKSCOPE_AGENT_AHEAD"
 ENV_EVENTS = "BREAKSCOPE_AGENT_EVENTS"
 # Set where the environment's own sitecustomize fails, and has been reported already.
 ENV_TOLD = "BREAKSCOPE_AGENT_TOLD"
+# Names a variable that is there for torch alone: the script does not see it.
+ENV_PATIENT = "BREAKSCOPE_AGENT_PATIENT"
+# Threads sleep while they wait for work. By default they spin, on cores that other runs need, and a small
+# model takes up to ten times as many seconds of processors. OpenMP reads this when torch is loaded.
+_PATIENT = ("OMP_WAIT_POLICY", "passive")
+_SAYS_HOW_TO_WAIT = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class Agent:
             called at the end, or None. None: it is loaded before the script's first line.
         ahead: a module that is loaded before the script's first line in any case, and whose
             ``start(settings)`` leaves no module loaded. None for none.
+        patient: OpenMP's threads sleep while they wait, unless the environment says how they are to. For runs
+            that are not timed.
     """
 
     module: str
@@ -42,6 +50,7 @@ class Agent:
     environment: Mapping[str, str] = field(default_factory=dict)
     events: str | None = None
     ahead: str | None = None
+    patient: bool = False
 
 
 def with_agent(variables: Mapping[str, str], agent: Agent) -> dict[str, str]:
@@ -55,4 +64,7 @@ def with_agent(variables: Mapping[str, str], agent: Agent) -> dict[str, str]:
     environment[ENV_SETTINGS] = agent.settings
     environment.update({ENV_EVENTS: agent.events} if agent.events else {})
     environment.update({ENV_AHEAD: agent.ahead} if agent.ahead else {})
+    if agent.patient and not any(environment.get(one) for one in _SAYS_HOW_TO_WAIT):
+        name, value = _PATIENT
+        environment |= {name: value, ENV_PATIENT: name}
     return environment

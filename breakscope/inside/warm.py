@@ -34,8 +34,18 @@ _ASK_GENTLY = "PYTORCH_NVML_BASED_CUDA_CHECK"
 _PYTHONS = ("LC_CTYPE",)
 # Loads the compiler of the GPU's kernels.
 _INDUCTOR = "torch._inductor.compile_fx"
-# What torch.compile loads when it is first called.
-_DYNAMO = ("torch._dynamo", "torch._dynamo.convert_frame", "torch._dynamo.backends.debugging")
+# What torch.compile loads when it is first called, and what it loads when it first compiles something.
+_DYNAMO = (
+    "torch._dynamo", "torch._dynamo.convert_frame", "torch._dynamo.backends.debugging",
+    "torch._dynamo.repro.after_dynamo", "torch._dynamo.backends.distributed", "torch.export._trace",
+    "torch.distributed.tensor.experimental._attention", "sympy.tensor.tensor", "sympy.sets.setexpr",
+)  # fmt: skip
+# What most forks are made for: with these come nearly all modules of ours that they load.
+_AGENTS = (
+    "breakscope.inside.capture.agent", "breakscope.inside.capture.dynamo",
+    "breakscope.inside.capture.compare_outputs", "breakscope.inside.prove.agent",
+    "breakscope.inside.prove.session",
+)  # fmt: skip
 
 
 def start(settings_text: str) -> None:
@@ -166,6 +176,8 @@ class _Waiting:
             for name in (*modules, *(_DYNAMO if "torch" in modules else ())):
                 if not self.trouble and name not in sys.modules:
                     self._import(name)
+            if "torch" in modules and not self.trouble:
+                sys.modules["sitecustomize"].load_apart(_AGENTS)
             if _INDUCTOR in modules and not self.trouble:
                 _ask_the_compiler()
         finally:

@@ -32,11 +32,6 @@ _FIRST = "torch"
 # As the boot file names what an agent is.
 _FIELDS = ("MODULE", "SETTINGS", "EVENTS", "AHEAD")
 _LOADING_S = 120.0
-# Threads of a fork sleep while they wait for work. By default they spin, on cores that the forks beside it
-# need, and a proof takes up to ten times as many seconds of processors. OpenMP reads this when torch is
-# loaded; the forks have the script's own environment.
-_PATIENT = ("OMP_WAIT_POLICY", "passive")
-_SAYS_HOW_TO_WAIT = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +114,7 @@ class Warm:
         self._loading = 0  # requests that are not answered yet
         self._later: dict[str, None] = {}
         self._asking = threading.Lock()
+        self._wanted: list[Agent] = []  # by threads that wait for their turn to ask
         self._running: list[Forked] = []
         self.trouble = "" if hasattr(os, "pidfd_open") else "this system has no pidfd"
         self.forks = 0
@@ -153,7 +149,7 @@ class Warm:
         self._ask(modules)
 
     def load_also(self, modules: Sequence[str]) -> None:
-        """Have the process load what later runs need, once it has made the next fork, which need not wait."""
+        """Have the process load what later runs need, once it has made the forks that are wanted by then."""
         self._later = dict.fromkeys(modules)
 
     def _start(self, environment: Mapping[str, str | None]) -> None:
@@ -165,7 +161,7 @@ class Warm:
         }
         self._process = subprocess.Popen(
             [interpreter.executable(), *surroundings.options(), *self._program.command],
-            env=with_agent(_with_patience(surroundings.environment()), Agent(_AGENT, json.dumps(settings))),
+            env=with_agent(surroundings.environment(), Agent(_AGENT, json.dumps(settings), patient=True)),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
@@ -184,9 +180,11 @@ class Warm:
         Args:
             stdout: descriptor for its output; stderr: for its errors.
         """
+        self._wanted.append(agent)
         with self._asking:
+            self._wanted.remove(agent)
             forked = self._forked(agent, stdout, stderr) if self._ready() else None
-            if forked is not None and self._later:
+            if forked is not None and self._later and not self._wanted:
                 self._ask(self._later)
                 self._later = {}
             return forked
@@ -252,13 +250,6 @@ class Warm:
             json.dump(request, file)
         data = json.dumps({"request": place}).encode()
         socket.send_fds(self._control, [data], descriptors)
-
-
-def _with_patience(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which OpenMP's threads sleep while they wait, unless it says how they are to."""
-    name, value = _PATIENT
-    asked = any(environment.get(one) for one in _SAYS_HOW_TO_WAIT)
-    return dict(environment) if asked else {**environment, name: value}
 
 
 @contextmanager

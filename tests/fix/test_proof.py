@@ -213,6 +213,15 @@ def test_an_operand_that_compares_numbers_has_to_go_both_ways(tmp_path: Path) ->
     assert "`t.item() == 77777` is true" in found.why
 
 
+def test_code_that_calls_a_compiled_function_is_compiled_for_its_proof_too(tmp_path: Path) -> None:
+    compiled = "run = torch.compile(lambda x: x + 1, backend='eager')\n"
+    old, new = "return run(x)", "return run(x) + torch.compiler.is_compiling()"
+    forms = [f"{compiled}def f(x):\n    {body}\n" for body in (old, new)]
+    with torch.compiler.set_stance("force_eager"):  # as in every proof run
+        (found,) = proof(*forms, ("torch.randn(3),",), tmp_path)["functions"]
+    assert "compiled by Dynamo" in found["mismatch"]
+
+
 def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
     """Which of them is gone cannot be told; here it is the first, which nothing drives."""
     head = "def f(x):\n    t = x.isnan().any() & ~x.isnan().any()\n"

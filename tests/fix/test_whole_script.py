@@ -160,7 +160,8 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
     what = program(str(path), (), module=False)
     start = DOUBLED.index("torch._dynamo.graph_break()")
     edits = [
-        Edit(start, start + len("torch._dynamo.graph_break()"), text, str(path)) for text in ("pass", "...")
+        Edit(start, start + len("torch._dynamo.graph_break()"), text, str(path))
+        for text in ("pass", "...", "None")
     ]
     with warm.forking(what, [], work) as forks:
         script = Script(what, work, 120, 60, forks, jobs=2)
@@ -169,16 +170,28 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
         trials = Trials(script, Settings(compile="auto"), {}, side=side)
         finding = trials.before.report.findings[0]
         trials.sources.update(read_sources([finding], {}))
-        patch, other = (
+        patch, other, third = (
             Patch((finding,), "any", Rewrite((edit,), "gone"), str(path), "doubled") for edit in edits
         )
-        trials.begin([patch])
+        dynamic = replace(patch, rewrite=Rewrite((), "any size", options={"dynamic": "true"}))
+        trials.begin([patch], remedies=[dynamic])
+        trials.begin([patch], remedies=[dynamic])  # is at work already
         with trials.with_patches([patch]) as ahead:
-            assert (ahead.report.totals.sites, forks.forks) == (0, 2)
+            assert ahead.report.totals.sites == 0
         with trials.with_patches([patch]) as again:
             assert again is ahead
+        on_top = trials.on_top([patch])
+        assert on_top.seen(dynamic)[0].run.asked["dynamic"] == "true"
+        assert on_top.before is ahead
+        assert forks.forks == 4  # as it is, with the patch, with the remedy too, and to compare the two
+        with trials.with_patches([patch]) as ahead:
+            pass
         with trials.with_patches([other]) as another:
             assert another is not ahead
+        with trials.with_patches([third]):
+            assert ahead.outputs.exists()  # one more is kept than may be at work at one time
+        with trials.with_patches([third, dynamic]):
+            assert another.outputs.exists()
             assert not ahead.outputs.exists()
         on_top = trials.on_top([other])
         assert on_top.before is another
@@ -186,8 +199,13 @@ def test_what_was_run_last_or_ahead_is_not_run_again(tmp_path: Path, monkeypatch
             assert ran not in (ahead, plain)
             assert another.outputs.exists()
             assert on_top.compared(another, ran).bitwise
+        beside = [trials.begin_beside(lambda own: own.seen(third)) for _ in range(2)]
+        seen = [one.result() for one in beside if one is not None]
+        assert seen[0] is seen[1]  # made once for all who ask at one time
+        assert seen[0][1].difference is None
         assert forks.plain is not None
         forks.plain = replace(forks.plain, writes=True)
+        assert trials.begin_beside(lambda own: own.seen(third)) is None
         with trials.with_patches([patch]) as now:
             assert now is not ran
         side.close()

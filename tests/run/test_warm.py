@@ -29,7 +29,9 @@ SCRIPT = """
     print(torch.get_num_threads(), torch.cuda.is_initialized(), type(sys.modules["__main__"]))
     print("random", torch.rand(1).item(), random.random(), file=sys.stderr)
     with open("/proc/self/environ", "rb") as started:
-        print(os.environ.get("OMP_WAIT_POLICY"), b"OMP_WAIT_POLICY=passive" in started.read(), file=sys.stderr)
+        asked = b"OMP_WAIT_POLICY=passive" in started.read()
+    child = os.popen("echo child${OMP_WAIT_POLICY}").read().strip()
+    print(os.environ.get("OMP_WAIT_POLICY"), child, asked, file=sys.stderr)
     sys.exit(7)
 """
 
@@ -46,7 +48,7 @@ def record(folder: Path, what: launch.Program) -> tuple[Ended, bytes, dict[str, 
     """A plain run, and what it says of what it loaded."""
     result = folder / "evidence.json"
     settings = {"functions": {}, "script": what.path, "seed": 0, "result": str(result)}
-    agent = Agent("breakscope.inside.record.agent", json.dumps(settings), {"MINE": "1"})
+    agent = Agent("breakscope.inside.record.agent", json.dumps(settings), {"MINE": "1"}, patient=True)
     with (folder / "plain").open("wb") as out, (folder / "err").open("wb") as err:
         ended = launch.run(what, agent, stdout=out.fileno(), stderr=err.fileno())
     return ended, (folder / "plain").read_bytes(), json.loads(result.read_text())["loaded"]
@@ -85,8 +87,8 @@ def test_a_fork_is_what_a_plain_run_is(tmp_path: Path, monkeypatch: pytest.Monke
     # torch's generator has the seed that the agent gives it, Python's is its own each time.
     assert numbers.split()[2] == others.split()[2]
     assert numbers.split()[3] != others.split()[3]
-    # Its threads sleep while they wait for work, and the script need not know.
-    assert numbers.split()[4:] == [b"None", b"True"]
+    # Threads sleep while they wait for work, and neither the script nor its children need know.
+    assert numbers.split()[4:] == (tmp_path / "err").read_bytes().split()[4:] == [b"None", b"child", b"True"]
     # A run with a change of the script itself may be one of them: none of it has run.
     assert str(tmp_path / "script.py") in warm.excluded
     # A module in a folder that pip has installed it into is loaded already.

@@ -90,6 +90,8 @@ class Site:
             return self.file.source(argument.node) + argument.rest, (), ()
         if not all(map(is_simple, self.before(argument))) or wanted in self.file.names_around(self.call):
             return None
+        if isinstance(argument.node, ast.NamedExpr):
+            return None  # the other arguments may read the name that it gets in the call
         line = f"{wanted} = {self.file.source(argument.node)}"
         if "\n" in line:
             return None

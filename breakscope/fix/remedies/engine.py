@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import replace
+from functools import partial
 
 from breakscope.fix.evidence import NOTHING_SEEN, Evidence, Verdict
 from breakscope.fix.outcomes import NoPatch
@@ -35,13 +37,47 @@ def treat(report: Report, trials: Trials, findings: Sequence[Finding]) -> Iterat
         report: of the script with what ``trials`` have as their base.
     """
     files = Files(trials.sources)
+    begun = _begin(report, trials, findings, files)
     for finding in findings:
-        answer = _treated(finding, report, trials, files)
+        if regional.treats(finding, report):
+            wait(begun.values())  # it is timed, and so alone
+        ahead = begun.get(finding.fingerprint)
+        answer = ahead.result() if ahead is not None else _treated(finding, report, trials, files)
         yield (
             replace(answer, finding=finding)
             if isinstance(answer, NoPatch)
             else (replace(answer[0], findings=(finding,)), answer[1])
         )
+
+
+def likely(report: Report, trials: Trials, findings: Sequence[Finding]) -> list[Patch]:
+    """What will be tried first for some findings of a report, as far as it tells; not what is timed."""
+    files = Files(trials.sources)
+    untimed = (one for one in findings if not regional.treats(one, report))
+    proposed = (propose(subject(one, report, trials.main), files) for one in untimed)
+    firsts = (next((one for one in each if isinstance(one, Patch)), None) for each in proposed)
+    return [one for one in firsts if one is not None]
+
+
+def _begin(
+    report: Report, trials: Trials, findings: Sequence[Finding], files: Files
+) -> dict[str, Future[Answer]]:
+    """Treat findings at one time, where each of several needs runs of the script; by fingerprint."""
+    several = [
+        finding
+        for finding in findings
+        if not regional.treats(finding, report)
+        and any(isinstance(one, Patch) for one in propose(subject(finding, report, trials.main), files))
+    ]
+    if len(several) < 2:
+        return {}
+    trials.before  # noqa: B018 -- run once for all of them
+    begun = {}
+    for finding in several:
+        future = trials.begin_beside(partial(_treated, finding, report, files=files))
+        if future is not None:
+            begun[finding.fingerprint] = future
+    return begun
 
 
 def _treated(finding: Finding, report: Report, trials: Trials, files: Files) -> Answer:

@@ -33,10 +33,23 @@ def _restore():
         os.environ["PYTHONPATH"] = path
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
     sys.path_importer_cache.pop(_HERE, None)
+    if wanted["PATIENT"]:
+        _leave_to_torch(wanted["PATIENT"])
     return wanted
 
 
-_VARIABLES = ("MODULE", "SETTINGS", "PYTHONPATH", "AHEAD", "EVENTS", "TOLD")
+def _leave_to_torch(name):
+    """Keep a variable of ours from the script until torch has read it; then it is gone."""
+
+    def forget():
+        if name not in os.environ:  # the script has set none of its own
+            os.unsetenv(name)
+
+    os.putenv(name, os.environ.pop(name))
+    _imports().after_import("torch", forget)
+
+
+_VARIABLES = ("MODULE", "SETTINGS", "PYTHONPATH", "AHEAD", "EVENTS", "TOLD", "PATIENT")
 
 
 def _load(name):
@@ -61,7 +74,7 @@ def _is_ours_or_pythons(name):
     return top == "breakscope" or top in sys.stdlib_module_names
 
 
-def _load_apart(names):
+def load_apart(names):
     """Load modules with Python's own library beneath them, whatever the script's folder holds."""
     known = dict(sys.modules)
     path = sys.path
@@ -86,7 +99,7 @@ def _go_ahead(name, settings):
     """Start what must be there before the script's first line. It leaves no module behind."""
     known = dict(sys.modules)
     folders = set(sys.path_importer_cache)
-    [module] = _load_apart([name])
+    [module] = load_apart([name])
     module.start(settings)
     for added in [name for name in sys.modules if name not in known and _is_ours_or_pythons(name)]:
         del sys.modules[added]
@@ -122,7 +135,7 @@ class _Waiting:
     def torch_is_there(self):
         forked = os.getpid() != self.pid
         try:
-            agent, *_ = _load_apart([self.name, self.name.rpartition(".")[0] + ".dynamo"])
+            agent, *_ = load_apart([self.name, self.name.rpartition(".")[0] + ".dynamo"])
             began = time.perf_counter_ns() if forked else _BEGAN
             self.end = agent.start(self.settings, began, forked=forked)
         except Exception as error:  # noqa: BLE001 -- our fault must not become the user's

@@ -152,7 +152,8 @@ class Agent:
             atexit.register(self._calibrate)  # later than those of torch, so called before them
 
     def _calibrate(self) -> None:
-        if self.clock.sampled:
+        # In a trial steps are timed, and no site is priced.
+        if self.clock.sampled and self.settings.outputs is None:
             self.guarded("the last steps are not timed", self.clock.finish)
             self.guarded("what entering compiled code takes is not known", self.dynamo.calibrate)
 

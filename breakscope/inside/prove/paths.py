@@ -7,13 +7,14 @@ from typing import Any
 
 _NAME = re.compile(r"(?:\.(?P<attribute>\w+)|_(?:buffers|parameters)\['(?P<entry>\w+)'\])$")
 _SUBMODULE = re.compile(r"\._modules\['[^']*'\]")
+_INDEXED = (dict, list, tuple, set)
 
 
 def join(path: str, label: Any, owner: Any) -> str:
     """The path of a part of ``owner``, which ``path`` leads to."""
     if label == "" or label in ("__class__", "__func__"):
         return path
-    if isinstance(owner, dict | list | tuple | set) or not isinstance(label, str):
+    if isinstance(owner, _INDEXED) or not isinstance(label, str):
         return f"{path}[{label!r}]"
     return f"{path}.{label}"
 

@@ -12,7 +12,7 @@ import math
 import types
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -38,8 +38,7 @@ class Again:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One object. ``what``: a tensor, or whatever describes it completely, to be compared by ``==``."""
 
     path: str
@@ -160,21 +159,18 @@ def _inside(
         return [], id(value)
     if isinstance(value, reach.Holder):
         content = value.read()
-        return [(join(path, label, value), item) for label, item in content], [
-            _label(at) for at, _ in content
-        ]
+        return _placed(path, content, value), _labels(content)
     below = [(join(path, label, value), item) for label, item in reach.related(value)]
     labels: list[Any] = []
     try:
         for holder in reach.holders(value):
-            content = []
-            for label, item in holder.read():
-                if label in early and isinstance(item, torch.Tensor):
-                    found[join(path, label, value)] = item
-                else:
-                    content.append((label, item))
-            labels.append([_label(label) for label, _ in content])
-            below += [(join(path, label, value), item) for label, item in content]
+            content = holder.read()
+            if early:
+                apart = [one for one in content if one[0] in early and isinstance(one[1], torch.Tensor)]
+                found.update(_placed(path, apart, value))
+                content = [one for one in content if not any(one is other for other in apart)]
+            labels.append(_labels(content))
+            below += _placed(path, content, value)
     except reach.Opaque:
         labels.append("opaque")
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
@@ -185,9 +181,16 @@ def _inside(
     return below, (type(value), labels)
 
 
+def _placed(path: str, content: Sequence[tuple[Any, Any]], owner: Any) -> list[tuple[str, Any]]:
+    """The parts of an object with their paths."""
+    return [(join(path, label, owner), item) for label, item in content]
+
+
+def _labels(content: Sequence[tuple[Any, Any]]) -> list[Any]:
+    return [repr(label) if type(label) is str else _label(label) for label, _ in content]  # nearly all are
+
+
 def _label(label: Any) -> Any:
-    if type(label) is str:  # nearly all are
-        return repr(label)
     return repr(label) if isinstance(label, reach.Pair) or reach.is_atom(label) else (type(label), id(label))
 
 

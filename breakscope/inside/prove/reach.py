@@ -16,7 +16,7 @@ import inspect
 import sys
 import types
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -31,8 +31,10 @@ _ATOMS = (
 )  # fmt: skip
 # Answers of is_atom by class, which is kept so that its id stays its own; not every class can be a key.
 _ATOMIC: dict[int, tuple[bool, type]] = {}
+_SLOTS: dict[int, tuple[list[str], type]] = {}
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
+_CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
 _CONTAINERS = (dict, list, set, collections.deque)
 # What asks which tensor it has, not what is in it: no copy gives the same answer.
 _ASKING = frozenset({"data_ptr", "untyped_storage", "is_set_to", "getrefcount"})
@@ -72,26 +74,30 @@ def is_data(value: Any) -> bool:
     return not isinstance(value, code) and not inspect.isroutine(value) and not hasattr(value, "__get__")
 
 
-def names_in(code: types.CodeType) -> Iterator[str]:
-    """Every global or attribute name that a function's code, or one nested in it, mentions."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_in(constant)
+@functools.cache
+def names_in(code: types.CodeType) -> tuple[str, ...]:
+    """Every global or attribute name that a function's code, or one nested in it, mentions; sorted."""
+    nested = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return tuple(sorted({*code.co_names, *(name for one in nested for name in names_in(one))}))
 
 
-def asked_in(function: types.FunctionType) -> Iterator[str]:
+def asked_in(function: types.FunctionType) -> Sequence[str]:
     """What a function's code asks of an object that tells it from an equal one: ``id``, ``data_ptr``."""
-    if function.__name__ in _SHOWING:
-        return
-    codes = [function.__code__]
+    return () if function.__name__ in _SHOWING else _asked_in(function.__code__)
+
+
+@functools.cache
+def _asked_in(function: types.CodeType) -> Sequence[str]:
+    asked: list[str] = []
+    codes = [function]
     for code in codes:
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
         for instruction in dis.get_instructions(code):
             # An attribute called id is no question.
             called = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval == "id"
             if called or (instruction.argval in _ASKING and instruction.opname.startswith("LOAD_")):
-                yield instruction.argval
+                asked.append(instruction.argval)
+    return asked
 
 
 def texts_in(code: types.CodeType) -> Iterator[str]:
@@ -176,7 +182,7 @@ def _of_function(function: types.FunctionType) -> Iterator[Holder]:
 
     if function.__defaults__ or function.__kwdefaults__:
         yield Holder(function, read_defaults, write_defaults)
-    names = sorted(set(names_in(function.__code__)))
+    names = names_in(function.__code__)
     yield _of_names(function.__globals__, names, function)
     for name in names:
         module = function.__globals__.get(name)
@@ -184,9 +190,9 @@ def _of_function(function: types.FunctionType) -> Iterator[Holder]:
             yield _of_names(vars(module), names, module)
 
 
-def _of_names(scope: dict[str, Any], names: list[str], owner: Any) -> Holder:
+def _of_names(scope: dict[str, Any], names: Sequence[str], owner: Any) -> Holder:
     # Names of functions are not state, but that there is nothing under a name is: "global cache" makes it.
-    kept = [n for n in names if is_data(scope.get(n, MISSING)) and not hasattr(builtins, n)]
+    kept = [n for n in names if n not in vars(builtins) and is_data(scope.get(n, MISSING))]
 
     def read() -> list[tuple[Any, Any]]:
         return [(name, scope.get(name, MISSING)) for name in kept]
@@ -300,14 +306,21 @@ def _of_object(value: Any) -> Iterator[Holder]:
             return
     if hasattr(value, "__dict__"):
         yield _of_mapping(value.__dict__, value)
-    slots = [
-        name
-        for cls in type(value).__mro__
-        for name, slot in vars(cls).items()
-        if isinstance(slot, types.MemberDescriptorType)
-    ]
-    if slots and not foreign(module):
+    if not foreign(module) and (slots := _slots_of(type(value))):
         yield _of_slots(value, slots)
+
+
+def _slots_of(cls: type) -> list[str]:
+    known = _SLOTS.get(id(cls))
+    if known is None:
+        slots = [
+            name
+            for base in cls.__mro__
+            for name, slot in vars(base).items()
+            if isinstance(slot, types.MemberDescriptorType)
+        ]
+        known = _SLOTS[id(cls)] = (slots, cls)
+    return known[0]
 
 
 def _of_slots(value: Any, slots: list[str]) -> Holder:
@@ -367,40 +380,57 @@ def related(value: Any) -> Iterator[tuple[int | str, Any]]:
 
 def mentioned(function: types.FunctionType) -> Iterator[Any]:
     """Functions and classes that a function's code names, and what it wraps."""
-    for name in set(names_in(function.__code__)):
+    for name in names_in(function.__code__):
         value = function.__globals__.get(name)
-        if isinstance(value, types.FunctionType | types.MethodType | type | functools.partial):
+        if isinstance(value, _CALLED):
             yield value
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None:
         yield wrapped
 
 
-def methods(cls: type, names: Collection[str]) -> Iterator[types.FunctionType]:
-    """Functions of a class that can be reached when these names are mentioned: operators always can."""
+def methods(cls: type) -> dict[str, list[types.FunctionType]]:
+    """Functions of a class by the name under which they are reached when it is mentioned.
+
+    Under "" those that can be reached in any case: operators, and ``forward``.
+    """
+    found: dict[str, list[types.FunctionType]] = {"": []}
     for name, member in vars(cls).items():
-        if name in names or name == "forward" or (name.startswith("__") and name.endswith("__")):
-            yield from _functions_of(member)
+        functions = _functions_of(member)
+        if functions:
+            always = name == "forward" or (name.startswith("__") and name.endswith("__"))
+            found.setdefault("" if always else name, []).extend(functions)
+    return found
 
 
-def _functions_of(member: Any) -> Iterator[types.FunctionType]:
-    if isinstance(member, staticmethod | classmethod):
+def _functions_of(member: Any) -> list[types.FunctionType]:
+    if isinstance(member, (staticmethod, classmethod)):
         member = member.__func__
     candidates = (member.fget, member.fset) if isinstance(member, property) else (member,)
-    yield from (candidate for candidate in candidates if isinstance(candidate, types.FunctionType))
+    return [candidate for candidate in candidates if isinstance(candidate, types.FunctionType)]
 
 
 def caches_of(function: types.FunctionType) -> Iterator[Any]:
     """The ``lru_cache`` objects that a function may call: by name, or as a method of a global."""
     if foreign(function.__module__):
         return
-    names = set(names_in(function.__code__))
+    names = names_in(function.__code__)
     for name in names:
         value = function.__globals__.get(name)
-        if hasattr(value, "cache_clear"):
+        if is_scalar(value):
+            continue
+        # Not hasattr of a module: some load their parts when they are asked for, and would look for one.
+        module = isinstance(value, types.ModuleType)
+        if "cache_clear" in vars(value) if module else hasattr(value, "cache_clear"):
             yield value
-        elif value is not None and not isinstance(value, types.ModuleType | type):
-            for attribute in names:
-                method = inspect.getattr_static(type(value), attribute, None)
-                if hasattr(method, "cache_clear"):
-                    yield method
+        elif not module and not isinstance(value, type):
+            yield from (
+                method
+                for attribute in names
+                if hasattr(method := _of_mro(type(value), attribute), "cache_clear")
+            )
+
+
+def _of_mro(cls: type, name: str) -> Any:
+    """What a class or a base of it has under a name, unbound; None if nothing."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)

@@ -568,7 +568,7 @@ class Session:
 
     def _compiled(self, bench: _Bench, plain: Conditions) -> None:
         """The new form under Dynamo against the old one as it is, on inputs that go every way."""
-        compiled = torch.compile(bench.forms["new"], backend="eager")
+        compiled = _compiling(torch.compile(bench.forms["new"], backend="eager"))
         driving = len(self._inputs_that_drive())
         needed = 1 + driving + (1 + driving if self.claims.compiled_only else 0)
         for number, conditions in enumerate(self._to_compile(bench, plain)):
@@ -583,8 +583,7 @@ class Session:
             if conditions.gradients and (old.raised or old.backward_failed):
                 continue
             torch.compiler.reset()
-            with torch.compiler.set_stance("default"):
-                new = bench.run("new", conditions, compiled)
+            new = bench.run("new", conditions, compiled)
             # What is printed while compiling is what the rewrite's notes are about.
             comparer = self._comparer(conditions)
             raised = bool(old.raised and new.raised)
@@ -708,6 +707,21 @@ class _Bench:
             )
         finally:
             RUNNING.form = None
+
+
+def _compiling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that Dynamo compiles, in a run that is eager.
+
+    Asked for inside the call: a function that calls a compiled one can reach the stance, and what can be
+    reached is put back before the call.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with torch.compiler.set_stance("default"):
+            return function(*args, **kwargs)
+
+    return call
 
 
 def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:

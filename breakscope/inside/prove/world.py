@@ -57,7 +57,7 @@ class World:
         self.asks: dict[str, str] = {}
         self.content: list[tuple[Holder, list[tuple[Any, Any]]]] = []
         self._names: set[str] = set()
-        self._classes: dict[type, None] = {}
+        self._classes: dict[type, dict[str, list[types.FunctionType]]] = {}  # with their methods
         forms = (inspect.unwrap(root) for root in roots if isinstance(root, types.FunctionType))
         self._files = {form.__code__.co_filename for form in forms}
         self._walk(roots)
@@ -115,10 +115,10 @@ class World:
                 for asked in reach.asked_in(value):
                     self.asks.setdefault(asked, value.__qualname__)
             below += reach.mentioned(value)
-            new = set(reach.names_in(value.__code__)) - self._names
-            self._names |= new
-            for cls in self._classes:
-                below += reach.methods(cls, new)
+            new = [name for name in reach.names_in(value.__code__) if name not in self._names]
+            self._names.update(new)
+            for members in self._classes.values() if new else ():
+                below += (function for name in new if name in members for function in members[name])
         elif isinstance(value, type):
             below += self._of_class(value)
         elif not isinstance(value, types.CellType | types.ModuleType | tuple):
@@ -135,8 +135,9 @@ class World:
         found: list[Any] = []
         for base in cls.__mro__:
             if not reach.foreign(base.__module__) and base not in self._classes:
-                self._classes[base] = None
-                found += reach.methods(base, self._names)
+                members = self._classes[base] = reach.methods(base)
+                named = [name for name in members if not name or name in self._names]
+                found += (function for name in named for function in members[name])
         return found
 
     def _content(self, holder: Holder, *, code: bool) -> list[Any]:

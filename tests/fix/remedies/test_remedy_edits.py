@@ -137,6 +137,13 @@ def test_a_dimension_is_marked_in_front_of_the_call(case: str, tmp_path: Path) -
     assert expected in changed(found[0], files, path)
 
 
+def test_a_value_that_gets_its_name_inside_the_call_is_left_there(tmp_path: Path) -> None:
+    source = "f = torch.compile(g)\ny = f(x=(ids := data()), y=ids[0])\n"
+    call = "f(x=(ids := data()), y=ids[0])"
+    found, _, _ = proposals(tmp_path, source, call, origin="kwargs['x']")
+    assert rules(found) == ["refused", "dynamic-true"]
+
+
 MAY_BE_NONE = {
     "def main(x=None):\n    f(x)\n": True,
     "def main(x: Tensor | None):\n    f(x)\n": True,
