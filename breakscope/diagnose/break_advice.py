@@ -49,6 +49,10 @@ _CHECK = (
 )
 # The function of Python's own library that holds the line -> the advice.
 _BY_FUNCTION = {
+    "Optimizer._patch_step_function": (
+        "An optimizer is made here while Dynamo traces, and its class is changed for that: make it once,"
+        " before the compiled call, and pass it in."
+    ),
     "cached_property.__get__": (
         "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
         " functools.cached_property takes a lock while it makes its value."
@@ -355,14 +359,14 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "index",
     ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim,"
     " i.reshape(1)) or"
-    " x.gather(dim, index) of a tensor, and write one with x.index_fill or x.scatter; of a Python list"
+    " x.gather(dim, index) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
     " choose in the"
     " caller.",
     (
         "BS105",
         "reduced",
-    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean; or set"
-    f" {_SHAPES},"
+    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean, or"
+    f" x.masked_fill(~mask, -inf).max() for a maximum (inf for a minimum); or set {_SHAPES},"
     " where nothing branches on the size.",
     (
         "BS105",
@@ -371,9 +375,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " what is"
     " compiled.",
     ("BS102", "branch"): (
-        "It decides a branch: drop the .item(), compute both sides and select with torch.where, or use"
-        " torch.cond"
-        " if a side is costly."
+        "It decides a branch: drop the .item(), int(), float() or bool(), compute both sides and select with"
+        " torch.where, or use torch.cond if a side is costly; where a side is no tensor of the other's shape,"
+        " or does more, test it in the caller."
     ),
     **{
         (code, "experts"): (
@@ -436,8 +440,8 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"capture_scalar_outputs|\.item\(\)",
         (
             "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of"
-            " .item(), int()"
-            " or float(); where Python needs"
+            " .item(), int(),"
+            " float() or bool(); where Python needs"
             f" the number, read it in the caller, or set {_SCALARS}."
         ),
     ),
@@ -575,6 +579,7 @@ def advice(
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
         is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
+        own_loop = own_loop and inner != "BS115"  # a loop that only sets what torch keeps of a tensor
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
@@ -667,7 +672,10 @@ def _of_test(code: str, site: Site) -> str | None:
         return _COUNTED
     if code == "BS101" and site.shape != "fast path":
         select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
-        return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
+        return (
+            f"Compute both sides and select with {select}, or use torch.cond if a side is costly; where a"
+            " side is no tensor of the other's shape, or does more, test it in the caller."
+        )
     return None
 
 

@@ -15,6 +15,7 @@ from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
+_HANDED_ON = ("dtype", "identity")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
@@ -208,6 +209,11 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
         if len(members) < 2:
             continue
         root = min(members, key=_from_outside)
+        if key[0] == "handed on":
+            passed = [one for one in members if one.origin is not None and not one.origin.within]
+            members = [root, *(one for one in members if one.origin is not None and one.origin.within)]
+            if len(passed) != 1 or root.origin is None or not root.origin.direct:
+                continue  # two arguments that change together are two causes
         if key[0] == "size" and _are_several(members):
             yield replace(root.finding, advice=_of_size(root, members))
         if key[0] == "by" and root.origin is not None:
@@ -273,6 +279,9 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
+    # One object, or one tensor's kind, that is handed on: each function that takes it is compiled again.
+    if guard.cause in _HANDED_ON and guard.actual is not None and not seen.same_call:
+        return "handed on", seen.entry, seen.where, guard.cause, guard.expected, guard.actual
     return None
 
 
@@ -306,7 +315,7 @@ def _why(one: _Again) -> str:
 def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
     for one in again:
         seen, guard = one.origin, one.finding.guard
-        if _key(one) is not None:
+        if (_key(one) or ("handed on",))[0] != "handed on":
             continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or (seen.direct and not seen.same_call):
             continue

@@ -12,6 +12,8 @@ _MANY = 6
 # What a guard calls tensors of two kinds: of the one that it was made for it says no more than "a tensor".
 TENSORS = frozenset({"a tensor", "torch.Tensor", "Tensor", "Parameter", "torch.nn.parameter.Parameter"})
 _CROSSING = re.compile(r"___stack\d+")  # what the resumed function is given by the code in front of the break
+# What the guard on the tensor that a view is of says where there is none.
+_NO_VIEW = re.compile(r"'NoneType' object has no attribute '(stride|size|storage_offset)'")
 _NUMBER = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?$")
 _GLOBAL = re.compile(r"\bG\['(?P<name>\w+)'\]")
 _IMPORTED = re.compile(
@@ -244,6 +246,12 @@ def _global_state(_guard: Guard, name: str) -> str:
 def _other(guard: Guard, _name: str) -> str:
     if not guard.expression:
         return "pass the same backend object to every torch.compile of this function"
+    if _NO_VIEW.search(guard.expression):
+        return (
+            "torch's own check stopped here: the code was made for a tensor that is a view of another one (a"
+            " slice, an expand, what repeat_interleave gives), and the tensor that came is none. Call"
+            " .clone() on the argument that is a view at some calls only"
+        )
     if _CROSSING.search(guard.expression):
         return (
             "repair the graph break in front of this part of the function: the guard is on a value that"

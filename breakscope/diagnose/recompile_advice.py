@@ -26,22 +26,32 @@ _A_SECOND = 2  # values: after the second a number may be symbolic, however many
 _STILL_STATIC = 3
 
 
-def advice(guard: Guard, origin: Origin | None, times: int, *, counted: bool = False) -> str:
+def advice(
+    guard: Guard, origin: Origin | None, times: int, *, counted: bool = False, side: str | None = None
+) -> str:
     """One or two sentences.
 
     Args:
         origin: what differed in the outermost calls; None where that is not known.
         times: how often the function was compiled again for it.
         counted: whether it is how often a loop runs.
+        side: what a symbolic number had to keep to, where that failed: ``0.5 < ratio``.
     """
     if counted:
         text = _turns(guard)
     elif _is_sized(guard):
         text = _size(guard, origin)
     elif guard.cause in ("int_value", "float_value", "constant_value"):
-        text = _value(guard, origin, times)
+        text = _value(guard, origin, times) if side is None else _side(guard, side)
     elif guard.cause == "module_attribute":
         text = _attribute(guard, times)
+    elif guard.cause == "global_state" and {"grad_mode", "autocast"} <= set(
+        re.findall(r"grad_mode|autocast", guard.source or "")
+    ):
+        text = (
+            "one graph for training and one for evaluation is normal and made once; here gradients and"
+            " autocast both differ, so one graph serves both only where both are the same"
+        )
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
             "one graph with gradients and one without, for training and evaluation, is normal and made once;"
@@ -140,6 +150,13 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         return _several_times(guard, origin)
     if origin.values:
         return _decided_by_value(guard, origin)
+    if origin.opaque:
+        return (
+            f"no tensor that is passed by itself differs in size{_whole(origin)}: {guard.source} has its size"
+            f" ({_seen(guard)} were seen) from what is passed inside an object ({_listed(origin.opaque)}),"
+            " from the model's own state or from data. After the second size torch makes it dynamic;"
+            " dynamic=True in torch.compile saves that compile, or pad to a fixed size"
+        )
     return (
         f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from"
         " data"
@@ -200,10 +217,10 @@ def _decided(guard: Guard, origin: Origin) -> str:
         )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
-            f"let torch make dimension {size.dimension} of {size.argument}{_whole(origin)} dynamic, as it"
-            " does by itself after the second size: take dynamic=False out of torch.compile, and mark_static"
-            f" or whatever else keeps that size fixed ({_seen(guard)} were compiled one by one);"
-            f" or {_pad(size)}"
+            f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
+            " compiled one by one. Where dynamic=False or mark_static keeps it fixed, take that out: torch"
+            " makes it dynamic by itself after the second size, unless the code makes a Python number of it (a loop"
+            f" over it, a split, int()). Else {_pad(size)}"
         )
     if not origin.direct or origin.by is not None:
         return (
@@ -220,12 +237,13 @@ def _decided(guard: Guard, origin: Origin) -> str:
     elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
     else:
-        unnamed = list(dict.fromkeys(one.argument for one in origin.sizes if not one.named))
+        unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
         each = "a name" if len(unnamed) == 1 else "names"
         name = f"give what is passed as {_listed(unnamed)} {each}, and " if unnamed else ""
         how = f"{name}call {_listed(marks)} before the call at {origin.where}"
+    kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
     return (
-        f"{how}: it saves the compile for the second"
+        f"{kept}{how}: it saves the compile for the second"
         f" size (torch makes a dimension dynamic by itself then){other}"
     )
 
@@ -236,6 +254,12 @@ def _marks(sizes: Sequence[Size]) -> list[str]:
     for size in sizes:
         dimensions.setdefault(size.argument, set()).add(size.dimension)
     return [_mark(argument, sorted(which)) for argument, which in dimensions.items()]
+
+
+def _whole_argument(size: Size) -> str:
+    """What the caller can name: ``batch`` of ``batch['ids']``, where the dict is made in the call."""
+    found = re.match(r"[^.\[]+", size.argument)
+    return found[0] if found else size.argument
 
 
 def _mark(argument: str, which: Sequence[int]) -> str:
@@ -270,7 +294,10 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
 def _apart(size: Size) -> str:
     if size.dimension:
         return "That is normal where single items follow a whole sequence, as in generation; else pad it"
-    return "Leave such calls out (drop_last=True for a last batch), or pad them"
+    return (
+        "That is normal where single items are meant (one state, one image, one request); a short last"
+        " batch is left out with drop_last=True, or padded"
+    )
 
 
 def _several_times(guard: Guard, origin: Origin) -> str:
@@ -350,8 +377,8 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     if times <= 1 and guard.cause == "int_value":
         return (
             f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1"
-            " apart where it is a size). To save"
-            " this compile, pass dynamic=True to torch.compile, or keep the value the same"
+            " apart where it is a size). To save this compile, pass dynamic=True to torch.compile, which"
+            " does so where no branch of the code tells the two apart, or keep the value the same"
         )
     hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
@@ -366,6 +393,15 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
         f"the code needs {name} as a constant (a range, a branch, an index of a list, a number of pieces), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
+    )
+
+
+def _side(guard: Guard, side: str) -> str:
+    """Of a number that is symbolic, and that a branch or an index asks for."""
+    return (
+        f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side"
+        f" of that, not each value of {guard.source}: that is made once, and normal. To save one side, test"
+        " in the caller, and compile a function for each"
     )
 
 
@@ -486,7 +522,7 @@ def _float_attribute(guard: Guard, name: str) -> str:
 
 
 def _object(guard: Guard, origin: Origin | None) -> str:
-    text = remedy(guard)
+    text = _tensor_of_kind(guard, origin) or remedy(guard)
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
     if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
@@ -544,6 +580,26 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
     )
+
+
+def _tensor_of_kind(guard: Guard, origin: Origin | None) -> str | None:
+    if guard.cause == "dtype" and _are_kinds(guard):
+        return (
+            f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
+            " version for each is normal, made once. Where the same is meant, convert it before the call"
+            f"{_whole(origin)}"
+        )
+    if guard.cause == "type" and "___check_metadata" in guard.expression:
+        return (
+            "torch compares what the tensor subclass's __tensor_flatten__ gives beside its tensors, and each"
+            " value of it is a version. Keep it the same; hold a number that varies as one more inner tensor"
+        )
+    return None
+
+
+def _are_kinds(guard: Guard) -> bool:
+    """Whether dtypes are of two kinds of number: converting labels to floats would make an error of them."""
+    return len({value.startswith(("int", "uint", "bool")) for value in guard.values}) > 1
 
 
 def _gradient(guard: Guard, origin: Origin | None) -> str | None:

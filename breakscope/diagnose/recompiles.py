@@ -199,8 +199,16 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
     counted = _counts_turns(cause, places)
-    said = advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused), counted=counted)
+    times = len(cause.recompiles) + len(cause.refused)
+    said = advice(cause.guard, seen, times, counted=counted, side=_side(cause))
     return f"{said}. {_FORBIDDEN}" if first.raised else said
+
+
+def _side(cause: Cause) -> str | None:
+    """What a number had to keep to in the version that was made for all its values, where it did not."""
+    own = (failed[0] for failed in cause.guards)
+    asked = (guard.expected for guard in own if guard.cause in ("int_value", "float_value"))
+    return next((text for text in asked if text is not None and re.search(r"[<>]", text)), None)
 
 
 def _counts_turns(cause: Cause, places: Places) -> bool:

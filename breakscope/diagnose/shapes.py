@@ -89,6 +89,8 @@ def _of_statement(around: Sequence[ast.AST]) -> Shape | None:
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
     if uses.only_writes(written):
         return "message"
+    if _is_read_in_test(statement, around):
+        return "index"
     if way_out := _way_out(statement, around):
         return way_out
     if isinstance(statement, ast.stmt) and _of_experts(statement, around):
@@ -102,6 +104,8 @@ def _of_place(around: Sequence[ast.AST]) -> Shape | None:
     innermost = around[-1] if around else None
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
         return "random"
+    if uses.in_range(around):
+        return "loop"
     if uses.needs_number(around):
         return "size"
     if uses.is_ordered(around):
@@ -113,6 +117,17 @@ def _of_place(around: Sequence[ast.AST]) -> Shape | None:
     if isinstance(innermost, ast.expr) and (found := _of_expression(innermost, around)):
         return found
     return _of_names(statement, around)
+
+
+def _is_read_in_test(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a test computes with ``x[i]`` of a tensor ``i``: ``if x[i] < 0.3:`` breaks there."""
+    return (
+        isinstance(statement, ast.If)
+        and len(around) > 1
+        and isinstance(around[-2], ast.Compare | ast.BinOp)
+        and _is_index(around[-1])
+        and not isinstance(getattr(around[-1], "slice", None), ast.Constant)
+    )
 
 
 def _is_index(innermost: ast.AST | None) -> bool:
@@ -155,7 +170,7 @@ def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | No
     if uses.picks(around):
         return "pick"
     if uses.is_kept(around) or uses.is_listed(around):
-        return "kept"
+        return "pick" if _picks_later(around) else "kept"
     return "given" if uses.is_given(around) else None
 
 
@@ -185,6 +200,15 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     if ways and all(uses.is_kept(way) or uses.in_message(way) for way in ways):
         return "kept"
     return None
+
+
+def _picks_later(around: Sequence[ast.AST]) -> bool:
+    """Whether the list that a number is put into is an index: ``chosen.append(i.item())``, ``x[chosen]``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    match _statement(around):
+        case ast.Expr(ast.Call(ast.Attribute(value=ast.Name(name)))) if function is not None:
+            return any(map(uses.picks, uses.uses(function, name)))
+    return False
 
 
 def _selects(statement: ast.stmt | None) -> bool:

@@ -70,6 +70,20 @@ _TABLE = (
     _Row(
         ("BS105",),
         r"\bunique(_consecutive)?\(",
+        "A loop runs once for each value that is there, and how many that are depends on data: loop over all"
+        " values that there may be (range(n_classes)) and mask those that are not; or take the unique values"
+        " before the compiled call.",
+        r"^for ",
+    ),
+    _Row(
+        ("BS102", "BS110", "BS111"),
+        r"\b(np|numpy)\.clip\(",
+        "numpy gives an array, which Dynamo holds as a tensor: for Python numbers write min(max(x, low),"
+        " high), for tensors torch.clamp.",
+    ),
+    _Row(
+        ("BS105",),
+        r"\bunique(_consecutive)?\(",
         f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph,"
         f" {_UNBRANCHED};"
         " or take the unique values before the compiled call.",

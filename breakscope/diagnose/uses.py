@@ -67,6 +67,17 @@ def in_loop_test(way: Sequence[ast.AST]) -> bool:
     )
 
 
+def in_range(way: Sequence[ast.AST]) -> bool:
+    """Whether a value decides how many turns a ``for`` makes: ``for i in range(int(n)):``."""
+    return any(
+        isinstance(loop, ast.For)
+        and child is loop.iter
+        and isinstance(child, ast.Call)
+        and called(child) == "range"
+        for loop, child in pairwise(way)
+    )
+
+
 def in_message(way: Sequence[ast.AST]) -> bool:
     """Whether a value is only written, or only decides whether something is."""
     statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
