@@ -224,7 +224,7 @@ _FROM_NUMPY = (
 )
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
-        (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop")),
+        (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
         "How often the loop runs depends on data: keep it outside of the compiled function and compile"
         " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
     ),

@@ -109,7 +109,9 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 yield _follows(site, other)
                 break
             if at != number and (
-                (same_file and _is_given_to_autograd(site, other)) or _is_called_at(site, other)
+                (same_file and _is_given_to_autograd(site, other))
+                or _is_called_at(site, other)
+                or _is_made_at(site, other)
             ):
                 yield replace(site, caused_by=other.fingerprint)
                 break
@@ -156,6 +158,13 @@ def _is_called_at(site: Finding, other: Finding) -> bool:
         and site.code == other.code
         and site.gb_id == other.gb_id
     )
+
+
+def _is_made_at(site: Finding, other: Finding) -> bool:
+    """Whether it comes of an optimizer that is made while Dynamo traces, which another break tells."""
+    called, at = site.called_from, other.called_from
+    made = (other.location.function or "").endswith("Optimizer._patch_step_function")
+    return made and called is not None and at is not None and (called.file, called.line) == (at.file, at.line)
 
 
 def _is_met_by_caller(site: Finding, other: Finding) -> bool:
@@ -210,10 +219,10 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
             continue
         root = min(members, key=_from_outside)
         if key[0] == "handed on":
-            passed = [one for one in members if one.origin is not None and not one.origin.within]
-            members = [root, *(one for one in members if one.origin is not None and one.origin.within)]
-            if len(passed) != 1 or root.origin is None or not root.origin.direct:
+            passed = [one for one in members if _is_entry(one)]
+            if len(passed) != 1:
                 continue  # two arguments that change together are two causes
+            (root,) = passed
         if key[0] == "size" and _are_several(members):
             yield replace(root.finding, advice=_of_size(root, members))
         if key[0] == "by" and root.origin is not None:
@@ -283,6 +292,12 @@ def _key(one: _Again) -> tuple[object, ...] | None:
     if guard.cause in _HANDED_ON and guard.actual is not None and not seen.same_call:
         return "handed on", seen.entry, seen.where, guard.cause, guard.expected, guard.actual
     return None
+
+
+def _is_entry(one: _Again) -> bool:
+    """Whether it is about an argument of the outermost call, in the function that is called."""
+    seen, function = one.origin, one.finding.location.function or ""
+    return seen is not None and seen.direct and f"{function}.".startswith(f"{seen.entry}.")
 
 
 def _from_outside(one: _Again) -> tuple[bool, bool, int]:

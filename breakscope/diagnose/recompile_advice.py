@@ -219,8 +219,8 @@ def _decided(guard: Guard, origin: Origin) -> str:
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
             " compiled one by one. Where dynamic=False or mark_static keeps it fixed, take that out: torch"
-            " makes it dynamic by itself after the second size, unless the code makes a Python number of it (a loop"
-            f" over it, a split, int()). Else {_pad(size)}"
+            " makes it dynamic by itself after the second size, unless the code makes a Python number of it"
+            f" (a loop over it, a split, int()). Else {_pad(size)}"
         )
     if not origin.direct or origin.by is not None:
         return (
@@ -287,7 +287,7 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
         f" {size.argument}"
         f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more{each}, once"
     )
-    unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
+    unbacked = ". Or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
     return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
 
 
@@ -522,7 +522,7 @@ def _float_attribute(guard: Guard, name: str) -> str:
 
 
 def _object(guard: Guard, origin: Origin | None) -> str:
-    text = _tensor_of_kind(guard, origin) or remedy(guard)
+    text = _of_kind(guard) or remedy(guard)
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
     if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
@@ -582,12 +582,12 @@ def _object(guard: Guard, origin: Origin | None) -> str:
     )
 
 
-def _tensor_of_kind(guard: Guard, origin: Origin | None) -> str | None:
+def _of_kind(guard: Guard) -> str | None:
+    """What to do where tensors hold another kind of number, or a subclass other metadata."""
     if guard.cause == "dtype" and _are_kinds(guard):
         return (
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
             " version for each is normal, made once. Where the same is meant, convert it before the call"
-            f"{_whole(origin)}"
         )
     if guard.cause == "type" and "___check_metadata" in guard.expression:
         return (

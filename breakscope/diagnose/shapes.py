@@ -104,7 +104,7 @@ def _of_place(around: Sequence[ast.AST]) -> Shape | None:
     innermost = around[-1] if around else None
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
         return "random"
-    if uses.in_range(around):
+    if uses.counts_turns(around):
         return "loop"
     if uses.needs_number(around):
         return "size"

@@ -68,14 +68,6 @@ class _Row:
 
 _TABLE = (
     _Row(
-        ("BS105",),
-        r"\bunique(_consecutive)?\(",
-        "A loop runs once for each value that is there, and how many that are depends on data: loop over all"
-        " values that there may be (range(n_classes)) and mask those that are not; or take the unique values"
-        " before the compiled call.",
-        r"^for ",
-    ),
-    _Row(
         ("BS102", "BS110", "BS111"),
         r"\b(np|numpy)\.clip\(",
         "numpy gives an array, which Dynamo holds as a tensor: for Python numbers write min(max(x, low),"

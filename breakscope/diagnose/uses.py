@@ -67,13 +67,13 @@ def in_loop_test(way: Sequence[ast.AST]) -> bool:
     )
 
 
-def in_range(way: Sequence[ast.AST]) -> bool:
-    """Whether a value decides how many turns a ``for`` makes: ``for i in range(int(n)):``."""
+def counts_turns(way: Sequence[ast.AST]) -> bool:
+    """Whether a value decides how many turns a ``for`` makes: ``range(int(n))``, ``labels.unique()``."""
     return any(
         isinstance(loop, ast.For)
         and child is loop.iter
         and isinstance(child, ast.Call)
-        and called(child) == "range"
+        and called(child) in ("range", "unique", "unique_consecutive", "nonzero", "argwhere")
         for loop, child in pairwise(way)
     )
 
