@@ -579,7 +579,8 @@ def advice(
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
         is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
-        own_loop = own_loop and inner != "BS115"  # a loop that only sets what torch keeps of a tensor
+        # A loop that only sets what torch keeps of a tensor, or needs a list of Python's, has no such body.
+        own_loop = own_loop and inner != "BS115" and site.shape != "list"
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)

@@ -169,6 +169,14 @@ def _identity(guard: Guard, name: str) -> str:
     return f"pass one and the same object as {name}, or compile a function for each"
 
 
+def _grows(guard: Guard) -> bool:
+    """Whether a container came with one more item each time."""
+    counts = [re.fullmatch(r"(\d+) items?", text) for text in guard.values]
+    numbers = [int(count[1]) for count in counts if count]
+    following = list(range(numbers[0], numbers[0] + len(numbers))) if numbers else []
+    return len(numbers) == len(counts) > 1 and numbers == following
+
+
 def _grew(guard: Guard) -> bool:
     """Whether a container has more items than it was compiled for."""
     counts = [re.fullmatch(r"(\d+) items?", text or "") for text in (guard.expected, guard.actual)]
@@ -184,10 +192,21 @@ def _container(guard: Guard, name: str) -> str:
             f"run a step uncompiled before the first compiled call: {name} is a table that its module fills"
             f" while it is used{_seen(guard)}, and stays the same once it is full"
         )
+    if _grows(guard):
+        return (
+            f"where {name} grows from call to call, leave it out of the compiled function: return what is put"
+            " into it, and append in the caller. Else keep its items the same in number and"
+            f" names{_seen(guard)}"
+        )
     if name.startswith("self.") and re.fullmatch(r"\d+ items?", guard.actual or ""):
         return (
             f"take what is needed of {name} in the caller and pass it as tensors, or keep its length the"
             f" same: each length is a version{_seen(guard)}"
+        )
+    if (guard.expected or "").startswith("{") and ":" not in (guard.expected or ""):
+        return (
+            f"each set that comes as {name} is a version{_seen(guard)}: pass the same, or ask in the caller"
+            " what is in it, and pass the answer"
         )
     stacked = ", or pass a list of numbers as one tensor" if " item" in (guard.actual or "") else ""
     return f"keep the items of {name} the same in number and names{stacked}{_seen(guard)}"

@@ -152,8 +152,9 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         return _decided_by_value(guard, origin)
     if origin.opaque:
         return (
-            f"no tensor that is passed by itself differs in size{_whole(origin)}: {guard.source} has its size"
-            f" ({_seen(guard)} were seen) from what is passed inside an object ({_listed(origin.opaque)}),"
+            f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
+            f" ({_seen(guard)} were seen) from what is passed inside an object ({_listed(origin.opaque)}"
+            f"{_whole(origin)}),"
             " from the model's own state or from data. After the second size torch makes it dynamic;"
             " dynamic=True in torch.compile saves that compile, or pad to a fixed size"
         )
@@ -487,7 +488,7 @@ def _attribute(guard: Guard, times: int) -> str:
         )
     if guard.expected and _kind(guard.expected) == "float":
         return _float_attribute(guard, name)
-    if re.search(r"[<>]", guard.expected or ""):
+    if re.search(r"[<>]|!=", guard.expected or ""):
         return (
             f"the code branches on {name}, and was compiled for the side where {guard.expected}: one graph"
             " for each side is normal, and made once. To save one, decide it in the caller"

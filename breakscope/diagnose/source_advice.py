@@ -217,7 +217,8 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             continue
         if re.search(row.statement, statement) and re.search(row.in_function, function):
             return row.advice
-    if code == "BS102" and (named := _MATH.search(statement)) and named[1] in _OF_MATH:
+    named = _MATH.search(statement) or re.match(r"math\.(\w+)\(", expression)
+    if code == "BS102" and named and named[1] in _OF_MATH:
         return f"Use torch.{named[1]} of the tensor in place of math.{named[1]} of its number."
     if code == "BS110":
         return _of_arrays(said, expression)
