@@ -226,7 +226,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
         "How often the loop runs depends on data: keep it outside of the compiled function and compile"
-        " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
+        " its body, run a fixed number of turns with torch.where, or use torch.while_loop. A number of turns"
+        " that is known before the compiled call can be passed in, and each is a graph.",
     ),
     (
         "BS101",

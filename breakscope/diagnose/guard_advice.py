@@ -192,16 +192,16 @@ def _container(guard: Guard, name: str) -> str:
             f"run a step uncompiled before the first compiled call: {name} is a table that its module fills"
             f" while it is used{_seen(guard)}, and stays the same once it is full"
         )
-    if _grows(guard):
-        return (
-            f"where {name} grows from call to call, leave it out of the compiled function: return what is put"
-            " into it, and append in the caller. Else keep its items the same in number and"
-            f" names{_seen(guard)}"
-        )
     if name.startswith("self.") and re.fullmatch(r"\d+ items?", guard.actual or ""):
         return (
-            f"take what is needed of {name} in the caller and pass it as tensors, or keep its length the"
-            f" same: each length is a version{_seen(guard)}"
+            f"take what is needed of {name} in the caller and pass it as tensors; where the function only"
+            " puts something into it, return that and append in the caller. Each length is a"
+            f" version{_seen(guard)}"
+        )
+    if _grows(guard):
+        return (
+            f"where the function puts something into {name} at each call, return that and append in the"
+            f" caller; else keep its items the same in number and names{_seen(guard)}"
         )
     if (guard.expected or "").startswith("{") and ":" not in (guard.expected or ""):
         return (

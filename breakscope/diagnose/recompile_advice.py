@@ -399,10 +399,12 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
 
 def _side(guard: Guard, side: str) -> str:
     """Of a number that is symbolic, and that a branch or an index asks for."""
+    own = guard.cause == "int_value" and not re.search(r"[<>]", guard.expected or "")
+    second = "; dynamic=True in torch.compile saves the compile for the second value" if own else ""
     return (
         f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side"
         f" of that, not each value of {guard.source}: that is made once, and normal. To save one side, test"
-        " in the caller, and compile a function for each"
+        f" in the caller, and compile a function for each{second}"
     )
 
 
