@@ -258,8 +258,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "change"), ("BS102", "change")),
-        "The branch changes tensors in place, so torch.where cannot select it: do what is done once before"
-        " the compiled call, or decide it there and pass a Python bool.",
+        "The branch changes tensors in place: select what is written in its place, as in"
+        " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
+        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool.",
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
@@ -443,7 +444,8 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
             "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of"
             " .item(), int(),"
             " float() or bool(); where Python needs"
-            f" the number, read it in the caller, or set {_SCALARS}."
+            f" the number, read it in the caller, or set {_SCALARS},"
+            " where no branch of Python asks for it."
         ),
     ),
     (

@@ -58,6 +58,7 @@ class Origin:
         caller: the frame of the project that ``where`` is in.
         kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
         opaque: arguments that are objects: what they hold is not compared.
+        entry: what was called; other: what was called for the earlier compile.
     """
 
     direct: bool
@@ -72,6 +73,7 @@ class Origin:
     caller: RawFrame | None = None
     kept_static: bool = False
     opaque: tuple[str, ...] = ()
+    other: str = ""
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -109,6 +111,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         modes=tuple(_modes(first, second)),
         where=where,
         entry=second["entry"]["name"],
+        other=first["entry"]["name"],
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
         by=by,
         caller=caller,

@@ -20,6 +20,8 @@ _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
 )
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
+_HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
+_STATE = re.compile(r"dict\.keys\(.*\['(?P<key>step|t|n|count|i|iter)'\] == ")
 _SEVERAL = 3  # shown
 _A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
 # Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
@@ -238,8 +240,10 @@ def _decided(guard: Guard, origin: Origin) -> str:
     elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
     else:
+        marks = [_PLACE.sub("x", mark) for mark in marks]
         unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
         each = "a name" if len(unnamed) == 1 else "names"
+        each = "the name x" if unnamed == ["argument 1"] else each
         name = f"give what is passed as {_listed(unnamed)} {each}, and " if unnamed else ""
         how = f"{name}call {_listed(marks)} before the call at {origin.where}"
     kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
@@ -255,6 +259,9 @@ def _marks(sizes: Sequence[Size]) -> list[str]:
     for size in sizes:
         dimensions.setdefault(size.argument, set()).add(size.dimension)
     return [_mark(argument, sorted(which)) for argument, which in dimensions.items()]
+
+
+_PLACE = re.compile(r"\bargument 1\b")
 
 
 def _whole_argument(size: Size) -> str:
@@ -469,6 +476,12 @@ def _attribute(guard: Guard, times: int) -> str:
             " call"
             f" ({name})"
         )
+    if counter := _STATE.search(guard.expression):
+        return (
+            f"the number that {name} keeps under {counter['key']!r} is a constant of the code, and a version"
+            " is made for each: keep it as a tensor, as torch's optimizers do where they are capturable, or"
+            " count outside of the compiled function"
+        )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
     if len(shown) > _A_SECOND and {"str", "None"} & set(map(_kind, shown)):
         return (
@@ -500,9 +513,9 @@ def _attribute(guard: Guard, times: int) -> str:
         return remedy(guard)
     if number and times >= 1:
         return (
-            f"make {name} a tensor (register_buffer, and add_(1) for a counter), or count in the caller; for"
-            " an int of an"
-            " nn.Module, torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
+            f"make {name} a tensor (register_buffer, and add_(1) for a counter) where no branch asks for it,"
+            " or keep and test it in the caller; for an int of an nn.Module,"
+            " torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
             f" ({_seen(guard)} were seen)"
         )
     return remedy(guard)
@@ -526,6 +539,12 @@ def _float_attribute(guard: Guard, name: str) -> str:
 
 def _object(guard: Guard, origin: Origin | None) -> str:
     text = _of_kind(guard) or remedy(guard)
+    if guard.cause == "container" and (held := _HELD.search(guard.expression)):
+        return (
+            f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
+            " modules, buffers and hooks before the first compiled call; one more version for a change that"
+            f" is made once is normal{'' if len(guard.values) < _SEVERAL else f' ({_seen(guard)} were seen)'}"
+        )
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
     if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
@@ -550,9 +569,8 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         )
     if guard.cause == "container" and (guard.expected or "").startswith(("with ", "without ")):
         return (
-            f"fill {guard.source} before the first compiled call, and pass it with the same keys at every"
-            f" call, with a neutral value for what is not there: each set of keys is a version"
-            f" ({_seen(guard)})"
+            f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
+            f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
         )
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard)

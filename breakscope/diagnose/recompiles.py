@@ -201,6 +201,12 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     counted = _counts_turns(cause, places)
     times = len(cause.recompiles) + len(cause.refused)
     said = advice(cause.guard, seen, times, counted=counted, side=_side(cause))
+    if seen is not None and seen.other != seen.entry and cause.frame.file.endswith("external_utils.py"):
+        said = (
+            f"{seen.other} and {seen.entry} are compiled apart and share torch's wrapper, so that the code of"
+            " each is a version of it: that is normal for a few. For many raise"
+            " torch._dynamo.config.recompile_limit, or compile a function of one's own around each"
+        )
     if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:
         said += _RANGES * _mentions(cause, places, _OVER_SIZE)
     return f"{said}. {_FORBIDDEN}" if first.raised else said

@@ -183,6 +183,7 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     ways = [way for name in names for way in uses.uses(function, name)]
     decided: tuple[tuple[Shape, Callable[[Sequence[ast.AST]], bool]], ...] = (
         ("loop", uses.in_loop_test),
+        ("loop", uses.is_iterated if _finds(statement) else uses.in_loop_test),
         ("size", uses.needs_number),
         ("order", uses.is_ordered),
         ("pick", uses.picks),
@@ -207,8 +208,15 @@ def _picks_later(around: Sequence[ast.AST]) -> bool:
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
     match _statement(around):
         case ast.Expr(ast.Call(ast.Attribute(value=ast.Name(name)))) if function is not None:
-            return any(map(uses.picks, uses.uses(function, name)))
+            ways = uses.uses(function, name)
+            return any(isinstance(way[-2], ast.Subscript) and way[-1] is way[-2].slice for way in ways)
     return False
+
+
+def _finds(statement: ast.stmt | None) -> bool:
+    """Whether a statement takes what is there of the values or positions of a tensor."""
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Call) and uses.called(value) in uses.FINDS
 
 
 def _selects(statement: ast.stmt | None) -> bool:
@@ -250,14 +258,16 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     """How a branch leaves what it is in, or changes it, where it does."""
     if isinstance(statement, ast.If) and _is_flag(statement.test):
         return "flag"
+    if _ends_loop(statement, around):
+        return "loop"
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
-        loops = [node for node in around if isinstance(node, ast.For | ast.While)]
+        loops = _loops(around)
         if _is_search(around):
             return "search"
         return "loop" if loops and isinstance(loops[-1], ast.While) else "turn"
     if body and _in_loop(around) and any(isinstance(one, ast.Return) for one in body):
-        loops = [node for node in around if isinstance(node, ast.For | ast.While)]
+        loops = _loops(around)
         return "loop" if isinstance(loops[-1], ast.While) else "turn"
     if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
         return "verdict" if any(map(_holds_constant, last)) else "branch"
@@ -272,6 +282,19 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "change"
     sides = [*body, *statement.orelse] if isinstance(statement, ast.If) else []
     return "python" if any(map(_is_of_python, sides)) or _filters(around) else None
+
+
+def _loops(around: Sequence[ast.AST]) -> list[ast.For | ast.While]:
+    return [node for node in around if isinstance(node, ast.For | ast.While)]
+
+
+def _ends_loop(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a branch sets what the ``while`` around it asks for: how often that runs depends on it."""
+    loops = _loops(around)
+    if not loops or not isinstance(loops[-1], ast.While) or not isinstance(statement, ast.If):
+        return False
+    asked = {node.id for node in ast.walk(loops[-1].test) if isinstance(node, ast.Name)}
+    return any(asked & set(uses.targets(one)) for one in (*statement.body, *statement.orelse))
 
 
 def _is_flag(test: ast.expr) -> bool:

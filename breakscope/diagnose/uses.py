@@ -16,6 +16,8 @@ _KEEPS = re.compile(r"(append|appendleft|extend|insert|add|update|setdefault|put
 _ORDERS = re.compile(r"(heap\w+|bisect\w*|insort\w*|sorted|sort|nlargest|nsmallest)$")
 _REDUCES = re.compile(r"(sum|mean|var|std|max|min|amax|amin|prod|any|all|norm|logsumexp|numel|size|len)$")
 READS = re.compile(r"\.(item|tolist|numpy)\(|\b(int|float|bool)\(")
+# Calls that give as many values as data has.
+FINDS = ("unique", "unique_consecutive", "nonzero", "argwhere")
 # Calls that need Python numbers.
 NUMBERS = re.compile(
     r"(range|zeros|ones|empty|full|rand|randn|arange|linspace|view|reshape|expand|repeat|tile|pad|narrow|split|chunk"
@@ -73,7 +75,15 @@ def counts_turns(way: Sequence[ast.AST]) -> bool:
         isinstance(loop, ast.For)
         and child is loop.iter
         and isinstance(child, ast.Call)
-        and called(child) in ("range", "unique", "unique_consecutive", "nonzero", "argwhere")
+        and called(child) in ("range", *FINDS)
+        for loop, child in pairwise(way)
+    )
+
+
+def is_iterated(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is what a ``for`` or a comprehension runs over."""
+    return any(
+        isinstance(loop, ast.For | ast.comprehension) and child is loop.iter and child is way[-1]
         for loop, child in pairwise(way)
     )
 
