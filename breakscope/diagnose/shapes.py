@@ -208,8 +208,7 @@ def _picks_later(around: Sequence[ast.AST]) -> bool:
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
     match _statement(around):
         case ast.Expr(ast.Call(ast.Attribute(value=ast.Name(name)))) if function is not None:
-            ways = uses.uses(function, name)
-            return any(isinstance(way[-2], ast.Subscript) and way[-1] is way[-2].slice for way in ways)
+            return any(map(uses.is_index, uses.uses(function, name)))
     return False
 
 

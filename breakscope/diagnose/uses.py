@@ -132,6 +132,16 @@ def picks(way: Sequence[ast.AST]) -> bool:
     return any(isinstance(parent, ast.Subscript) and child is parent.slice for parent, child in pairwise(way))
 
 
+def is_index(way: Sequence[ast.AST]) -> bool:
+    """Whether a name itself is an index, or one of several: ``x[chosen]``, ``x[:, chosen]``."""
+    match way[-3:]:
+        case [ast.Subscript() as item, ast.Tuple() as several, _]:
+            return several is item.slice
+        case [_, ast.Subscript() as item, name]:
+            return name is item.slice
+    return False
+
+
 def is_ordered(way: Sequence[ast.AST]) -> bool:
     """Whether Python compares a value with others: in a heap, a search or a sort."""
     return any(
