@@ -92,8 +92,9 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"torch\.autograd\.grad\b",
         (
             "Take the gradient with torch.func.grad, which Dynamo traces, or set"
-            " torch._dynamo.config.trace_autograd_ops = True, where what the gradient is taken of comes into"
-            " the compiled function with requires_grad; else call torch.autograd.grad outside of it."
+            " torch._dynamo.config.trace_autograd_ops = True, where what is differentiated is computed in the"
+            " compiled function too, of inputs that come with requires_grad; else call torch.autograd.grad"
+            " outside of it."
         ),
     ),
     (
@@ -245,6 +246,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "Only a message needs the value: return the tensor and write the message in the caller, or"
         " take it out of"
         " what is compiled."
+    ),
+    ("BS123", "message"): (
+        "Only a message needs the order: return the values and write the message in the caller."
     ),
     ("BS128", "message"): (
         "Only a message needs the text: return the value and write the message in the caller, or"

@@ -208,7 +208,7 @@ def _container(guard: Guard, name: str) -> str:
             f"each set that comes as {name} is a version{_seen(guard)}: pass the same, or ask in the caller"
             " what is in it, and pass the answer"
         )
-    stacked = ", or pass a list of numbers as one tensor" if " item" in (guard.actual or "") else ""
+    stacked = ", or pass what is a list of numbers as one tensor" if " item" in (guard.actual or "") else ""
     return f"keep the items of {name} the same in number and names{stacked}{_seen(guard)}"
 
 

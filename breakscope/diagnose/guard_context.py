@@ -18,7 +18,7 @@ _COUNTED = re.compile(r"\w+ (?:of|with) (?P<count>\d+)\b")
 _UNREADABLE = "not readable"
 _MAX_TEXT = 100
 # The n-th value of a dict, whatever its key.
-_NTH = re.compile(r"list\(dict\.keys\(")
+_NTH = re.compile(r"dict\.__getitem__\(.*list\(dict\.keys\(")
 _MODULE_HOLDERS = frozenset({"_modules", "_parameters", "_buffers"})
 
 

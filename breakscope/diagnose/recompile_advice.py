@@ -156,9 +156,9 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
             f" ({_seen(guard)} were seen) from what is passed inside an object ({_listed(origin.opaque)}"
-            f"{_whole(origin)}),"
-            " from the model's own state or from data. After the second size torch makes it dynamic;"
-            " dynamic=True in torch.compile saves that compile, or pad to a fixed size"
+            f"{_whole(origin)}), from the model's own state, from how many things are passed, or from data."
+            " After the second size torch makes it dynamic; dynamic=True in torch.compile saves that compile,"
+            " or pad to a fixed size"
         )
     return (
         f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from"
@@ -303,7 +303,7 @@ def _apart(size: Size) -> str:
     if size.dimension:
         return "That is normal where single items follow a whole sequence, as in generation; else pad it"
     return (
-        "That is normal where single items are meant (one state, one image, one request); a short last"
+        "That is normal where single items, or none, are meant (one state, one image); a short last"
         " batch is left out with drop_last=True, or padded"
     )
 

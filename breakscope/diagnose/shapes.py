@@ -334,7 +334,9 @@ def _spares(statement: ast.If) -> bool:
             found = [
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
             ]
-            return not statement.orelse and any(ast.unparse(node.slice) == name for node in found)
+            counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
+            masked = any(ast.unparse(node.slice) == name for node in found)
+            return masked and not counts and not statement.orelse
     return False
 
 

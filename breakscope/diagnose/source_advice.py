@@ -68,6 +68,12 @@ class _Row:
 
 _TABLE = (
     _Row(
+        ("BS127",),
+        r"\bgenerator=",
+        "A torch.Generator draws, which Dynamo does not trace: leave generator= out, or draw in the caller"
+        " and pass in what came out.",
+    ),
+    _Row(
         ("BS102", "BS110", "BS111"),
         r"\b(np|numpy)\.clip\(",
         "numpy gives an array, which Dynamo holds as a tensor: for Python numbers write min(max(x, low),"

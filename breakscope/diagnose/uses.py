@@ -152,6 +152,8 @@ def is_ordered(way: Sequence[ast.AST]) -> bool:
 
 def is_reduced(way: Sequence[ast.AST]) -> bool:
     """Whether what is selected is summed up at once: ``x[mask].mean()``, ``torch.sum(x[mask])``."""
+    while len(way) > 1 and isinstance(way[-2], ast.BinOp):
+        way = way[:-1]  # the mean of a quotient is reduced as the mean of one
     if len(way) < 2:
         return False
     match way[-2]:
