@@ -1080,7 +1080,7 @@ for layer in model.layers:
         "BS403",
         "one function compiled for most of the time",
         "Most of the run went into compiling this one function: its graph is large, or it is compiled often.",
-        "Compile the blocks that repeat in it, if some do, each on its own: one compile serves all of them.",
+        "Compile the blocks that repeat in it each on its own; if none do, only what takes its steps' time.",
         """\
 # before
 model = torch.compile(model)

@@ -49,6 +49,10 @@ _CHECK = (
 )
 # The function of Python's own library that holds the line -> the advice.
 _BY_FUNCTION = {
+    "Optimizer._patch_step_function": (
+        "An optimizer is made here while Dynamo traces, and its class is changed for that: make it once,"
+        " before the compiled call, and pass it in."
+    ),
     "cached_property.__get__": (
         "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
         " functools.cached_property takes a lock while it makes its value."
@@ -88,8 +92,9 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"torch\.autograd\.grad\b",
         (
             "Take the gradient with torch.func.grad, which Dynamo traces, or set"
-            " torch._dynamo.config.trace_autograd_ops = True, where what the gradient is taken of comes into"
-            " the compiled function with requires_grad; else call torch.autograd.grad outside of it."
+            " torch._dynamo.config.trace_autograd_ops = True, where what is differentiated is computed in the"
+            " compiled function too, of inputs that come with requires_grad; else call torch.autograd.grad"
+            " outside of it."
         ),
     ),
     (
@@ -220,9 +225,10 @@ _FROM_NUMPY = (
 )
 _BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
-        (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop")),
+        (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
         "How often the loop runs depends on data: keep it outside of the compiled function and compile"
-        " its body, run a fixed number of turns with torch.where, or use torch.while_loop.",
+        " its body, run a fixed number of turns with torch.where, or use torch.while_loop. A number of turns"
+        " that is known before the compiled call can be passed in, and each is a graph.",
     ),
     (
         "BS101",
@@ -241,6 +247,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " take it out of"
         " what is compiled."
     ),
+    ("BS123", "message"): (
+        "Only a message needs the order: return the values and write the message in the caller."
+    ),
     ("BS128", "message"): (
         "Only a message needs the text: return the value and write the message in the caller, or"
         " take it out of"
@@ -253,8 +262,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "change"), ("BS102", "change")),
-        "The branch changes tensors in place, so torch.where cannot select it: do what is done once before"
-        " the compiled call, or decide it there and pass a Python bool.",
+        "The branch changes tensors in place: select what is written in its place, as in"
+        " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
+        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool.",
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
@@ -355,14 +365,14 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "index",
     ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim,"
     " i.reshape(1)) or"
-    " x.gather(dim, index) of a tensor, and write one with x.index_fill or x.scatter; of a Python list"
+    " x.gather(dim, index) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
     " choose in the"
     " caller.",
     (
         "BS105",
         "reduced",
-    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean; or set"
-    f" {_SHAPES},"
+    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean, or"
+    f" x.masked_fill(~mask, -inf).max() for a maximum (inf for a minimum); or set {_SHAPES},"
     " where nothing branches on the size.",
     (
         "BS105",
@@ -371,9 +381,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " what is"
     " compiled.",
     ("BS102", "branch"): (
-        "It decides a branch: drop the .item(), compute both sides and select with torch.where, or use"
-        " torch.cond"
-        " if a side is costly."
+        "It decides a branch: drop the .item(), int(), float() or bool(), compute both sides and select with"
+        " torch.where, or use torch.cond if a side is costly; where a side is no tensor of the other's shape,"
+        " or does more, test it in the caller."
     ),
     **{
         (code, "experts"): (
@@ -436,9 +446,10 @@ _BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"capture_scalar_outputs|\.item\(\)",
         (
             "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of"
-            " .item(), int()"
-            " or float(); where Python needs"
-            f" the number, read it in the caller, or set {_SCALARS}."
+            " .item(), int(),"
+            " float() or bool(); where Python needs"
+            f" the number, read it in the caller, or set {_SCALARS},"
+            " where no branch of Python asks for it."
         ),
     ),
     (
@@ -575,6 +586,8 @@ def advice(
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
         is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
+        # A loop that only sets what torch keeps of a tensor, or needs a list of Python's, has no such body.
+        own_loop = own_loop and inner != "BS115" and site.shape != "list"
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
@@ -667,7 +680,10 @@ def _of_test(code: str, site: Site) -> str | None:
         return _COUNTED
     if code == "BS101" and site.shape != "fast path":
         select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
-        return f"Compute both sides and select with {select}, or use torch.cond if a side is costly."
+        return (
+            f"Compute both sides and select with {select}, or use torch.cond if a side is costly; where a"
+            " side is no tensor of the other's shape, or does more, test it in the caller."
+        )
     return None
 
 

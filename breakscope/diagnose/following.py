@@ -15,6 +15,7 @@ from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
+_HANDED_ON = ("dtype", "identity")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
@@ -108,7 +109,9 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 yield _follows(site, other)
                 break
             if at != number and (
-                (same_file and _is_given_to_autograd(site, other)) or _is_called_at(site, other)
+                (same_file and _is_given_to_autograd(site, other))
+                or _is_called_at(site, other)
+                or _is_made_at(site, other)
             ):
                 yield replace(site, caused_by=other.fingerprint)
                 break
@@ -155,6 +158,13 @@ def _is_called_at(site: Finding, other: Finding) -> bool:
         and site.code == other.code
         and site.gb_id == other.gb_id
     )
+
+
+def _is_made_at(site: Finding, other: Finding) -> bool:
+    """Whether it comes of an optimizer that is made while Dynamo traces, which another break tells."""
+    called, at = site.called_from, other.called_from
+    made = (other.location.function or "").endswith("Optimizer._patch_step_function")
+    return made and called is not None and at is not None and (called.file, called.line) == (at.file, at.line)
 
 
 def _is_met_by_caller(site: Finding, other: Finding) -> bool:
@@ -208,6 +218,11 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
         if len(members) < 2:
             continue
         root = min(members, key=_from_outside)
+        if key[0] == "handed on":
+            passed = [one for one in members if _is_entry(one)]
+            if len(passed) != 1:
+                continue  # two arguments that change together are two causes
+            (root,) = passed
         if key[0] == "size" and _are_several(members):
             yield replace(root.finding, advice=_of_size(root, members))
         if key[0] == "by" and root.origin is not None:
@@ -273,7 +288,16 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
+    # One object, or one tensor's kind, that is handed on: each function that takes it is compiled again.
+    if guard.cause in _HANDED_ON and guard.actual is not None and not seen.same_call:
+        return "handed on", seen.entry, seen.where, guard.cause, guard.expected, guard.actual
     return None
+
+
+def _is_entry(one: _Again) -> bool:
+    """Whether it is about an argument of the outermost call, in the function that is called."""
+    seen, function = one.origin, one.finding.location.function or ""
+    return seen is not None and seen.direct and f"{function}.".startswith(f"{seen.entry}.")
 
 
 def _from_outside(one: _Again) -> tuple[bool, bool, int]:
@@ -306,7 +330,7 @@ def _why(one: _Again) -> str:
 def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
     for one in again:
         seen, guard = one.origin, one.finding.guard
-        if _key(one) is not None:
+        if (_key(one) or ("handed on",))[0] != "handed on":
             continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or (seen.direct and not seen.same_call):
             continue

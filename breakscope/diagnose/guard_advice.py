@@ -12,6 +12,8 @@ _MANY = 6
 # What a guard calls tensors of two kinds: of the one that it was made for it says no more than "a tensor".
 TENSORS = frozenset({"a tensor", "torch.Tensor", "Tensor", "Parameter", "torch.nn.parameter.Parameter"})
 _CROSSING = re.compile(r"___stack\d+")  # what the resumed function is given by the code in front of the break
+# What the guard on the tensor that a view is of says where there is none.
+_NO_VIEW = re.compile(r"'NoneType' object has no attribute '(stride|size|storage_offset)'")
 _NUMBER = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?$")
 _GLOBAL = re.compile(r"\bG\['(?P<name>\w+)'\]")
 _IMPORTED = re.compile(
@@ -167,6 +169,14 @@ def _identity(guard: Guard, name: str) -> str:
     return f"pass one and the same object as {name}, or compile a function for each"
 
 
+def _grows(guard: Guard) -> bool:
+    """Whether a container came with one more item each time."""
+    counts = [re.fullmatch(r"(\d+) items?", text) for text in guard.values]
+    numbers = [int(count[1]) for count in counts if count]
+    following = list(range(numbers[0], numbers[0] + len(numbers))) if numbers else []
+    return len(numbers) == len(counts) > 1 and numbers == following
+
+
 def _grew(guard: Guard) -> bool:
     """Whether a container has more items than it was compiled for."""
     counts = [re.fullmatch(r"(\d+) items?", text or "") for text in (guard.expected, guard.actual)]
@@ -184,10 +194,21 @@ def _container(guard: Guard, name: str) -> str:
         )
     if name.startswith("self.") and re.fullmatch(r"\d+ items?", guard.actual or ""):
         return (
-            f"take what is needed of {name} in the caller and pass it as tensors, or keep its length the"
-            f" same: each length is a version{_seen(guard)}"
+            f"take what is needed of {name} in the caller and pass it as tensors; where the function only"
+            " puts something into it, return that and append in the caller. Each length is a"
+            f" version{_seen(guard)}"
         )
-    stacked = ", or pass a list of numbers as one tensor" if " item" in (guard.actual or "") else ""
+    if _grows(guard):
+        return (
+            f"where the function puts something into {name} at each call, return that and append in the"
+            f" caller; else keep its items the same in number and names{_seen(guard)}"
+        )
+    if (guard.expected or "").startswith("{") and ":" not in (guard.expected or ""):
+        return (
+            f"each set that comes as {name} is a version{_seen(guard)}: pass the same, or ask in the caller"
+            " what is in it, and pass the answer"
+        )
+    stacked = ", or pass what is a list of numbers as one tensor" if " item" in (guard.actual or "") else ""
     return f"keep the items of {name} the same in number and names{stacked}{_seen(guard)}"
 
 
@@ -244,6 +265,12 @@ def _global_state(_guard: Guard, name: str) -> str:
 def _other(guard: Guard, _name: str) -> str:
     if not guard.expression:
         return "pass the same backend object to every torch.compile of this function"
+    if _NO_VIEW.search(guard.expression):
+        return (
+            "torch's own check stopped here: the code was made for a tensor that is a view of another one (a"
+            " slice, an expand, what repeat_interleave gives), and the tensor that came is none. Call"
+            " .clone() on the argument that is a view at some calls only"
+        )
     if _CROSSING.search(guard.expression):
         return (
             "repair the graph break in front of this part of the function: the guard is on a value that"

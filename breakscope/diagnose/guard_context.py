@@ -17,6 +17,8 @@ _CLASS = re.compile(r"<(?:class|enum) '(?P<name>.+)'>$")
 _COUNTED = re.compile(r"\w+ (?:of|with) (?P<count>\d+)\b")
 _UNREADABLE = "not readable"
 _MAX_TEXT = 100
+# The n-th value of a dict, whatever its key.
+_NTH = re.compile(r"dict\.__getitem__\(.*list\(dict\.keys\(")
 _MODULE_HOLDERS = frozenset({"_modules", "_parameters", "_buffers"})
 
 
@@ -60,6 +62,8 @@ class Context:
 
     def actual(self, path: Path | None) -> str | None:
         """What a live hook saw at a path."""
+        if _NTH.search(self.expression):
+            return None  # its key is not told, and a Counter has a 0 for any other
         seen = self.actuals.get(path.raw) if path else None
         return short(seen) if seen is not None and not seen.startswith(_UNREADABLE) else None
 

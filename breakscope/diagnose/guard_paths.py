@@ -187,6 +187,8 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
     elif root == "fn" and function == "inner":
         # Dynamo wraps a library's module that is compiled itself: inner(*args) calls fn(*args).
         root = "self"
+        if steps[:1] == (Step("attribute", "__self__"),):  # a bound method: what it is bound to
+            steps = steps[1:]
     cell = Step("attribute", "cell_contents")
     if (hint := _CLOSURE_HINT.search(comment or "")) and cell in steps:
         return hint[1] + _steps(steps[steps.index(cell) + 1 :])

@@ -57,6 +57,8 @@ class Origin:
         by: the library's function that made the outermost call, where the project did not: ``generate``.
         caller: the frame of the project that ``where`` is in.
         kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
+        opaque: arguments that are objects: what they hold is not compared.
+        entry: what was called; other: what was called for the earlier compile.
     """
 
     direct: bool
@@ -70,6 +72,8 @@ class Origin:
     by: str | None = None
     caller: RawFrame | None = None
     kept_static: bool = False
+    opaque: tuple[str, ...] = ()
+    other: str = ""
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -107,6 +111,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         modes=tuple(_modes(first, second)),
         where=where,
         entry=second["entry"]["name"],
+        other=first["entry"]["name"],
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
         by=by,
         caller=caller,
@@ -114,6 +119,9 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             places.sources.mentions(file, _STATIC)
             for file in {second["entry"]["file"], caller.file if caller else None}
             if file
+        ),
+        opaque=tuple(
+            dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),
     )
 

@@ -20,28 +20,40 @@ _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
 )
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
+_HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
+_STATE = re.compile(r"dict\.keys\(.*\['(?P<key>step|t|n|count|i|iter)'\] == ")
 _SEVERAL = 3  # shown
 _A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
 # Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
 _STILL_STATIC = 3
 
 
-def advice(guard: Guard, origin: Origin | None, times: int, *, counted: bool = False) -> str:
+def advice(
+    guard: Guard, origin: Origin | None, times: int, *, counted: bool = False, side: str | None = None
+) -> str:
     """One or two sentences.
 
     Args:
         origin: what differed in the outermost calls; None where that is not known.
         times: how often the function was compiled again for it.
         counted: whether it is how often a loop runs.
+        side: what a symbolic number had to keep to, where that failed: ``0.5 < ratio``.
     """
     if counted:
         text = _turns(guard)
     elif _is_sized(guard):
         text = _size(guard, origin)
     elif guard.cause in ("int_value", "float_value", "constant_value"):
-        text = _value(guard, origin, times)
+        text = _value(guard, origin, times) if side is None else _side(guard, side)
     elif guard.cause == "module_attribute":
         text = _attribute(guard, times)
+    elif guard.cause == "global_state" and {"grad_mode", "autocast"} <= set(
+        re.findall(r"grad_mode|autocast", guard.source or "")
+    ):
+        text = (
+            "one graph for training and one for evaluation is normal and made once; here gradients and"
+            " autocast both differ, so one graph serves both only where both are the same"
+        )
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
             "one graph with gradients and one without, for training and evaluation, is normal and made once;"
@@ -140,6 +152,14 @@ def _size(guard: Guard, origin: Origin | None) -> str:
         return _several_times(guard, origin)
     if origin.values:
         return _decided_by_value(guard, origin)
+    if origin.opaque:
+        return (
+            f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
+            f" ({_seen(guard)} were seen) from what is passed inside an object ({_listed(origin.opaque)}"
+            f"{_whole(origin)}), from the model's own state, from how many things are passed, or from data."
+            " After the second size torch makes it dynamic; dynamic=True in torch.compile saves that compile,"
+            " or pad to a fixed size"
+        )
     return (
         f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from"
         " data"
@@ -200,10 +220,10 @@ def _decided(guard: Guard, origin: Origin) -> str:
         )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
-            f"let torch make dimension {size.dimension} of {size.argument}{_whole(origin)} dynamic, as it"
-            " does by itself after the second size: take dynamic=False out of torch.compile, and mark_static"
-            f" or whatever else keeps that size fixed ({_seen(guard)} were compiled one by one);"
-            f" or {_pad(size)}"
+            f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
+            " compiled one by one. Where dynamic=False or mark_static keeps it fixed, take that out: torch"
+            " makes it dynamic by itself after the second size, unless the code makes a Python number of it"
+            f" (a loop over it, a split, int()). Else {_pad(size)}"
         )
     if not origin.direct or origin.by is not None:
         return (
@@ -220,12 +240,15 @@ def _decided(guard: Guard, origin: Origin) -> str:
     elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
     else:
-        unnamed = list(dict.fromkeys(one.argument for one in origin.sizes if not one.named))
+        marks = [_PLACE.sub("x", mark) for mark in marks]
+        unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
         each = "a name" if len(unnamed) == 1 else "names"
+        each = "the name x" if unnamed == ["argument 1"] else each
         name = f"give what is passed as {_listed(unnamed)} {each}, and " if unnamed else ""
         how = f"{name}call {_listed(marks)} before the call at {origin.where}"
+    kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
     return (
-        f"{how}: it saves the compile for the second"
+        f"{kept}{how}: it saves the compile for the second"
         f" size (torch makes a dimension dynamic by itself then){other}"
     )
 
@@ -236,6 +259,15 @@ def _marks(sizes: Sequence[Size]) -> list[str]:
     for size in sizes:
         dimensions.setdefault(size.argument, set()).add(size.dimension)
     return [_mark(argument, sorted(which)) for argument, which in dimensions.items()]
+
+
+_PLACE = re.compile(r"\bargument 1\b")
+
+
+def _whole_argument(size: Size) -> str:
+    """What the caller can name: ``batch`` of ``batch['ids']``, where the dict is made in the call."""
+    found = re.match(r"[^.\[]+", size.argument)
+    return found[0] if found else size.argument
 
 
 def _mark(argument: str, which: Sequence[int]) -> str:
@@ -263,14 +295,17 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
         f" {size.argument}"
         f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more{each}, once"
     )
-    unbacked = ", or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
+    unbacked = ". Or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
     return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
 
 
 def _apart(size: Size) -> str:
     if size.dimension:
         return "That is normal where single items follow a whole sequence, as in generation; else pad it"
-    return "Leave such calls out (drop_last=True for a last batch), or pad them"
+    return (
+        "That is normal where single items, or none, are meant (one state, one image); a short last"
+        " batch is left out with drop_last=True, or padded"
+    )
 
 
 def _several_times(guard: Guard, origin: Origin) -> str:
@@ -350,8 +385,8 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     if times <= 1 and guard.cause == "int_value":
         return (
             f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1"
-            " apart where it is a size). To save"
-            " this compile, pass dynamic=True to torch.compile, or keep the value the same"
+            " apart where it is a size). To save this compile, pass dynamic=True to torch.compile, which"
+            " does so where no branch of the code tells the two apart, or keep the value the same"
         )
     hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
@@ -366,6 +401,17 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
         f"the code needs {name} as a constant (a range, a branch, an index of a list, a number of pieces), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
+    )
+
+
+def _side(guard: Guard, side: str) -> str:
+    """Of a number that is symbolic, and that a branch or an index asks for."""
+    own = guard.cause == "int_value" and not re.search(r"[<>]", guard.expected or "")
+    second = "; dynamic=True in torch.compile saves the compile for the second value" if own else ""
+    return (
+        f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side"
+        f" of that, not each value of {guard.source}: that is made once, and normal. To save one side, test"
+        f" in the caller, and compile a function for each{second}"
     )
 
 
@@ -430,6 +476,12 @@ def _attribute(guard: Guard, times: int) -> str:
             " call"
             f" ({name})"
         )
+    if counter := _STATE.search(guard.expression):
+        return (
+            f"the number that {name} keeps under {counter['key']!r} is a constant of the code, and a version"
+            " is made for each: keep it as a tensor, as torch's optimizers do where they are capturable, or"
+            " count outside of the compiled function"
+        )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
     if len(shown) > _A_SECOND and {"str", "None"} & set(map(_kind, shown)):
         return (
@@ -451,7 +503,7 @@ def _attribute(guard: Guard, times: int) -> str:
         )
     if guard.expected and _kind(guard.expected) == "float":
         return _float_attribute(guard, name)
-    if re.search(r"[<>]", guard.expected or ""):
+    if re.search(r"[<>]|!=", guard.expected or ""):
         return (
             f"the code branches on {name}, and was compiled for the side where {guard.expected}: one graph"
             " for each side is normal, and made once. To save one, decide it in the caller"
@@ -461,9 +513,9 @@ def _attribute(guard: Guard, times: int) -> str:
         return remedy(guard)
     if number and times >= 1:
         return (
-            f"make {name} a tensor (register_buffer, and add_(1) for a counter), or count in the caller; for"
-            " an int of an"
-            " nn.Module, torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
+            f"make {name} a tensor (register_buffer, and add_(1) for a counter) where no branch asks for it,"
+            " or keep and test it in the caller; for an int of an nn.Module,"
+            " torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
             f" ({_seen(guard)} were seen)"
         )
     return remedy(guard)
@@ -486,7 +538,13 @@ def _float_attribute(guard: Guard, name: str) -> str:
 
 
 def _object(guard: Guard, origin: Origin | None) -> str:
-    text = remedy(guard)
+    text = _of_kind(guard) or remedy(guard)
+    if guard.cause == "container" and (held := _HELD.search(guard.expression)):
+        return (
+            f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
+            " modules, buffers and hooks before the first compiled call; one more version for a change that"
+            f" is made once is normal{'' if len(guard.values) < _SEVERAL else f' ({_seen(guard)} were seen)'}"
+        )
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
     if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
@@ -511,9 +569,8 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         )
     if guard.cause == "container" and (guard.expected or "").startswith(("with ", "without ")):
         return (
-            f"fill {guard.source} before the first compiled call, and pass it with the same keys at every"
-            f" call, with a neutral value for what is not there: each set of keys is a version"
-            f" ({_seen(guard)})"
+            f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
+            f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
         )
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard)
@@ -544,6 +601,26 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
     )
+
+
+def _of_kind(guard: Guard) -> str | None:
+    """What to do where tensors hold another kind of number, or a subclass other metadata."""
+    if guard.cause == "dtype" and _are_kinds(guard):
+        return (
+            f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
+            " version for each is normal, made once. Where the same is meant, convert it before the call"
+        )
+    if guard.cause == "type" and "___check_metadata" in guard.expression:
+        return (
+            "torch compares what the tensor subclass's __tensor_flatten__ gives beside its tensors, and each"
+            " value of it is a version. Keep it the same; hold a number that varies as one more inner tensor"
+        )
+    return None
+
+
+def _are_kinds(guard: Guard) -> bool:
+    """Whether dtypes are of two kinds of number: converting labels to floats would make an error of them."""
+    return len({value.startswith(("int", "uint", "bool")) for value in guard.values}) > 1
 
 
 def _gradient(guard: Guard, origin: Origin | None) -> str | None:

@@ -199,8 +199,24 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
     counted = _counts_turns(cause, places)
-    said = advice(cause.guard, seen, len(cause.recompiles) + len(cause.refused), counted=counted)
+    times = len(cause.recompiles) + len(cause.refused)
+    said = advice(cause.guard, seen, times, counted=counted, side=_side(cause))
+    if seen is not None and seen.other != seen.entry and cause.frame.file.endswith("external_utils.py"):
+        said = (
+            f"{seen.other} and {seen.entry} are compiled apart and share torch's wrapper, so that the code of"
+            " each is a version of it: that is normal for a few. For many raise"
+            " torch._dynamo.config.recompile_limit, or compile a function of one's own around each"
+        )
+    if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:
+        said += _RANGES * _mentions(cause, places, _OVER_SIZE)
     return f"{said}. {_FORBIDDEN}" if first.raised else said
+
+
+def _side(cause: Cause) -> str | None:
+    """What a number had to keep to in the version that was made for all its values, where it did not."""
+    own = (failed[0] for failed in cause.guards)
+    asked = (guard.expected for guard in own if guard.cause in ("int_value", "float_value"))
+    return next((text for text in asked if text is not None and re.search(r"[<>]", text)), None)
 
 
 def _counts_turns(cause: Cause, places: Places) -> bool:
@@ -210,10 +226,22 @@ def _counts_turns(cause: Cause, places: Places) -> bool:
     if name is None or not number or cause.guard.cause not in ("int_value", "module_attribute"):
         return False
     turns = re.compile(rf"\brange\((?:[^()]|\([^()]*\))*\b{name[1]}\b")
+    return _mentions(cause, places, turns)
+
+
+_OVER_SIZE = re.compile(r"\brange\([^\n]*(\.shape\b|\.size\(|\blen\()")
+_RANGES = (
+    ". The code has a range() over a size: where that is this one, each size is compiled all the same, and"
+    " what helps is padding, or to leave the loop to Python"
+)
+
+
+def _mentions(cause: Cause, places: Places, pattern: re.Pattern[str]) -> bool:
+    """Whether the functions at work, the compiled one and those inlined, hold a text."""
     at_work = {(cause.frame.file, cause.frame.line)}
     at_work |= {(frame.file, frame.line) for frame in cause.failure.user_stack}
     spans = [(file, places.sources.function_around(file, line)) for file, line in at_work]
-    return any(places.sources.mentions(file, turns, span) for file, span in spans if span is not None)
+    return any(places.sources.mentions(file, pattern, span) for file, span in spans if span is not None)
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:

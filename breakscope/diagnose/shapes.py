@@ -89,6 +89,8 @@ def _of_statement(around: Sequence[ast.AST]) -> Shape | None:
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
     if uses.only_writes(written):
         return "message"
+    if _is_read_in_test(statement, around):
+        return "index"
     if way_out := _way_out(statement, around):
         return way_out
     if isinstance(statement, ast.stmt) and _of_experts(statement, around):
@@ -102,6 +104,8 @@ def _of_place(around: Sequence[ast.AST]) -> Shape | None:
     innermost = around[-1] if around else None
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
         return "random"
+    if uses.counts_turns(around):
+        return "loop"
     if uses.needs_number(around):
         return "size"
     if uses.is_ordered(around):
@@ -113,6 +117,17 @@ def _of_place(around: Sequence[ast.AST]) -> Shape | None:
     if isinstance(innermost, ast.expr) and (found := _of_expression(innermost, around)):
         return found
     return _of_names(statement, around)
+
+
+def _is_read_in_test(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a test computes with ``x[i]`` of a tensor ``i``: ``if x[i] < 0.3:`` breaks there."""
+    return (
+        isinstance(statement, ast.If)
+        and len(around) > 1
+        and isinstance(around[-2], ast.Compare | ast.BinOp)
+        and _is_index(around[-1])
+        and not isinstance(getattr(around[-1], "slice", None), ast.Constant)
+    )
 
 
 def _is_index(innermost: ast.AST | None) -> bool:
@@ -155,7 +170,7 @@ def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | No
     if uses.picks(around):
         return "pick"
     if uses.is_kept(around) or uses.is_listed(around):
-        return "kept"
+        return "pick" if _picks_later(around) else "kept"
     return "given" if uses.is_given(around) else None
 
 
@@ -168,6 +183,7 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     ways = [way for name in names for way in uses.uses(function, name)]
     decided: tuple[tuple[Shape, Callable[[Sequence[ast.AST]], bool]], ...] = (
         ("loop", uses.in_loop_test),
+        ("loop", uses.is_iterated if _finds(statement) else uses.in_loop_test),
         ("size", uses.needs_number),
         ("order", uses.is_ordered),
         ("pick", uses.picks),
@@ -185,6 +201,21 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     if ways and all(uses.is_kept(way) or uses.in_message(way) for way in ways):
         return "kept"
     return None
+
+
+def _picks_later(around: Sequence[ast.AST]) -> bool:
+    """Whether the list that a number is put into is an index: ``chosen.append(i.item())``, ``x[chosen]``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    match _statement(around):
+        case ast.Expr(ast.Call(ast.Attribute(value=ast.Name(name)))) if function is not None:
+            return any(map(uses.is_index, uses.uses(function, name)))
+    return False
+
+
+def _finds(statement: ast.stmt | None) -> bool:
+    """Whether a statement takes what is there of the values or positions of a tensor."""
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Call) and uses.called(value) in uses.FINDS
 
 
 def _selects(statement: ast.stmt | None) -> bool:
@@ -226,14 +257,16 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     """How a branch leaves what it is in, or changes it, where it does."""
     if isinstance(statement, ast.If) and _is_flag(statement.test):
         return "flag"
+    if _ends_loop(statement, around):
+        return "loop"
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
-        loops = [node for node in around if isinstance(node, ast.For | ast.While)]
+        loops = _loops(around)
         if _is_search(around):
             return "search"
         return "loop" if loops and isinstance(loops[-1], ast.While) else "turn"
     if body and _in_loop(around) and any(isinstance(one, ast.Return) for one in body):
-        loops = [node for node in around if isinstance(node, ast.For | ast.While)]
+        loops = _loops(around)
         return "loop" if isinstance(loops[-1], ast.While) else "turn"
     if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
         return "verdict" if any(map(_holds_constant, last)) else "branch"
@@ -248,6 +281,19 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "change"
     sides = [*body, *statement.orelse] if isinstance(statement, ast.If) else []
     return "python" if any(map(_is_of_python, sides)) or _filters(around) else None
+
+
+def _loops(around: Sequence[ast.AST]) -> list[ast.For | ast.While]:
+    return [node for node in around if isinstance(node, ast.For | ast.While)]
+
+
+def _ends_loop(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a branch sets what the ``while`` around it asks for: how often that runs depends on it."""
+    loops = _loops(around)
+    if not loops or not isinstance(loops[-1], ast.While) or not isinstance(statement, ast.If):
+        return False
+    asked = {node.id for node in ast.walk(loops[-1].test) if isinstance(node, ast.Name)}
+    return any(asked & set(uses.targets(one)) for one in (*statement.body, *statement.orelse))
 
 
 def _is_flag(test: ast.expr) -> bool:
@@ -288,7 +334,9 @@ def _spares(statement: ast.If) -> bool:
             found = [
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
             ]
-            return not statement.orelse and any(ast.unparse(node.slice) == name for node in found)
+            counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
+            masked = any(ast.unparse(node.slice) == name for node in found)
+            return masked and not counts and not statement.orelse
     return False
 
 

@@ -68,6 +68,18 @@ class _Row:
 
 _TABLE = (
     _Row(
+        ("BS127",),
+        r"\bgenerator=",
+        "A torch.Generator draws, which Dynamo does not trace: leave generator= out, or draw in the caller"
+        " and pass in what came out.",
+    ),
+    _Row(
+        ("BS102", "BS110", "BS111"),
+        r"\b(np|numpy)\.clip\(",
+        "numpy gives an array, which Dynamo holds as a tensor: for Python numbers write min(max(x, low),"
+        " high), for tensors torch.clamp.",
+    ),
+    _Row(
         ("BS105",),
         r"\bunique(_consecutive)?\(",
         f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph,"
@@ -211,7 +223,8 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             continue
         if re.search(row.statement, statement) and re.search(row.in_function, function):
             return row.advice
-    if code == "BS102" and (named := _MATH.search(statement)) and named[1] in _OF_MATH:
+    named = _MATH.search(statement) or re.match(r"math\.(\w+)\(", expression)
+    if code == "BS102" and named and named[1] in _OF_MATH:
         return f"Use torch.{named[1]} of the tensor in place of math.{named[1]} of its number."
     if code == "BS110":
         return _of_arrays(said, expression)

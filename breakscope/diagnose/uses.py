@@ -16,6 +16,8 @@ _KEEPS = re.compile(r"(append|appendleft|extend|insert|add|update|setdefault|put
 _ORDERS = re.compile(r"(heap\w+|bisect\w*|insort\w*|sorted|sort|nlargest|nsmallest)$")
 _REDUCES = re.compile(r"(sum|mean|var|std|max|min|amax|amin|prod|any|all|norm|logsumexp|numel|size|len)$")
 READS = re.compile(r"\.(item|tolist|numpy)\(|\b(int|float|bool)\(")
+# Calls that give as many values as data has.
+FINDS = ("unique", "unique_consecutive", "nonzero", "argwhere")
 # Calls that need Python numbers.
 NUMBERS = re.compile(
     r"(range|zeros|ones|empty|full|rand|randn|arange|linspace|view|reshape|expand|repeat|tile|pad|narrow|split|chunk"
@@ -67,6 +69,25 @@ def in_loop_test(way: Sequence[ast.AST]) -> bool:
     )
 
 
+def counts_turns(way: Sequence[ast.AST]) -> bool:
+    """Whether a value decides how many turns a ``for`` makes: ``range(int(n))``, ``labels.unique()``."""
+    return any(
+        isinstance(loop, ast.For)
+        and child is loop.iter
+        and isinstance(child, ast.Call)
+        and called(child) in ("range", *FINDS)
+        for loop, child in pairwise(way)
+    )
+
+
+def is_iterated(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is what a ``for`` or a comprehension runs over."""
+    return any(
+        isinstance(loop, ast.For | ast.comprehension) and child is loop.iter and child is way[-1]
+        for loop, child in pairwise(way)
+    )
+
+
 def in_message(way: Sequence[ast.AST]) -> bool:
     """Whether a value is only written, or only decides whether something is."""
     statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
@@ -111,6 +132,16 @@ def picks(way: Sequence[ast.AST]) -> bool:
     return any(isinstance(parent, ast.Subscript) and child is parent.slice for parent, child in pairwise(way))
 
 
+def is_index(way: Sequence[ast.AST]) -> bool:
+    """Whether a name itself is an index, or one of several: ``x[chosen]``, ``x[:, chosen]``."""
+    match way[-3:]:
+        case [ast.Subscript() as item, ast.Tuple() as several, _]:
+            return several is item.slice
+        case [_, ast.Subscript() as item, name]:
+            return name is item.slice
+    return False
+
+
 def is_ordered(way: Sequence[ast.AST]) -> bool:
     """Whether Python compares a value with others: in a heap, a search or a sort."""
     return any(
@@ -121,6 +152,8 @@ def is_ordered(way: Sequence[ast.AST]) -> bool:
 
 def is_reduced(way: Sequence[ast.AST]) -> bool:
     """Whether what is selected is summed up at once: ``x[mask].mean()``, ``torch.sum(x[mask])``."""
+    while len(way) > 1 and isinstance(way[-2], ast.BinOp):
+        way = way[:-1]  # the mean of a quotient is reduced as the mean of one
     if len(way) < 2:
         return False
     match way[-2]:

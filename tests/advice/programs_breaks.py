@@ -528,7 +528,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS121",
         "a gradient that is traced",
-        r"trace_autograd_ops = True, where what the gradient is taken of comes into",
+        r"trace_autograd_ops = True, where what is differentiated is computed in the",
         "g = torch.autograd.grad((x * x).sum(), x)[0]\nreturn g + 1",
         ("\n@torch.compile", "\ntorch._dynamo.config.trace_autograd_ops = True\n@torch.compile"),
         outside="x = x.requires_grad_()",

@@ -122,7 +122,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS201",
         "a batch of one, padded",
-        r"pad them",
+        r"is left out with drop_last=True, or padded",
         X + "for n in (4, 4, 1):\n    y = torch.ones(n, 3)\n    say(f(y)[:n])\n",
         ("f(y)", "f(F.pad(y, (0, 0, 0, 4 - n)))"),
     ),
@@ -188,10 +188,10 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS207",
         "an int that counts down to 0",
-        r"two sides of a branch on it, are compiled apart.*pass dynamic=True",
+        r"torch compiles each side of that, not each value of n.*dynamic=True in torch\.compile",
         "@torch.compile\ndef f(x, n):\n    return x * n if n > 0 else x\nfor n in (5, 4, 3, 2, 0):\n    say(f(x, n))\n",
         ("@torch.compile", "@torch.compile(dynamic=True)"),
-        lessens="To save the first",
+        lessens="saves the compile for the second value",
     ),
     calls(
         "BS207",
@@ -241,6 +241,51 @@ RECOMPILES: tuple[Followed, ...] = (
         ("table[k]", "scale"),
         ("def f(x, k):", "def f(x, scale):"),
         ("torch.ones(k + 4), k)", "torch.ones(k + 4), torch.tensor(table[k]))"),
+    ),
+    calls(
+        "BS211",
+        "a list that the function fills",
+        r"return that and append in the caller; else",
+        "kept = []\n@torch.compile\ndef f(x, kept):\n    kept.append(x.sum())\n    return x * 2\n"
+        "for _ in range(4): say(f(x, kept))\n",
+        ("    kept.append(x.sum())\n    return x * 2", "    return x * 2, x.sum()"),
+        ("def f(x, kept)", "def f(x)"),
+        ("say(f(x, kept))", "y, s = f(x); kept.append(s); say(y)"),
+    ),
+    calls(
+        "BS211",
+        "a set that is asked",
+        r"ask in the caller what is in it",
+        "@torch.compile\ndef f(x, known):\n    return x * 2 if 1 in known else x\n"
+        "for s in ({1, 2}, {1}, {3}): say(f(x, s))\n",
+        ("1 in known", "known"),
+        ("f(x, s)", "f(x, 1 in s)"),
+    ),
+    calls(
+        "BS203",
+        "two kinds of numbers",
+        r"two kinds of data.*convert it before the call",
+        X + "for y in (torch.ones(3), torch.ones(3, dtype=torch.int64)): say(f(y))\n",
+        ("say(f(y))", "say(f(y.float()))"),
+    ),
+    calls(
+        "BS299",
+        "a view at some calls",
+        r"\.clone\(\) on the argument that is a view at some calls only",
+        X + "views = [torch.ones(n, n + 1).repeat_interleave(2, 0) for n in (3, 4)]\nwith torch.no_grad():\n"
+        "    for y in (*views, torch.ones(6, 5)): say(f(y))\n",
+        ("repeat_interleave(2, 0)", "repeat_interleave(2, 0).clone()"),
+    ),
+    calls(
+        "BS207",
+        "the sides of a branch on a float",
+        r"asks whether r > 0\.5.*test\s+in the caller",
+        "@torch.compile\ndef f(x, r):\n    return x * 2 if r > 0.5 else x + 1\n"
+        "for r in (1.0, 0.7, 0.4, 0.3): say(f(x, r))\n",
+        (
+            "@torch.compile\ndef f(x, r):\n    return x * 2 if r > 0.5 else x + 1",
+            "g, h = torch.compile(lambda x: x * 2), torch.compile(lambda x: x + 1)\ndef f(x, r):\n    return g(x) if r > 0.5 else h(x)",
+        ),
     ),
     calls(
         "BS207",

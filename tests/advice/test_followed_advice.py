@@ -22,7 +22,6 @@ pytestmark = pytest.mark.torch
 PROGRAMS = (*BREAKS, *USES, *RECOMPILES)
 # What no program of a few lines on one CPU shows, or what is the user's to choose: the words that say so.
 DECIDED = {
-    "BS122": "or move the object's work out",
     "BS124": "await outside it",
     "BS125": "or move the call out",
     "BS129": "Use a name, an index or a constant",
@@ -36,7 +35,6 @@ DECIDED = {
     "BS141": "Leave it, or compile the model inside DDP",
     "BS198": "Try a newer torch",
     "BS199": "Follow the hints of torch",
-    "BS299": "Keep what the guard names the same",
     "BS304": "Name what to compile with --compile",
     "BS307": "Repair what the reason names",
     "BS308": "otherwise it costs what it costs",

@@ -128,6 +128,33 @@ def test_a_number_that_a_break_hands_on_follows_from_the_break(scan: Scan) -> No
     assert all("Goes with BS102 at script.py:8 (f)" in str(finding.advice) for finding in again)
 
 
+HANDED_ON = """
+    import torch
+
+    def scaled(h, y):
+        print(end="")
+        return h * y
+
+    def outer(x, y):
+        print(end="")
+        return scaled(x + 1, y) * 2
+
+    run = torch.compile(outer)
+    for y in (torch.ones(3), torch.ones(3, dtype=torch.int64)):
+        run(torch.ones(3), y)
+"""
+
+
+@torch
+def test_what_a_tensor_of_another_kind_has_compiled_again_is_one_finding(scan: Scan) -> None:
+    report = scan(HANDED_ON)
+    passed = only(report, "BS203")
+    again = [one for one in report.findings if one.code == "BS203" and one.caused_by is not None]
+    assert passed.location.function == "outer"
+    assert "two kinds of data" in str(passed.advice)
+    assert {one.caused_by for one in again} == {passed.fingerprint}
+
+
 ALONE = """
     import torch
 

@@ -50,6 +50,15 @@ SHAPES = (
     ("reduced", "part = [[x[mask]]]\nif len(part) > 0:\n    y = part.sum()"),
     ("with", "with [[profile()]] as p:\n    y = x"),
     ("experts", "for e, expert in enumerate(self.experts):\n    tok, slot = [[torch.where(idx == e)]]"),
+    ("loop", "for i in range([[int(n[b])]]):\n    x = x + 1"),
+    ("loop", "for c in [[labels.unique()]]:\n    x = x + c"),
+    ("loop", "found = [[torch.unique(x)]]\ny = [z[x == c] for c in found]"),
+    ("loop", "while t < end:\n    if [[err < tol]]:\n        t, x = t + h, y"),
+    ("index", "if [[x[i]]] < 0.3 * x[0]:\n    return 0.0\nreturn x"),
+    ("pick", "chosen.append([[x.argmax().item()]])\ny = x[:, chosen]"),
+    ("kept", "seen.append([[x.item()]])\nmid = sorted(seen)[len(seen) // 2]"),
+    ("reduced", "y = ([[p[mask]]] / t[mask]).mean()"),
+    ("python", "if [[mask.any()]]:\n    y[mask] = f(x[mask])\n    self.restarts += 1"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
 )
 
