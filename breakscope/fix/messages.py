@@ -41,10 +41,19 @@ _PURE_METHODS = {
         "all",
         "abs",
         "norm",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "detach",
     },
     "str": {"format", "join", "upper", "lower", "strip"},
     "dict": {"get", "keys", "values", "items"},
 }
+_PURE_FUNCTIONS = {
+    *(f"torch.{name}" for name in ("isnan", "isinf", "isfinite", "any", "all", "sum", "mean", "max", "min")),
+    *(f"torch.{name}" for name in ("abs", "norm", "equal", "allclose", "is_tensor", "numel")),
+    "math.isnan", "math.isinf", "math.isfinite",
+}  # fmt: skip
 # Their text, length and items are Python's or torch's own, and asking for them uses nothing up.
 _PLAIN = {
     "builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.range", "builtins.slice",
@@ -86,7 +95,17 @@ def message_effect(site: Site, call: ast.Call) -> str | None:
     return None
 
 
-def _may_act(site: Site, call: ast.Call, node: ast.expr) -> bool:
+def test_effect(site: Site, test: ast.expr) -> str | None:
+    """The first part of a condition whose evaluation may do more than compute; None if there is none."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.expr) and _may_act(site, test, node):
+            return " ".join(ast.unparse(node).split())
+    # Python asks for its truth value. Operands of a comparison are plain, as was looked at.
+    is_plain = isinstance(test, ast.Compare) or _is_plain(site, test)
+    return None if is_plain else " ".join(ast.unparse(test).split())
+
+
+def _may_act(site: Site, call: ast.expr, node: ast.expr) -> bool:
     if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda):
         return True
     if isinstance(node, ast.Call):
@@ -99,7 +118,7 @@ def _may_act(site: Site, call: ast.Call, node: ast.expr) -> bool:
         return not (is_callee or target or _shown_safely(site, node))
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         return _computed_on_access(site, call, node)
-    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript):
+    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript | ast.BoolOp | ast.IfExp):
         return not all(_is_plain(site, operand) for operand in _operands(node))
     return False
 
@@ -119,12 +138,19 @@ def _operands(node: ast.expr) -> list[ast.expr]:
         return [node.operand]
     if isinstance(node, ast.Compare):
         return [node.left, *node.comparators]
+    if isinstance(node, ast.BoolOp):
+        return node.values[:-1]
+    if isinstance(node, ast.IfExp):
+        return [node.test]
     return [node.value] if isinstance(node, ast.Subscript) else []
 
 
 def _is_pure(site: Site, call: ast.Call) -> bool:
     if builtin(site, call.func) in _PURE_CALLS:
         return builtin(site, call.func) == "type" or all(_is_plain(site, arg) for arg in call.args)
+    if dotted(site, call.func) in _PURE_FUNCTIONS:
+        into = any(keyword.arg in (None, "out") for keyword in call.keywords)
+        return not into and all(_is_plain(site, arg) for arg in call.args)
     if not isinstance(call.func, ast.Attribute):
         return False
     receiver = call.func.value
@@ -158,7 +184,7 @@ def _is_plain(site: Site, node: ast.expr) -> bool:
     )
 
 
-def _computed_on_access(site: Site, call: ast.Call, node: ast.Attribute) -> bool:
+def _computed_on_access(site: Site, call: ast.expr, node: ast.Attribute) -> bool:
     """Whether an attribute may be a property: it was read, and is not among what could be looked up."""
     seen = site.seen(node.value)
     if dotted(site, node) is not None or (seen is not None and seen.only("tensor", "callable", "str")):

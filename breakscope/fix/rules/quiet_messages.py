@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import replace
 
-from breakscope.fix.catching import handles_warnings
+from breakscope.fix.catching import catches, handles_warnings
 from breakscope.fix.layout import Layout
-from breakscope.fix.messages import message_effect, message_kind
+from breakscope.fix.messages import message_effect, message_kind, test_effect
 from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
-from breakscope.source.dominance import enclosing_statement
+from breakscope.source.dominance import bound_before, enclosing_statement
+from breakscope.source.names import dotted
+
+_COMPREHENSION = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+# Of any tensor: neither they nor `any` and `all` of what they give can raise.
+_ELEMENTWISE = {"isnan", "isinf", "isfinite"}
 
 
 class QuietMessages(Rule):
     """``logger.warning_once(m)`` -> ``if not torch.compiler.is_compiling(): logger.warning_once(m)``."""
 
     name = "quiet-messages"
-    codes = ("BS102", "BS103", "BS104", "BS107", "BS111", "BS128")
+    codes = ("BS101", "BS102", "BS103", "BS104", "BS107", "BS111", "BS128")
     title = "messages only outside compiled code"
     does = "print, warnings, logging: not while compiling"
     asks = "unless it is written once by design, and nobody listens"
@@ -24,10 +31,12 @@ class QuietMessages(Rule):
     needs = (
         "The message is a statement of its own: print, warnings.warn, or a method of a logger.",
         "Nothing is computed for it that may act: no iterator is used up, no property of the user's is read.",
+        "A condition that a tensor's value decides guards messages only, and evaluating it acts on nothing.",
     )
     hazards = (
         "Under torch.compile the message is not written.",
         "A message that is written each time, not once, is lost each time: with consent only.",
+        "A condition that may raise, as `t.item()` of several elements does, is lost too: with consent only.",
         "Where the script itself collects messages, or makes warnings errors: with consent only.",
     )
     rewritten = Example(
@@ -56,6 +65,8 @@ def f(x):
     def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Put the message statement that holds the site under a condition."""
         statement = enclosing_statement(site, site.node)
+        if isinstance(statement, ast.If):
+            return _guarded(site, statement)
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             return None
         call = statement.value
@@ -89,3 +100,113 @@ def f(x):
             consent=kind == "message",
             silent=True,
         )
+
+
+def _guarded(site: Site, top: ast.If) -> Rewrite | Refusal | None:
+    """Messages under a condition on a tensor's value: the condition is not asked while compiling."""
+    site = _with_entry(site, top)
+    messages = list(_messages(top))
+    kinds = {message_kind(site, call) if call is not None else None for call in messages}
+    if not messages or None in kinds:
+        return None
+    if top.orelse and not all(isinstance(statement, ast.Pass) for statement in top.orelse):
+        return Refusal("the `else` writes messages too, and would write them while compiling")
+    for branch in (node for node in ast.walk(top) if isinstance(node, ast.If)):
+        effect = test_effect(site, branch.test)
+        if effect is not None:
+            return Refusal(f"the condition of the message may have an effect: `{effect}`")
+    for call in messages:
+        effect = None if call is None else message_effect(site, call)
+        if effect is not None:
+            return Refusal(f"computing the message may have an effect: `{effect}`")
+    raises = not _never_raises(site, top, top.test)
+    if raises and catches(site, top):
+        return Refusal("an `except` around the message may wait for what its condition raises")
+    if "warning" in kinds and handles_warnings(site, top):
+        return Refusal("an `except` around the message may wait for the warning")
+    layout = Layout(site)
+    start, end = layout.outer(top.test)
+    test = site.source[start:end]
+    is_or = isinstance(top.test, ast.BoolOp) and isinstance(top.test.op, ast.Or)
+    if (is_or or isinstance(top.test, ast.IfExp)) and (start, end) == site.offsets(top.test):
+        test = f"({test})"
+    word = site.source[site.offsets(top)[0] : start]
+    # The text goes in as a whole statement, so that the messages in it are known to be left out.
+    text = f"{word.rstrip()} not {site.torch}.compiler.is_compiling() and {test}"
+    text += site.source[end : layout.end(top)]
+    noun = "warning" if kinds == {"warning"} else "message"
+    note = f"under torch.compile the {noun} is not written, and its condition not asked"
+    return Rewrite(
+        edits=(Edit(site.offsets(top)[0], layout.end(top), text),),
+        summary="the message and its condition are left out while compiling",
+        notes=(f"{note}, so that no error of it is raised" if raises else note,),
+        consent="message" in kinds or raises,
+        silent=True,
+    )
+
+
+def _messages(top: ast.If) -> Iterator[ast.Call | None]:
+    """The calls that are all that an ``if`` does, those of its inner ones included; None: something else."""
+    for statement in (*top.body, *top.orelse):
+        match statement:
+            case ast.Expr(ast.Call() as call):
+                yield call
+            case ast.If():
+                yield from _messages(statement)
+            case ast.Pass():
+                pass
+            case _:
+                yield None
+
+
+def _with_entry(site: Site, top: ast.If) -> Site:
+    """The site with names that no call came to, in branches never taken, as they were when the ``if`` began.
+
+    Nothing in it binds a name or acts (which is looked at all the same), so that they are the same there.
+    """
+    entry = site.seen_before(top)
+    inner = {
+        id(node)
+        for part in ast.walk(top)
+        if isinstance(part, _COMPREHENSION)
+        for node in ast.walk(part)
+        if node is not part
+    }
+    expressions, entries = dict(site.evidence.expressions), dict(site.evidence.entry)
+    for node in ast.walk(top):
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inner:
+            seen = entry.get(ast.unparse(node))
+            if seen is not None:
+                expressions.setdefault(site.span(node), seen)
+        elif isinstance(node, ast.stmt):
+            entries.setdefault(site.span(node), entry)
+    return replace(site, evidence=replace(site.evidence, expressions=expressions, entry=entries))
+
+
+def _never_raises(site: Site, top: ast.If, test: ast.expr) -> bool:
+    """Whether a condition is, whatever the tensors in it are: ``torch.isnan(t).any()`` and the like."""
+    match test:
+        case ast.UnaryOp(ast.Not(), operand):
+            return _never_raises(site, top, operand)
+        case ast.BoolOp(_, values):
+            return all(_never_raises(site, top, value) for value in values)
+        case ast.Call(ast.Attribute(ast.Call() as of, "any" | "all"), [], []):
+            return _elementwise(site, top, of)
+        case ast.Call(function, [ast.Call() as of], []) if dotted(site, function) in (
+            "torch.any",
+            "torch.all",
+        ):
+            return _elementwise(site, top, of)
+    return False
+
+
+def _elementwise(site: Site, top: ast.If, call: ast.Call) -> bool:
+    match call:
+        case ast.Call(ast.Attribute(ast.Name() as tensor, name), [], []) if name in _ELEMENTWISE:
+            pass
+        case ast.Call(function, [ast.Name() as tensor], []):
+            if (dotted(site, function) or "").removeprefix("torch.") not in _ELEMENTWISE:
+                return False
+        case _:
+            return False
+    return site.is_tensor(tensor) and bound_before(site, top, tensor.id)
