@@ -111,35 +111,36 @@ def _guarded(site: Site, top: ast.If) -> Rewrite | Refusal | None:
         return None
     if top.orelse and not all(isinstance(statement, ast.Pass) for statement in top.orelse):
         return Refusal("the `else` writes messages too, and would write them while compiling")
-    for branch in (node for node in ast.walk(top) if isinstance(node, ast.If)):
-        effect = test_effect(site, branch.test)
+    tests = [node.test for node in ast.walk(top) if isinstance(node, ast.If)]
+    for test in tests:
+        effect = test_effect(site, test)
         if effect is not None:
             return Refusal(f"the condition of the message may have an effect: `{effect}`")
     for call in messages:
         effect = None if call is None else message_effect(site, call)
         if effect is not None:
             return Refusal(f"computing the message may have an effect: `{effect}`")
-    raises = not _never_raises(site, top, top.test)
+    raises = not all(_never_raises(site, top, test) for test in tests) or any(map(_computes, messages))
     if raises and catches(site, top):
         return Refusal("an `except` around the message may wait for what its condition raises")
     if "warning" in kinds and handles_warnings(site, top):
         return Refusal("an `except` around the message may wait for the warning")
     layout = Layout(site)
     start, end = layout.outer(top.test)
-    test = site.source[start:end]
+    asked = site.source[start:end]
     is_or = isinstance(top.test, ast.BoolOp) and isinstance(top.test.op, ast.Or)
     if (is_or or isinstance(top.test, ast.IfExp)) and (start, end) == site.offsets(top.test):
-        test = f"({test})"
+        asked = f"({asked})"
     word = site.source[site.offsets(top)[0] : start]
     # The text goes in as a whole statement, so that the messages in it are known to be left out.
-    text = f"{word.rstrip()} not {site.torch}.compiler.is_compiling() and {test}"
+    text = f"{word.rstrip()} not {site.torch}.compiler.is_compiling() and {asked}"
     text += site.source[end : layout.end(top)]
     noun = "warning" if kinds == {"warning"} else "message"
     note = f"under torch.compile the {noun} is not written, and its condition not asked"
     return Rewrite(
         edits=(Edit(site.offsets(top)[0], layout.end(top), text),),
         summary="the message and its condition are left out while compiling",
-        notes=(f"{note}, so that no error of it is raised" if raises else note,),
+        notes=(f"{note}, so that no error of theirs is raised" if raises else note,),
         consent="message" in kinds or raises,
         silent=True,
     )
@@ -157,6 +158,16 @@ def _messages(top: ast.If) -> Iterator[ast.Call | None]:
                 pass
             case _:
                 yield None
+
+
+def _computes(call: ast.Call | None) -> bool:
+    """Whether a message's text may fail: it may never have been written, so no run shows that it does not."""
+    return call is not None and any(
+        isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.Compare | ast.Starred)
+        or (isinstance(node, ast.FormattedValue) and node.format_spec is not None)
+        for node in ast.walk(call)
+        if node is not call
+    )
 
 
 def _with_entry(site: Site, top: ast.If) -> Site:

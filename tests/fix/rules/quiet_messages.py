@@ -378,6 +378,27 @@ def f(x):
     return x * 2
 """,
     ),
+    Example(
+        """\
+import warnings
+
+
+def f(x):
+    if torch.isnan(x).any():
+        warnings.warn(f"a nan: {x.item()}")
+    return x * 2
+""",
+        """\
+import warnings
+
+
+def f(x):
+    if not torch.compiler.is_compiling() and torch.isnan(x).any():
+        warnings.warn(f"a nan: {x.item()}")
+    return x * 2
+""",
+        consent=True,
+    ),
 )
 
 LEAVES = (
