@@ -34,6 +34,11 @@ def caught(site: Site, statement: ast.stmt) -> str | None:
     return None
 
 
+def catches(site: Site, statement: ast.stmt) -> bool:
+    """Whether an ``except`` of the function stands around a statement."""
+    return any(tried.handlers for tried in _around(site, statement))
+
+
 def handles_warnings(site: Site, statement: ast.stmt) -> bool:
     """Whether an ``except`` around a statement takes warnings, which a filter can turn into exceptions."""
     kinds = [handler.type for tried in _around(site, statement) for handler in tried.handlers]

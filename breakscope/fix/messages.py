@@ -8,7 +8,6 @@ from breakscope.fix.rule import Site
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import builtin, dotted
-from breakscope.source.torch_facts import OPS
 
 _METHODS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
 _ONCE = {"warning_once", "info_once", "warning_advice"}
@@ -42,10 +41,19 @@ _PURE_METHODS = {
         "all",
         "abs",
         "norm",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "detach",
     },
     "str": {"format", "join", "upper", "lower", "strip"},
     "dict": {"get", "keys", "values", "items"},
 }
+_PURE_FUNCTIONS = {
+    *(f"torch.{name}" for name in ("isnan", "isinf", "isfinite", "any", "all", "sum", "mean", "max", "min")),
+    *(f"torch.{name}" for name in ("abs", "norm", "equal", "allclose", "is_tensor", "numel")),
+    "math.isnan", "math.isinf", "math.isfinite",
+}  # fmt: skip
 # Their text, length and items are Python's or torch's own, and asking for them uses nothing up.
 _PLAIN = {
     "builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.range", "builtins.slice",
@@ -65,7 +73,7 @@ def message_kind(site: Site, call: ast.Call) -> str | None:
     if full is not None and full.startswith("logging.") and full.removeprefix("logging.") in _METHODS:
         return "message"
     if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS | _ONCE:
-        seen = _seen(site, call.func.value)
+        seen = site.seen(call.func.value)
         if seen is not None and seen.types and all(_is_logger(name) for name in seen.types):
             return "warning" if call.func.attr in _ONCE else "message"
     return None
@@ -88,28 +96,13 @@ def message_effect(site: Site, call: ast.Call) -> str | None:
 
 
 def test_effect(site: Site, test: ast.expr) -> str | None:
-    """The first part of a test whose evaluation may do more than compute; None if there is none."""
+    """The first part of a condition whose evaluation may do more than compute; None if there is none."""
     for node in ast.walk(test):
-        if isinstance(node, ast.expr) and not _computes(site, node) and _may_act(site, test, node):
+        if isinstance(node, ast.expr) and _may_act(site, test, node):
             return " ".join(ast.unparse(node).split())
-    return None
-
-
-def _computes(site: Site, node: ast.expr) -> bool:
-    """Whether it is one of torch's pure operations, or stands in a test whose own parts are asked."""
-    if isinstance(node, ast.Name | ast.Constant | ast.BoolOp):
-        return True
-    if not isinstance(node, ast.Call):
-        return False
-    head, _, name = (dotted(site, node.func) or "").rpartition(".")
-    if head == "math":
-        return name in ("isnan", "isinf", "isfinite")
-    if head in ("torch", "torch.linalg"):
-        return name in OPS
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in OPS:
-        return False
-    seen = _seen(site, node.func.value)
-    return seen is not None and seen.only("tensor")
+    # Python asks for its truth value. Operands of a comparison are plain, as was looked at.
+    is_plain = isinstance(test, ast.Compare) or _is_plain(site, test)
+    return None if is_plain else " ".join(ast.unparse(test).split())
 
 
 def _may_act(site: Site, call: ast.expr, node: ast.expr) -> bool:
@@ -125,7 +118,7 @@ def _may_act(site: Site, call: ast.expr, node: ast.expr) -> bool:
         return not (is_callee or target or _shown_safely(site, node))
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         return _computed_on_access(site, call, node)
-    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript):
+    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript | ast.BoolOp | ast.IfExp):
         return not all(_is_plain(site, operand) for operand in _operands(node))
     return False
 
@@ -145,16 +138,23 @@ def _operands(node: ast.expr) -> list[ast.expr]:
         return [node.operand]
     if isinstance(node, ast.Compare):
         return [node.left, *node.comparators]
+    if isinstance(node, ast.BoolOp):
+        return node.values[:-1]
+    if isinstance(node, ast.IfExp):
+        return [node.test]
     return [node.value] if isinstance(node, ast.Subscript) else []
 
 
 def _is_pure(site: Site, call: ast.Call) -> bool:
     if builtin(site, call.func) in _PURE_CALLS:
         return builtin(site, call.func) == "type" or all(_is_plain(site, arg) for arg in call.args)
+    if dotted(site, call.func) in _PURE_FUNCTIONS:
+        into = any(keyword.arg in (None, "out") for keyword in call.keywords)
+        return not into and all(_is_plain(site, arg) for arg in call.args)
     if not isinstance(call.func, ast.Attribute):
         return False
     receiver = call.func.value
-    seen = _seen(site, receiver)
+    seen = site.seen(receiver)
     if isinstance(receiver, ast.Constant | ast.JoinedStr):
         kind = "str"
     elif _is_tensor(site, receiver):
@@ -164,23 +164,6 @@ def _is_pure(site: Site, call: ast.Call) -> bool:
     else:
         kind = "dict" if seen is not None and set(seen.types) == {"builtins.dict"} else ""
     return call.func.attr in _PURE_METHODS.get(kind, ()) and all(_is_plain(site, arg) for arg in call.args)
-
-
-def _seen(site: Site, node: ast.expr) -> Seen | None:
-    """What an expression was; of a message that was never written, what its names were at the question."""
-    seen = site.seen(node)
-    if seen is not None or not isinstance(node, ast.Name | ast.Attribute):
-        return seen
-    above: ast.AST = node
-    while not isinstance(above, ast.stmt):
-        if isinstance(above, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
-            return None  # it may be a name of its own
-        above = site.parents[above]
-    branch = site.parents.get(above)
-    # Statements that are nothing but calls bind no names.
-    if not isinstance(branch, ast.If) or not all(isinstance(one, ast.Expr) for one in branch.body):
-        return None
-    return site.seen_before(branch).get(ast.unparse(node))
 
 
 def _is_plain(site: Site, node: ast.expr) -> bool:
@@ -193,7 +176,7 @@ def _is_plain(site: Site, node: ast.expr) -> bool:
         return all(_is_plain(site, elt) for elt in node.elts)
     if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
         return True  # its parts are looked at by themselves
-    seen = _seen(site, node)
+    seen: Seen | None = site.seen(node)
     if seen is None:
         return isinstance(node, ast.Call) and _is_tensor(site, node)
     return seen.only("tensor", "int", "float", "bool", "None", "str", "callable", "other") and all(
@@ -203,7 +186,7 @@ def _is_plain(site: Site, node: ast.expr) -> bool:
 
 def _is_tensor(site: Site, node: ast.expr) -> bool:
     """Whether it was a tensor, or is what a tensor's method gives, in a message that was never written."""
-    seen = _seen(site, node)
+    seen = site.seen(node)
     if seen is None and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return _is_tensor(site, node.func.value) and _is_pure(site, node)
     return seen is not None and seen.only("tensor")
@@ -211,7 +194,7 @@ def _is_tensor(site: Site, node: ast.expr) -> bool:
 
 def _computed_on_access(site: Site, call: ast.expr, node: ast.Attribute) -> bool:
     """Whether an attribute may be a property: it was read, and is not among what could be looked up."""
-    seen = _seen(site, node.value)
+    seen = site.seen(node.value)
     plain = seen is not None and seen.only("tensor", "callable", "str")
     if plain or dotted(site, node) is not None or _is_tensor(site, node.value):
         return False

@@ -186,6 +186,7 @@ class Rule(ABC):
         needs: conditions, one sentence each. hazards: what it refuses or names, one sentence each.
         consent: it always changes behaviour, so it is offered only with the user's consent.
         before, after: names of rules that are asked after this one, and before it: where both may answer.
+        nearer: names of rules that come nearer to such a place: where both refuse, their reason is told.
         rewritten, left_alone: the two examples that say most of what it does, and of what it does not.
     """
 
@@ -199,6 +200,7 @@ class Rule(ABC):
     consent: ClassVar[bool] = False
     before: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[tuple[str, ...]] = ()
+    nearer: ClassVar[tuple[str, ...]] = ()
     rewritten: ClassVar[Example]
     left_alone: ClassVar[Example]
 

@@ -29,10 +29,23 @@ def silenced(patches: Sequence[Patch], sources: Mapping[str, Source]) -> tuple[S
         if patch.rule != RULE:
             continue
         for edit in patch.edits:
-            one = message(sources[edit.file].text[edit.start : edit.end])
-            if one is not None:
-                found.append(one)
+            text = sources[edit.file].text
+            first = text.rfind("\n", 0, edit.start) + 1
+            found += messages(" " * (edit.start - first) + text[edit.start : edit.end])
     return tuple(found)
+
+
+def messages(statement: str) -> list[Silenced]:
+    """The lines of each message in a statement: of itself, or of all that an ``if`` guards."""
+    text = textwrap.dedent(statement).strip()
+    try:
+        tree = ast.parse(text.removeprefix("el") if text.startswith("elif") else text)
+    except SyntaxError:
+        return []
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    ]
+    return [one for one in (message(ast.unparse(call)) for call in calls) if one is not None]
 
 
 def message(statement: str) -> Silenced | None:

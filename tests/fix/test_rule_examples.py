@@ -27,7 +27,7 @@ from programs import (
 
 from breakscope.fix.patch import UNWANTED, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule
-from breakscope.fix.rules import RULES
+from breakscope.fix.rules import RULES, propose
 
 pytestmark = pytest.mark.torch
 
@@ -134,6 +134,20 @@ def test_left_alone(case: Case) -> None:
     else:
         assert not reasons, "a refusal needs its reason in the example"
     assert all(reason and not reason.endswith(".") for reason in reasons)
+
+
+def test_of_two_rules_that_refuse_a_layer_drop_the_nearer_one_tells_why() -> None:
+    skip = next(rule for rule in RULES if rule.name == "random-skip")
+    text = skip.left_alone.before.replace("torch.rand([]) < 0.5", "drawn < self.layerdrop")
+    text = text.replace("            if drawn", "            drawn = torch.rand([])\n            if drawn")
+    (site, *_) = sites(replace(skip.left_alone, before=text))
+    (zero,) = [rule.rewrite(site) for rule in RULES if rule.name == "zero-probability"]
+    assert isinstance(zero, Refusal)
+    assert "is above 0" in zero.reason
+    rule, told = propose(site)
+    assert rule is skip
+    assert isinstance(told, Refusal)
+    assert "does more than give values to names: `self.last" in told.reason
 
 
 @pytest.mark.parametrize("first", ["# no switch", "torch.set_grad_enabled(torch.is_grad_enabled())"])

@@ -67,7 +67,7 @@ def test_the_order_comes_from_the_names_that_rules_state_and_from_no_list() -> N
 
 def test_rules_name_only_rules() -> None:
     names = {rule.name for rule in RULES}
-    assert {name for rule in RULES for name in (*rule.before, *rule.after)} <= names
+    assert {name for rule in RULES for name in (*rule.before, *rule.after, *rule.nearer)} <= names
 
 
 def test_an_order_in_a_circle_is_no_order() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scanning import Scanned
 
-from breakscope.fix.silenced import message
+from breakscope.fix.silenced import message, messages
 from breakscope.run.words import Said, Silenced, Words, compare_words
 from breakscope.run.written import look, written
 
@@ -272,3 +272,13 @@ def test_a_limit_that_is_reached_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     said = wrote(tmp_path, lambda: [(tmp_path / f"{i}.txt").write_text("x") for i in range(4)])
     found = compare_words(said, never, said)
     assert (found.files, found.left_out) == (2, ("files: only the first 2 were compared",))
+
+
+@pytest.mark.parametrize("word", ["if", "elif"])
+def test_messages_behind_a_condition_are_recognised_one_by_one(word: str) -> None:
+    text = (
+        f'    {word} bad(x):\n        print("first one")\n        if loud:\n            print("second one")\n'
+    )
+    assert messages(text) == messages('print("first one")') + messages('print("second one")')
+    assert len(messages(text)) == 2
+    assert messages(f"{text}    else:\n        pass\n") == messages(text)

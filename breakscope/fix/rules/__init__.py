@@ -98,12 +98,14 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def propose(site: Site) -> tuple[Rule | None, Rewrite | Refusal]:
-    """The first rewrite that a rule has for a site; else the first refusal, with its rule."""
+    """The first rewrite that a rule has for a site; else the refusal of the rule that comes nearest."""
     rewrites, refusals = _answers(site)
     if rewrites:
         return rewrites[0]
     if refusals:
-        return refusals[0]
+        refusing = {rule.name for rule, _ in refusals}
+        told = (pair for pair in refusals if not refusing.intersection(pair[0].nearer))
+        return next(told, refusals[0])
     return None, Refusal("no rule rewrites this kind of place")
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import replace
 
-from breakscope.fix.catching import handles_warnings
+from breakscope.fix.catching import catches, handles_warnings
 from breakscope.fix.layout import Layout
 from breakscope.fix.messages import message_effect, message_kind, test_effect
 from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
-from breakscope.source.dominance import enclosing_statement
+from breakscope.source.dominance import bound_before, enclosing_statement
+from breakscope.source.names import dotted
+
+_COMPREHENSION = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+# Of any tensor: neither they nor `any` and `all` of what they give can raise.
+_ELEMENTWISE = {"isnan", "isinf", "isfinite"}
 
 
 class QuietMessages(Rule):
@@ -23,12 +30,13 @@ class QuietMessages(Rule):
     after = ("known-size",)
     needs = (
         "The message is a statement of its own: print, warnings.warn, or a method of a logger.",
-        "Or an `if` that holds nothing else, whose test does nothing but compute.",
         "Nothing is computed for it that may act: no iterator is used up, no property of the user's is read.",
+        "A condition that a tensor's value decides guards messages only, and evaluating it acts on nothing.",
     )
     hazards = (
         "Under torch.compile the message is not written.",
-        "A message that is written each time, not once, or for some values: with consent only.",
+        "A message that is written each time, not once, is lost each time: with consent only.",
+        "A condition that may raise, as `t.item()` of several elements does, is lost too: with consent only.",
         "Where the script itself collects messages, or makes warnings errors: with consent only.",
     )
     rewritten = Example(
@@ -55,13 +63,10 @@ def f(x):
     )
 
     def propose(self, site: Site) -> Rewrite | Refusal | None:
-        """Put the message statement that holds the site, or the test before it, under a condition."""
+        """Put the message statement that holds the site under a condition."""
         statement = enclosing_statement(site, site.node)
-        asked = _asked_for_messages(site, statement)
-        if asked is not None:
-            return _unasked(site, asked)
-        if site.code == "BS101":
-            return None
+        if isinstance(statement, ast.If):
+            return _guarded(site, statement)
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             return None
         call = statement.value
@@ -97,46 +102,122 @@ def f(x):
         )
 
 
-def _asked_for_messages(site: Site, statement: ast.stmt) -> ast.If | None:
-    """The ``if`` that holds messages alone, of a statement that is it or one of its messages."""
-    if isinstance(statement, ast.If):
-        return statement if not statement.orelse and _messages(site, statement) else None
-    above = site.parents.get(statement)
-    if not isinstance(above, ast.If) or site.code == "BS104" or statement not in above.body:
+def _guarded(site: Site, top: ast.If) -> Rewrite | Refusal | None:
+    """Messages under a condition on a tensor's value: the condition is not asked while compiling."""
+    site = _with_entry(site, top)
+    messages = list(_messages(top))
+    kinds = {message_kind(site, call) if call is not None else None for call in messages}
+    if not messages or None in kinds:
         return None
-    return above if not above.orelse and _messages(site, above) else None
-
-
-def _messages(site: Site, branch: ast.If) -> list[ast.Call]:
-    """The calls that are all there is in a branch; none if there is something else."""
-    calls = [
-        statement.value
-        for statement in branch.body
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-    ]
-    only = len(calls) == len(branch.body) and all(message_kind(site, call) for call in calls)
-    return calls if only else []
-
-
-def _unasked(site: Site, branch: ast.If) -> Rewrite | Refusal:
-    """``if t.item() > 9:`` -> ``if not torch.compiler.is_compiling() and t.item() > 9:``."""
-    effect = test_effect(site, branch.test)
-    if effect is not None:
-        return Refusal(f"asking whether there is a message may have an effect: `{effect}`")
-    for call in _messages(site, branch):
-        effect = message_effect(site, call)
+    if top.orelse and not all(isinstance(statement, ast.Pass) for statement in top.orelse):
+        return Refusal("the `else` writes messages too, and would write them while compiling")
+    tests = [node.test for node in ast.walk(top) if isinstance(node, ast.If)]
+    for test in tests:
+        effect = test_effect(site, test)
+        if effect is not None:
+            return Refusal(f"the condition of the message may have an effect: `{effect}`")
+    for call in messages:
+        effect = None if call is None else message_effect(site, call)
         if effect is not None:
             return Refusal(f"computing the message may have an effect: `{effect}`")
-        if message_kind(site, call) == "warning" and handles_warnings(site, branch):
-            return Refusal("an `except` around the message may wait for the warning")
-    start, end = site.offsets(branch.test)
-    text = site.source[start:end]
-    if isinstance(branch.test, ast.BoolOp | ast.IfExp | ast.Lambda):
-        text = f"({text})"
+    raises = not all(_never_raises(site, top, test) for test in tests) or any(map(_computes, messages))
+    if raises and catches(site, top):
+        return Refusal("an `except` around the message may wait for what its condition raises")
+    if "warning" in kinds and handles_warnings(site, top):
+        return Refusal("an `except` around the message may wait for the warning")
+    layout = Layout(site)
+    start, end = layout.outer(top.test)
+    asked = site.source[start:end]
+    is_or = isinstance(top.test, ast.BoolOp) and isinstance(top.test.op, ast.Or)
+    if (is_or or isinstance(top.test, ast.IfExp)) and (start, end) == site.offsets(top.test):
+        asked = f"({asked})"
+    word = site.source[site.offsets(top)[0] : start]
+    # The text goes in as a whole statement, so that the messages in it are known to be left out.
+    text = f"{word.rstrip()} not {site.torch}.compiler.is_compiling() and {asked}"
+    text += site.source[end : layout.end(top)]
+    noun = "warning" if kinds == {"warning"} else "message"
+    note = f"under torch.compile the {noun} is not written, and its condition not asked"
     return Rewrite(
-        edits=(Edit(start, end, f"not {site.torch}.compiler.is_compiling() and {text}"),),
-        summary="whether there is a message is not asked while compiling",
-        notes=("under torch.compile the message is not written, whatever the values are",),
-        consent=True,
+        edits=(Edit(site.offsets(top)[0], layout.end(top), text),),
+        summary="the message and its condition are left out while compiling",
+        notes=(f"{note}, so that no error of theirs is raised" if raises else note,),
+        consent=True,  # also for a warning: what it says of the data, nobody else does
         silent=True,
     )
+
+
+def _messages(top: ast.If) -> Iterator[ast.Call | None]:
+    """The calls that are all that an ``if`` does, those of its inner ones included; None: something else."""
+    for statement in (*top.body, *top.orelse):
+        match statement:
+            case ast.Expr(ast.Call() as call):
+                yield call
+            case ast.If():
+                yield from _messages(statement)
+            case ast.Pass():
+                pass
+            case _:
+                yield None
+
+
+def _computes(call: ast.Call | None) -> bool:
+    """Whether a message's text may fail: it may never have been written, so no run shows that it does not."""
+    return call is not None and any(
+        isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.Compare | ast.Starred)
+        or (isinstance(node, ast.FormattedValue) and node.format_spec is not None)
+        for node in ast.walk(call)
+        if node is not call
+    )
+
+
+def _with_entry(site: Site, top: ast.If) -> Site:
+    """The site with names that no call came to, in branches never taken, as they were when the ``if`` began.
+
+    Nothing in it binds a name or acts (which is looked at all the same), so that they are the same there.
+    """
+    entry = site.seen_before(top)
+    inner = {
+        id(node)
+        for part in ast.walk(top)
+        if isinstance(part, _COMPREHENSION)
+        for node in ast.walk(part)
+        if node is not part
+    }
+    expressions, entries = dict(site.evidence.expressions), dict(site.evidence.entry)
+    for node in ast.walk(top):
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inner:
+            seen = entry.get(ast.unparse(node))
+            if seen is not None:
+                expressions.setdefault(site.span(node), seen)
+        elif isinstance(node, ast.stmt):
+            entries.setdefault(site.span(node), entry)
+    return replace(site, evidence=replace(site.evidence, expressions=expressions, entry=entries))
+
+
+def _never_raises(site: Site, top: ast.If, test: ast.expr) -> bool:
+    """Whether a condition is, whatever the tensors in it are: ``torch.isnan(t).any()`` and the like."""
+    match test:
+        case ast.UnaryOp(ast.Not(), operand):
+            return _never_raises(site, top, operand)
+        case ast.BoolOp(_, values):
+            return all(_never_raises(site, top, value) for value in values)
+        case ast.Call(ast.Attribute(ast.Call() as of, "any" | "all"), [], []):
+            return _elementwise(site, top, of)
+        case ast.Call(function, [ast.Call() as of], []) if dotted(site, function) in (
+            "torch.any",
+            "torch.all",
+        ):
+            return _elementwise(site, top, of)
+    return False
+
+
+def _elementwise(site: Site, top: ast.If, call: ast.Call) -> bool:
+    match call:
+        case ast.Call(ast.Attribute(ast.Name() as tensor, name), [], []) if name in _ELEMENTWISE:
+            pass
+        case ast.Call(function, [ast.Name() as tensor], []):
+            if (dotted(site, function) or "").removeprefix("torch.") not in _ELEMENTWISE:
+                return False
+        case _:
+            return False
+    return site.is_tensor(tensor) and bound_before(site, top, tensor.id)

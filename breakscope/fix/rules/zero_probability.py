@@ -42,6 +42,7 @@ class ZeroProbability(Rule):
     title = "the probability is asked before what was drawn"
     does = "`if drawn < p` where `p` is 0: `if p > 0 and drawn < p`; the draw stays"
     before = ("random-skip", "branch-to-where", "branch-to-cond", "boolean-value", "ternary-to-where")
+    nearer = ("random-skip",)
     needs = (
         "A name that only torch.rand gives its values, of one element, is compared with `<`, and no more.",
         "The other side is a name or an attribute, and was a Python number, 0 or less, in every call.",

@@ -1,7 +1,7 @@
 """Where the text of two forms shows that they do the same outside of compiled code, whatever they are given.
 
 A search for an input that tells them apart could find none there, so none is made: the recorded calls are
-compared, and the new form compiled. Two changes are of this kind, in any number:
+compared, and the new form compiled. Three changes are of this kind, in any number:
 
 - ``S`` becomes ``if not torch.compiler.is_compiling(): S``, where S writes a message. ``is_compiling()``
   reads a flag that is False whenever Python itself runs the function: the new form then does what the old one
@@ -9,6 +9,8 @@ compared, and the new form compiled. Two changes are of this kind, in any number
   the values alone if S does nothing but write; whoever claims the messages to be ``silent`` has made sure
   that evaluating their arguments acts on nothing (``fix/messages``), and the comparison of the compiled form
   on recorded calls, the whole script and the search for listeners stand behind that.
+- ``if T: S`` becomes ``if not torch.compiler.is_compiling() and T: S``, with nothing but messages in S.
+  Run by Python, T is asked as before. While compiled it is not: the same holds for evaluating it as for S.
 - ``pow(a, b)`` becomes ``a ** b``. With two arguments the builtin is that operator: both end in
   ``PyNumber_Power(a, b, None)``, on operands that are evaluated in the same order.
 
@@ -76,11 +78,17 @@ class _Plainly(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        module = _module_asked(node.test)
-        if not self._unwraps or module is None or node.orelse or not all(map(_is_message, node.body)):
+        first, rest = _operands(node.test)
+        module = _module_asked(first)
+        if not self._unwraps or module is None or not all(map(_is_message, node.body)):
             return node
-        self._names.add(module)
-        return node.body
+        if rest is None and not node.orelse:
+            self._names.add(module)
+            return node.body
+        if rest is not None and all(isinstance(statement, ast.Pass) for statement in node.orelse):
+            self._names.add(module)
+            node.test = rest
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -93,6 +101,16 @@ class _Plainly(ast.NodeTransformer):
         return ast.BinOp(node.args[0], ast.Pow(), node.args[1])
 
 
+def _operands(test: ast.expr) -> tuple[ast.expr, ast.expr | None]:
+    """A condition's first operand of ``and``, and what is left of the condition."""
+    match test:
+        case ast.BoolOp(ast.And(), [first, rest]):
+            return first, rest
+        case ast.BoolOp(ast.And(), [first, *several]):
+            return first, ast.BoolOp(ast.And(), several)
+    return test, None
+
+
 def _module_asked(test: ast.expr) -> str | None:
     """The name of torch in ``not torch.compiler.is_compiling()``; None: it is another condition."""
     if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not):
@@ -102,6 +120,10 @@ def _module_asked(test: ast.expr) -> str | None:
 
 
 def _is_message(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.If):
+        return all(map(_is_message, (*statement.body, *statement.orelse)))
+    if isinstance(statement, ast.Pass):
+        return True
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return False
     called = statement.value.func

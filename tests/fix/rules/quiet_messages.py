@@ -311,6 +311,140 @@ def f(x):
     return x
 """,
     ),
+    Example(
+        """\
+import logging
+import torch
+
+log = logging.getLogger("model")
+
+
+def f(x):
+    loss = x.sum()
+    if loss.item() > 100:  # diverges
+        log.warning("loss %s", loss)
+    return x * 2
+""",
+        """\
+import logging
+import torch
+
+log = logging.getLogger("model")
+
+
+def f(x):
+    loss = x.sum()
+    if not torch.compiler.is_compiling() and loss.item() > 100:  # diverges
+        log.warning("loss %s", loss)
+    return x * 2
+""",
+        consent=True,
+    ),
+    Example(
+        """\
+def f(x):
+    if torch.isnan(x.sum()):
+        print("nan", x)
+    return x * 2
+""",
+        """\
+def f(x):
+    if not torch.compiler.is_compiling() and torch.isnan(x.sum()):
+        print("nan", x)
+    return x * 2
+""",
+        consent=True,
+    ),
+    Example(
+        """\
+import warnings
+
+
+def f(x):
+    if torch.isnan(x).any():
+        warnings.warn("there is a nan")
+    return x * 2
+""",
+        """\
+import warnings
+
+
+def f(x):
+    if not torch.compiler.is_compiling() and torch.isnan(x).any():
+        warnings.warn("there is a nan")
+    return x * 2
+""",
+    ),
+    Example(
+        """\
+def f(x, verbose=False):
+    if torch.isnan(x).any() or x.max().item() > 100:
+        # what the user has to see
+        print("bad values")
+        if verbose:
+            print("values", x)
+    else:
+        pass
+    return x * 2
+""",
+        """\
+def f(x, verbose=False):
+    if not torch.compiler.is_compiling() and (torch.isnan(x).any() or x.max().item() > 100):
+        # what the user has to see
+        print("bad values")
+        if verbose:
+            print("values", x)
+    else:
+        pass
+    return x * 2
+""",
+        consent=True,
+    ),
+    Example(
+        """\
+import warnings
+
+
+def f(x):
+    if x.ndim == 3:
+        x = x + 1
+    elif not torch.isfinite(x).all():
+        warnings.warn("not finite")
+    return x * 2
+""",
+        """\
+import warnings
+
+
+def f(x):
+    if x.ndim == 3:
+        x = x + 1
+    elif not torch.compiler.is_compiling() and not torch.isfinite(x).all():
+        warnings.warn("not finite")
+    return x * 2
+""",
+    ),
+    Example(
+        """\
+import warnings
+
+
+def f(x):
+    if torch.isnan(x).any():
+        warnings.warn(f"a nan: {x.item()}")
+    return x * 2
+""",
+        """\
+import warnings
+
+
+def f(x):
+    if not torch.compiler.is_compiling() and torch.isnan(x).any():
+        warnings.warn(f"a nan: {x.item()}")
+    return x * 2
+""",
+        consent=True,
+    ),
 )
 
 LEAVES = (
@@ -416,5 +550,77 @@ def f(x):
     return x + 1
 """,
         why="computing the message may have an effect: `next(iter([1]))`",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.sum().item() > 100:
+        print("large")
+        x = x + 1
+    return x * 2
+""",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.sum() > 100:
+        print("large")
+    else:
+        print("small")
+    return x * 2
+""",
+        why="the `else` writes messages too, and would write them while compiling",
+        site="x.sum() > 100",
+        code="BS101",
+    ),
+    Example(
+        """\
+def f(x):
+    if (n := x.sum().item()) > 100:
+        print("large")
+    return x * 2
+""",
+        why="the condition of the message may have an effect: `(n := x.sum().item())`",
+    ),
+    Example(
+        """\
+COUNT = [0]
+
+
+def tick():
+    COUNT[0] += 1
+    return COUNT[0]
+
+
+def f(x):
+    if tick() > x.sum():
+        print("large")
+    return x * 2
+""",
+        why="the condition of the message may have an effect: `tick()`",
+        site="tick() > x.sum()",
+        code="BS101",
+    ),
+    Example(
+        """\
+def f(x):
+    seen = [1]
+    if x.sum() > -100:
+        print("large", seen.pop())
+    return x * len(seen)
+""",
+        why="computing the message may have an effect: `seen.pop()`",
+    ),
+    Example(
+        """\
+def f(x):
+    try:
+        if x.max().item() > 100:
+            print("large")
+    except RuntimeError:
+        return x
+    return x * 2
+""",
+        why="an `except` around the message may wait for what its condition raises",
     ),
 )

@@ -29,6 +29,34 @@ def test_a_message_that_only_python_writes_leaves_the_rest_as_it_is() -> None:
     assert names("print(x)\n    log(n)", both) == {"torch"}
 
 
+def test_a_condition_of_messages_that_only_python_asks_leaves_the_rest_as_it_is() -> None:
+    asked = "if not torch.compiler.is_compiling() and {}:\n        print(x)"
+    assert names("if n:\n        print(x)", asked.format("n")) == {"torch"}
+    assert names("if n and x:\n        print(x)", asked.format("n and x")) == {"torch"}
+    assert names("if n or x:\n        print(x)", asked.format("(n or x)")) == {"torch"}
+    passing = "\n    else:\n        pass"
+    assert names("if n:\n        print(x)" + passing, asked.format("n") + passing) == {"torch"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "if n or x:\n        print(x)",
+            "if not torch.compiler.is_compiling() and n or x:\n        print(x)",
+        ),
+        ("if n:\n        print(x)", "if n and not torch.compiler.is_compiling():\n        print(x)"),
+        ("if n:\n        x = 1", "if not torch.compiler.is_compiling() and n:\n        x = 1"),
+        (
+            "if n:\n        print(x)\n    else:\n        x = 1",
+            "if not torch.compiler.is_compiling() and n:\n        print(x)\n    else:\n        x = 1",
+        ),
+    ],
+)
+def test_a_condition_that_more_than_messages_hang_on_is_searched(old: str, new: str) -> None:
+    assert names(old, new) is None
+
+
 def test_pow_of_two_is_the_operator() -> None:
     assert names("x = pow(x, n)", "x = x ** n") == {"pow"}
     assert names("x = pow(x, n)", "x = x ** n", silent=False) == {"pow"}
