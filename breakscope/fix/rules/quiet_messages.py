@@ -10,6 +10,7 @@ from breakscope.fix.catching import catches, handles_warnings
 from breakscope.fix.layout import Layout
 from breakscope.fix.messages import message_effect, message_kind, test_effect
 from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.predication.condition import is_scalar_read
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import bound_before, enclosing_statement
 from breakscope.source.names import dotted
@@ -69,6 +70,11 @@ def f(x):
             return _guarded(site, statement)
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             return None
+        above = site.parents[statement]
+        if isinstance(above, ast.If) and _asks_a_tensor(site, above.test):
+            whole = _guarded(site, above)  # one rewrite for the question and for what is written
+            if isinstance(whole, Rewrite):
+                return whole
         call = statement.value
         kind = message_kind(site, call)
         if kind is None:
@@ -143,6 +149,16 @@ def _guarded(site: Site, top: ast.If) -> Rewrite | Refusal | None:
         notes=(f"{note}, so that no error of theirs is raised" if raises else note,),
         consent=True,  # also for a warning: what it says of the data, nobody else does
         silent=True,
+    )
+
+
+def _asks_a_tensor(site: Site, test: ast.expr) -> bool:
+    """Whether a tensor's value decides a condition, and Dynamo stops at it."""
+    operands = test.values if isinstance(test, ast.BoolOp) else [test]
+    return any(
+        site.is_tensor(node) if node in operands else is_scalar_read(site, node) is not None
+        for node in ast.walk(test)
+        if isinstance(node, ast.expr)
     )
 
 

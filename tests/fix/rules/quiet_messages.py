@@ -374,6 +374,7 @@ def f(x):
         warnings.warn("there is a nan")
     return x * 2
 """,
+        consent=True,
     ),
     Example(
         """\
@@ -423,6 +424,7 @@ def f(x):
         warnings.warn("not finite")
     return x * 2
 """,
+        consent=True,
     ),
     Example(
         """\
@@ -458,7 +460,7 @@ def f(x):
         print("large")
     return x + 1
 """,
-        why="asking whether there is a message may have an effect: `SEEN.append(1)`",
+        why="the condition of the message may have an effect: `SEEN.append(1)`",
     ),
     Example(
         """\
