@@ -31,6 +31,7 @@ class Skip:
         unless: the part of the condition under which nothing is skipped after all: ``synced``.
         constants: statements that only say, with constants, that something was skipped; they are taken away.
         reset: names that they give a value.
+        rest: what a ``continue`` behind ``block`` skips as well; it stays where it is.
     """
 
     statement: ast.If
@@ -42,6 +43,12 @@ class Skip:
     unless: ast.expr | None = None
     constants: tuple[ast.stmt, ...] = ()
     reset: frozenset[str] = frozenset()
+    rest: tuple[ast.stmt, ...] = ()
+
+    @property
+    def skipped(self) -> list[ast.stmt]:
+        """All that does not run where the draw says so."""
+        return [*self.block, *self.rest]
 
 
 def find(site: Site, statement: ast.If) -> Skip | None:
@@ -213,10 +220,15 @@ def _unless(site: Site, statement: ast.If) -> Skip | None:
         raise Unsafe(f"`{name}` is given other values too")
     constants: list[ast.stmt] = []
     reset: set[str] = set()
+    rest: list[ast.stmt] = []
     for read in reads_of(site, name):
         if read is first.operand:
             continue
         branch = site.parents[read]
+        if (behind := _continued(site, statement, branch, read)) is not None:
+            constants.append(branch)  # type: ignore[arg-type]
+            rest = behind
+            continue
         names = _constants(branch.body) if isinstance(branch, ast.If) and read is branch.test else None
         if names is None or not isinstance(branch, ast.If) or branch.orelse:
             raise Unsafe(f"`{name}` decides more than one branch")
@@ -225,5 +237,15 @@ def _unless(site: Site, statement: ast.If) -> Skip | None:
     unless = operands[1] if len(operands) == 2 else None
     return Skip(
         statement, None, statement.body, guard=statement, flag=name, unless=unless,
-        constants=tuple(constants), reset=frozenset(reset),
+        constants=tuple(constants), reset=frozenset(reset), rest=tuple(rest),
     )  # fmt: skip
+
+
+def _continued(site: Site, statement: ast.If, branch: ast.AST, read: ast.expr) -> list[ast.stmt] | None:
+    """What ``if skip: continue`` skips, where it stands behind ``if not skip``; None if it is none."""
+    block, index = block_of(site, statement)
+    follows = isinstance(site.parents[statement], ast.For) and branch in block[index + 1 : index + 2]
+    if not follows or not isinstance(branch, ast.If) or branch.test is not read or branch.orelse:
+        return None
+    only = len(branch.body) == 1 and isinstance(branch.body[0], ast.Continue)
+    return block[index + 2 :] if only else None

@@ -138,22 +138,31 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
     site.refuse_frame_readers()
     skipped = _Skipped()
     _walk(site, skip.block, skipped)
-    kept = [name for name in skipped.stored if not _temporary(site, skip, name)]
-    objects = [name for name in kept if _is_object(site, skip, name)]
-    kept = [name for name in kept if name not in objects]
+    behind = _Skipped(never=skipped.never)
+    _walk(site, list(skip.rest), behind)
+    outlasting = [name for name in {**skipped.stored, **behind.stored} if not _temporary(site, skip, name)]
+    objects = [name for name in outlasting if _is_object(site, skip, name)]
+    kept = [name for name in outlasting if name not in objects]
     if not kept:
         raise Unsafe("what is skipped gives nothing that is used")
-    unread = _constants_unread(site, skip)
     for name in kept:
-        _one_type(site, skip, name)
+        if name in behind.stored:
+            raise Unsafe(f"`{name}` is given a value behind the `continue`")
+    unread = _constants_unread(site, skip)
+    optional = {name for name in kept if _one_type(site, skip, name)}
     layout = Layout(site)
     flag = skip.flag or layout.unique("dropped")
     olds = {name: layout.unique(f"{name}_kept") for name in kept}
     # A copy, because what is skipped may write into it.
-    before = [f"{old} = {name}.clone()" for name, old in olds.items()]
+    before = [
+        f"{old} = {f'None if {name} is None else ' if name in optional else ''}{name}.clone()"
+        for name, old in olds.items()
+    ]
     after = [f"{name} = {torch}.where({flag}, {old}, {name})" for name, old in olds.items()]
     setting, always = _setting(site, skip, layout, flag)
     chosen = skips.chosen_flag(site, skip)
+    if always and optional:
+        raise Unsafe(f"`{min(optional)}` is None where code may be skipped")
     if not always:
         unless = f" and not {grouped(skip.unless, site.text(skip.unless))}" if skip.unless is not None else ""
         after = [f"if {flag} is not False{unless}:", *(" " * layout.unit + line for line in after)]
@@ -207,7 +216,7 @@ def _flag_without_choice(site: Site, chosen: ast.IfExp) -> str:
 
 def _is_object(site: Site, skip: Skip, name: str) -> bool:
     """Whether the skipped code gives a name nothing but an object (a cache) that is not looked into there."""
-    nodes = [node for one in skip.block for node in ast.walk(one)]
+    nodes = [node for one in skip.skipped for node in ast.walk(one)]
     given = [
         one
         for one in nodes
@@ -219,7 +228,7 @@ def _is_object(site: Site, skip: Skip, name: str) -> bool:
         if isinstance(one, ast.Assign) and len(one.targets) == 1 and one.targets[0] in given
     ]
     seen = [one for one in map(site.seen, values) if one is not None]
-    if not seen or len(values) != len(given) or loads(skip.block, name):
+    if not seen or len(values) != len(given) or loads(skip.skipped, name):
         return False
     return all(
         one.only("other") and not any(kind.startswith("builtins.") for kind in one.types) for one in seen
@@ -327,9 +336,9 @@ def _first_line(site: Site, statement: ast.stmt) -> str:
 
 def _temporary(site: Site, skip: Skip, name: str) -> bool:
     """Whether a value is read in the skipped code only, after it was given there."""
-    if any(not _never_read(site, read, name, skip) for read in reads_outside(site, skip.block, name)):
+    if any(not _never_read(site, read, name, skip) for read in reads_outside(site, skip.skipped, name)):
         return False
-    return first_use(skip.block, name) != "read"
+    return first_use(skip.skipped, name) != "read"
 
 
 def _constants_unread(site: Site, skip: Skip) -> list[str]:
@@ -340,7 +349,7 @@ def _constants_unread(site: Site, skip: Skip) -> list[str]:
     """
     found: dict[str, None] = {}
     for name in sorted(skip.reset):
-        for read in reads_outside(site, skip.block, name):
+        for read in reads_outside(site, skip.skipped, name):
             if not _never_read(site, read, name, skip):
                 raise Unsafe(f"`{name}` is a constant where code is skipped, and is read afterwards")
             found[name] = None
@@ -369,8 +378,11 @@ def _seen_before(site: Site, skip: Skip, name: str, reads: list[ast.Name]) -> li
     return [seen] if before and seen is not None else []
 
 
-def _one_type(site: Site, skip: Skip, name: str) -> None:
-    """Whether a name is a tensor of one shape and dtype, before and after.
+def _one_type(site: Site, skip: Skip, name: str) -> bool:
+    """Make sure that a name is a tensor of one shape and dtype, before and after.
+
+    Returns:
+        Whether it was None as well: before a first turn that is never skipped.
 
     Raises:
         Unsafe: it is not, or that is not known.
@@ -400,10 +412,12 @@ def _one_type(site: Site, skip: Skip, name: str) -> None:
         raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
     if not olds or not seen:
         raise Unsafe(f"`{name}` was not seen before and after what is skipped")
-    if not all(old.only("tensor") for old in [*olds, *seen]):
+    kinds = {kind for one in [*olds, *seen] for kind in one.kinds}
+    if not {"tensor"} <= kinds <= {"tensor", "None"}:
         raise Unsafe(f"`{name}` is not a tensor, so torch.where cannot keep it")
     first = olds[0]
     if len(first.dtypes) != 1 or any(
         one.dtypes != first.dtypes or one.shapes != first.shapes for one in seen
     ):
         raise Unsafe(f"`{name}` changes its shape or dtype in what is skipped")
+    return "None" in kinds

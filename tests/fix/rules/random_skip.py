@@ -27,6 +27,66 @@ def _net(body: str) -> str:
 REWRITES = (
     Example(
         _net("""
+cache = None
+for layer in self.layers:
+    p = torch.rand([])
+    skip = True if self.training and (p < self.layerdrop) else False
+    if not skip or attentions:
+        out = (layer(x), self.layers)
+        x = out[0]
+    if skip:
+        continue
+    if self.training:
+        cache = out[1]
+return x
+"""),
+        _net("""
+cache = None
+for layer in self.layers:
+    p = torch.rand([])
+    skip = self.training and p < self.layerdrop
+    x_kept = x.clone()
+    out = (layer(x), self.layers)
+    x = out[0]
+    if skip is not False and not attentions:
+        x = torch.where(skip, x_kept, x)
+    if self.training:
+        cache = out[1]
+return x
+"""),
+        calls=_CALLS,
+        consent=True,
+    ),
+    Example(
+        _net("""
+bias = None
+for i, layer in enumerate(self.layers):
+    p = torch.rand([])
+    skip = self.training and i > 0 and (p < self.layerdrop)
+    if not skip or attentions:
+        bias = x * 2 if bias is None else bias + x
+        x = layer(x) + bias
+return x
+"""),
+        _net("""
+bias = None
+for i, layer in enumerate(self.layers):
+    p = torch.rand([])
+    skip = self.training and i > 0 and (p < self.layerdrop)
+    bias_kept = None if bias is None else bias.clone()
+    x_kept = x.clone()
+    bias = x * 2 if bias is None else bias + x
+    x = layer(x) + bias
+    if skip is not False and not attentions:
+        bias = torch.where(skip, bias_kept, bias)
+        x = torch.where(skip, x_kept, x)
+return x
+"""),
+        calls=_CALLS,
+        consent=True,
+    ),
+    Example(
+        _net("""
 for layer in self.layers:
     p = torch.rand([])
 
@@ -280,6 +340,39 @@ return x
 )
 
 LEAVES = (
+    Example(
+        _net("""
+y = x
+for layer in self.layers:
+    p = torch.rand([])
+    skip = True if self.training and (p < self.layerdrop) else False
+    if not skip or attentions:
+        x = layer(x)
+    if skip:
+        continue
+    y = y + x
+return y
+"""),
+        why="`y` is given a value behind the `continue`",
+        calls=_CALLS,
+    ),
+    Example(
+        _net("""
+y = x
+for layer in self.layers:
+    p = torch.rand([])
+    skip = True if self.training and (p < self.layerdrop) else False
+    if not skip or attentions:
+        x = layer(x)
+    y = y + x
+    if skip:
+        continue
+    y = y * 2
+return y
+"""),
+        why="`skip` decides more than one branch",
+        calls=_CALLS,
+    ),
     # The flag is a number somewhere else than in what was skipped.
     Example(
         _net("""
