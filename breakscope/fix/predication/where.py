@@ -130,8 +130,16 @@ class Branches:
         if owner not in seen or not seen[owner].only("module"):
             raise Unsafe(f"`{owner}` is not a module, so what a store into it does is not known")
         for held in filter(None, map(written_by, ast.walk(self.site.tree))):
-            if any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(held)):
+            named = any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(held))
+            if named and not self._while_it_is_made(held):
                 raise Unsafe(f"`{path}` is changed in place elsewhere, so others may rely on holding it")
+
+    def _while_it_is_made(self, node: ast.AST) -> bool:
+        """Whether a place is in a constructor: what is written there, nobody else holds yet."""
+        above = self.site.parents.get(node)
+        while above is not None and not isinstance(above, ast.FunctionDef | ast.Lambda):
+            above = self.site.parents.get(above)
+        return isinstance(above, ast.FunctionDef) and above.name == "__init__"
 
     def _passes_through(self, new: Value, old: Value) -> None:
         """Where gradients are not recorded, a tensor handed on as it is keeps them; a new one has none."""

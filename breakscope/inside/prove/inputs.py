@@ -58,11 +58,15 @@ def filled(edge: str) -> Callable[[list[torch.Tensor]], None]:
     return partial(_each, dict(_EDGES)[edge])
 
 
-def states(count: int) -> Iterator[Conditions]:
-    """Other values for what modules hold: all parameters and buffers at once, then one at a time."""
-    for name, fill in _STATES if count > 1 else ():
+def states_together() -> Iterator[Conditions]:
+    """Other values for what modules hold: all parameters and buffers at once."""
+    for name, fill in _STATES:
         mutate = partial(_each, fill)
         yield Conditions(f"{name}, in all parameters and buffers", mutate=mutate, of_modules=True)
+
+
+def states(count: int) -> Iterator[Conditions]:
+    """Other values for what modules hold: one parameter or buffer at a time."""
     for name, fill in _STATES:
         for index in range(min(count, _MOST_STATES)):
             mutate = partial(_only, index, fill)

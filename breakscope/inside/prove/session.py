@@ -346,7 +346,10 @@ class Session:
                     return
                 self._tried.add(kind)
                 self.untried.pop(kind, None)
-        for conditions in inputs.states(len(bench.world.tensors) - len(given)):
+        count = len(bench.world.tensors) - len(given)
+        for conditions in itertools.chain(
+            inputs.states_together() if count > 1 else (), inputs.states(count)
+        ):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
         for conditions in self._given_instead(bench):

@@ -7,6 +7,37 @@ from breakscope.fix.rule import Example
 REWRITES = (
     Example(
         """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.low -= 1e-5
+
+    def forward(self, x):
+        if self.low.min() > -1:
+            self.low = self.low + x.min()
+        else:
+            self.low = torch.minimum(self.low, x.min())
+        return x - self.low
+""",
+        """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.low -= 1e-5
+
+    def forward(self, x):
+        self.low = torch.where(
+            self.low.min() > -1,
+            self.low + x.min(),
+            torch.minimum(self.low, x.min()),
+        )
+        return x - self.low
+""",
+    ),
+    Example(
+        """\
 def f(x, more=False):
     y = x + 1
     if y.sum() > 0:
