@@ -81,7 +81,7 @@ def test_memory_that_runs_out_leaves_a_report(scan: Scan) -> None:
 
 def test_a_timeout_ends_the_script(scan: Scan) -> None:
     began = time.monotonic()
-    scanned = scan(ending("time.sleep(600)"), "--timeout", "20")
+    scanned = scan(ending("time.sleep(600)"), "--timeout", "14")
     assert time.monotonic() - began < 60
     assert scanned.exit_code == 124
     assert scanned.report.run.status == "timeout"
