@@ -32,7 +32,7 @@ _COUNTED = (
 )
 # Shapes of a test that are advised alike, whether it asks for a tensor or for a number read from it.
 _BY_TEST = ("python", "verdict", "search", "skip", "spared")
-_TESTS = ("branch", "plain", "fast path")
+_TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
 )
@@ -315,6 +315,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its"
     " place and"
     " read that when it is shown.",
+    ("BS102", "returned"): (
+        "The number is only returned: return the tensor, and read it in the caller, after the compiled call."
+    ),
     (
         "BS101",
         "skip",
@@ -384,6 +387,10 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "It decides a branch: drop the .item(), int(), float() or bool(), compute both sides and select with"
         " torch.where, or use torch.cond if a side is costly; where a side is no tensor of the other's shape,"
         " or does more, test it in the caller."
+    ),
+    ("BS102", "told"): (
+        "It decides a branch that writes a message as well: drop the .item(), int(), float() or bool(),"
+        " select with torch.where what the branch sets, and write the message in the caller."
     ),
     **{
         (code, "experts"): (
@@ -680,6 +687,8 @@ def _of_test(code: str, site: Site) -> str | None:
         return _COUNTED
     if code == "BS101" and site.shape != "fast path":
         select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
+        if site.shape == "told":
+            return f"Select what the branch sets with {select}, and write its message in the caller."
         return (
             f"Compute both sides and select with {select}, or use torch.cond if a side is costly; where a"
             " side is no tensor of the other's shape, or does more, test it in the caller."

@@ -197,7 +197,7 @@ def _why_size(guard: Guard, made: str) -> str:
         return f"torch compiles a size of {after} apart: {made}"
     if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
         return (
-            f"a smaller batch ({after} after {before}): {made}; "
-            "if it is the last one of an epoch, drop_last=True of the DataLoader leaves it out"
+            f"a smaller size ({after} after {before}), after which torch takes any: {made}; "
+            "if it is an epoch's last batch, drop_last=True of the DataLoader leaves it out"
         )
     return f"a second size of dimension {guard.dimension}, after which torch takes any: {made}"

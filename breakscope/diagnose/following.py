@@ -61,7 +61,15 @@ def linked(
     for finding in _compiled_alone(left, sites):
         changed[finding.fingerprint] = finding
     made = [changed.get(finding.fingerprint, finding) for finding in made]
-    return _called_from(_never_dynamic(made), again, places)
+    return _called_from(_never_dynamic(_told(made)), again, places)
+
+
+def _told(made: Sequence[Finding]) -> list[Finding]:
+    """The findings; what another one leads back to is no note, for what is to be done is said there."""
+    followed = {finding.caused_by for finding in made if finding.kind == "recompile" and not finding.expected}
+    return [
+        replace(finding, expected=None) if finding.fingerprint in followed else finding for finding in made
+    ]
 
 
 def _never_dynamic(made: Sequence[Finding]) -> list[Finding]:
@@ -243,7 +251,9 @@ def _may_follow(guard: Guard, size: Size) -> bool:
     """Whether a guard's value can come of a size: it is no module's own, and both grew, or both shrank."""
     if (guard.source or "").startswith("self."):
         return False
-    if guard.cause == "stride" and "1" in (guard.expected, guard.actual):
+    if guard.cause == "stride" and (
+        "1" in (guard.expected, guard.actual) or "offset" in (guard.expected or "")
+    ):
         return False  # sizes change the strides of outer dimensions; which one is 1 is the layout
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
         return True
@@ -332,14 +342,15 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         seen, guard = one.origin, one.finding.guard
         if (_key(one) or ("handed on",))[0] != "handed on":
             continue  # a size or a mode of the call explains it
-        if seen is None or not seen.within or guard is None or (seen.direct and not seen.same_call):
-            continue
+        if seen is None or not seen.within or guard is None or not seen.same_call:
+            continue  # what differs from call to call is guarded without the break as well
         site = None if _is_passed(guard, seen) else _around(seen.within, sites)
         if site is not None:
             what = one.finding.location.function
-            runs = f"One call at {seen.where} runs {what} more than once, with another {guard.source}. "
-            alone = f"Without that break {what} is compiled as part of what calls it"
-            yield _follows(one.finding, site, f"{runs if seen.same_call else ''}{alone}")
+            runs = f"One call at {seen.where} runs {what} more than once, with another {guard.source}"
+            yield _follows(
+                one.finding, site, f"{runs}. Without that break {what} is compiled as part of what calls it"
+            )
 
 
 def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:

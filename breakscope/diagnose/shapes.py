@@ -22,6 +22,7 @@ Shape = Literal[
     "change",
     "fast path",
     "message",
+    "told",
     "branch",
     "verdict",
     "python",
@@ -30,6 +31,7 @@ Shape = Literal[
     "list",
     "index",
     "kept",
+    "returned",
     "given",
     "pick",
     "spared",
@@ -49,12 +51,12 @@ unknown length is in it. change: it changes tensors in place. skip: it leaves ou
 path: it returns early or sets None. verdict: it only decides which plain values are returned last.
 python: it does what is no operation on tensors. spared: it only saves work on what a mask selects.
 choice: it selects texts or flags. flag: it asks a tensor that an object keeps. message: it only writes
-text. count: it asks for a number of steps. branch: any other test.
+text. told: it sets tensors, and writes text. count: it asks for a number of steps. branch: any other test.
 
 Of a value: size: a Python number is required, for a shape, a range or a slice. order: Python sorts or
-searches by it. list: Python needs all of them. index: a tensor picks an element. pick: a number that was
-read does. kept: it is only stored. given: it goes to a call that is made for its effect. reduced: what a
-mask selects is only summed up.
+searches by it. list: Python needs all of them. index: a tensor picks an element. pick: a number that
+was read does. kept: it is only stored. returned: it is only returned. given: it goes to a call that is
+made for its effect. reduced: what a mask selects is only summed up.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
@@ -169,6 +171,8 @@ def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | No
         return "size"
     if uses.picks(around):
         return "pick"
+    if uses.is_returned(around):
+        return "returned"
     if uses.is_kept(around) or uses.is_listed(around):
         return "pick" if _picks_later(around) else "kept"
     return "given" if uses.is_given(around) else None
@@ -280,7 +284,10 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if any(map(uses.changes_in_place, body)):
         return "change"
     sides = [*body, *statement.orelse] if isinstance(statement, ast.If) else []
-    return "python" if any(map(_is_of_python, sides)) or _filters(around) else None
+    silent = [one for one in sides if not uses.is_message(one)]
+    if any(map(_is_of_python, silent)) or _filters(around):
+        return "python"
+    return "told" if len(silent) < len(sides) else None
 
 
 def _loops(around: Sequence[ast.AST]) -> list[ast.For | ast.While]:

@@ -117,6 +117,14 @@ def is_listed(way: Sequence[ast.AST]) -> bool:
     return False
 
 
+def is_returned(way: Sequence[ast.AST]) -> bool:
+    """Whether a value is what a function returns, or a part of the tuple, list or dict that it returns."""
+    match [node for node in way if not isinstance(node, ast.Tuple | ast.List | ast.Dict)][-2:]:
+        case [ast.Return(), ast.expr()]:
+            return True
+    return False
+
+
 def is_given(way: Sequence[ast.AST]) -> bool:
     """Whether a value is an argument of a statement that is a call, and no operation on a tensor."""
     for at, node in enumerate(way):

@@ -34,6 +34,17 @@ BREAKS: tuple[Followed, ...] = (
     ),
     f(
         "BS101",
+        "a message and an assignment",
+        r"Select what the branch sets with torch\.where\(x\.max\(\) > 3, …, …\), and write its message",
+        "if x.max() > 3:\n    print('large', x.max().item())\n    x = x / 9\nreturn x",
+        (
+            "if x.max() > 3:\n        print('large', x.max().item())\n        x = x / 9\n    return x",
+            "return torch.where(x.max() > 3, x / 9, x), x.max()",
+        ),
+        ("say(f(x))", "y, largest = f(x); largest > 3 and print('large', largest.item()); say(y)"),
+    ),
+    f(
+        "BS101",
         "costly sides",
         r"torch\.cond",
         "if x.sum() > 1:\n    y = x.sin()\nelse:\n    y = x.cos()\nreturn y",
@@ -170,6 +181,14 @@ BREAKS: tuple[Followed, ...] = (
         r"0-d tensor",
         "y = bool(x.sum() > 0)\nreturn x, y",
         ("bool(x.sum() > 0)", "x.sum() > 0"),
+    ),
+    f(
+        "BS102",
+        "an item that is returned",
+        r"The number is only returned: return the tensor, and read it in the caller",
+        "return x * 2, x.sum().item()",
+        ("x.sum().item()", "x.sum()"),
+        ("say(f(x))", "y, total = f(x); say((y, total.item()))"),
     ),
     f(
         "BS102",

@@ -183,6 +183,41 @@ def test_what_is_compiled_by_itself_because_its_caller_broke_follows_from_that_b
     assert "Without that break scaled is compiled as part of what calls it" in str(again.advice)
 
 
+STEPS = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.step = 0
+
+        def forward(self, x):
+            if x.sum() > 99:
+                x = x / 2
+            return x * min(1.0, self.step / 8)
+
+    net = Net()
+    call = torch.compile(net)
+    for batch in torch.ones(18, 4).split(4):
+        call(batch)
+        net.step += 1
+    call(torch.ones(18, 4)[:7])
+"""
+
+
+@torch
+def test_a_counter_that_is_read_behind_a_break_is_not_the_breaks(scan: Scan) -> None:
+    """Without the break it is guarded all the same; and no size decides where a view begins."""
+    report = scan(STEPS)
+    counter = only(report, "BS209")
+    assert counter.caused_by is None
+    assert str(counter.advice).startswith("Make self.step a tensor")
+    (offset,) = [one for one in report.findings if one.guard and "offset" in str(one.guard.expected)]
+    assert offset.caused_by is None
+    assert offset.advice == "Call .clone() on x before the call, so that it starts its own memory"
+
+
 @torch
 def test_a_limit_follows_from_what_used_it_up(scan: Scan) -> None:
     report = scan(
