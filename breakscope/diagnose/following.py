@@ -200,8 +200,9 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         file = one.finding.location.file
         site = next((site for site in sites if _breaks_at(site, file, line)), None)
         if site is not None:
-            # A number that is kept as a tensor is guarded by nothing; one that was drawn goes with the break.
-            own = one.finding.advice if site.code == "BS102" else None
+            # A number that is kept as a tensor is guarded by nothing: that serves where no branch asks.
+            is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
+            own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
 
 

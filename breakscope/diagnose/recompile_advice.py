@@ -371,8 +371,9 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     if kinds == {"str"}:
         return (
             f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"
-            " normal; else keep it the same. Where it only names things, as a key or"
-            " in a message, use it outside of the compiled function"
+            " normal; else keep it the same. Where it is made into numbers, do that before the compiled call"
+            " and pass a tensor; where it only names things, as a key or in a message, use it"
+            " outside of the compiled function"
         )
     if len(kinds) > 1:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
@@ -512,9 +513,13 @@ def _attribute(guard: Guard, times: int) -> str:
     if number and "allow_unspec_int_on_nn_module" not in remedy(guard):
         return remedy(guard)
     if number and times >= 1:
-        return (
+        as_tensor = (
             f"make {name} a tensor (register_buffer, and add_(1) for a counter) where no branch asks for it,"
-            " or keep and test it in the caller; for an int of an nn.Module,"
+        )
+        if name.endswith("]"):  # an item of a dict is no int of a module
+            return f"{as_tensor} or count in the caller ({_seen(guard)} were seen)"
+        return (
+            f"{as_tensor} or keep and test it in the caller; for an int of an nn.Module,"
             " torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
             f" ({_seen(guard)} were seen)"
         )

@@ -174,8 +174,15 @@ def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | No
     if uses.is_returned(around):
         return "returned"
     if uses.is_kept(around) or uses.is_listed(around):
-        return "pick" if _picks_later(around) else "kept"
+        return _of_kept(around)
     return "given" if uses.is_given(around) else None
+
+
+def _of_kept(around: Sequence[ast.AST]) -> Shape:
+    """What a value is for that is put into a container or an attribute."""
+    if uses.is_asked_later(around):
+        return "branch"
+    return "pick" if _picks_later(around) else "kept"
 
 
 def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:

@@ -109,6 +109,20 @@ def is_kept(way: Sequence[ast.AST]) -> bool:
     return False
 
 
+def is_asked_later(way: Sequence[ast.AST]) -> bool:
+    """Whether a test asks for the attribute that a value is put into: ``self.x = …; if self.x > 9:``."""
+    function = next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
+    for node in way:
+        match node:
+            case ast.Assign([ast.Attribute() as target]) if function is not None:
+                kept = ast.unparse(target)
+                tests = [
+                    one.test for one in ast.walk(function) if isinstance(one, ast.If | ast.IfExp | ast.While)
+                ]
+                return any(ast.unparse(part) == kept for test in tests for part in ast.walk(test))
+    return False
+
+
 def is_listed(way: Sequence[ast.AST]) -> bool:
     """Whether a value is a part of a dict or a list that a statement makes."""
     match way[-2:]:
@@ -141,8 +155,10 @@ def picks(way: Sequence[ast.AST]) -> bool:
 
 
 def is_index(way: Sequence[ast.AST]) -> bool:
-    """Whether a name itself is an index, or one of several: ``x[chosen]``, ``x[:, chosen]``."""
+    """Whether a name, or an item of it, is an index: ``x[chosen]``, ``x[:, chosen]``, ``x[chosen[-1]]``."""
     match way[-3:]:
+        case [ast.Subscript() as item, ast.Subscript() as chosen, _] if chosen is item.slice:
+            return True
         case [ast.Subscript() as item, ast.Tuple() as several, _]:
             return several is item.slice
         case [_, ast.Subscript() as item, name]:

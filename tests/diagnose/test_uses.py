@@ -24,6 +24,11 @@ SHAPES = (
     ("message", "if [[x.max() > 9]]:\n    logger.warning('large')\n    self.warned = True"),
     ("told", "if [[x.max() > 9]]:\n    warnings.warn('large')\n    x = x / 9"),
     ("told", "if [[x.max() > 9]]:\n    log.info('%.2f', x.max().item())\n    x = x / 9"),
+    (
+        "pick",
+        "chosen = [0]\nfor _ in range(3):\n    d = x[chosen[-1]]\n    chosen.append([[d.argmax().item()]])",
+    ),
+    ("branch", "self.loss = [[x.sum().item()]]\nif self.loss > 9:\n    raise RuntimeError"),
     ("returned", "return x, {'loss': [[x.max().item()]]}"),
     ("skip", "if [[x.max() > 9]]:\n    return\nself.total.add_(x)"),
     ("spared", "if [[mask.any()]]:\n    y[mask] = f(x[mask])"),
