@@ -316,7 +316,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " place and"
     " read that when it is shown.",
     ("BS102", "returned"): (
-        "The number is only returned: return the tensor, and read it in the caller, after the compiled call."
+        "The value is only returned: return the tensor, and read it in the caller, after the compiled call."
     ),
     (
         "BS101",

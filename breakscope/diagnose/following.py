@@ -9,7 +9,7 @@ from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary
 from breakscope.diagnose.origins import Origin, Size, origin
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.recompile_advice import call_of, of_generation, of_group
+from breakscope.diagnose.recompile_advice import call_of, is_specialized, of_generation, of_group
 from breakscope.diagnose.recompiles import Cause
 from breakscope.report.model import Finding, Guard
 
@@ -232,13 +232,18 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
             if len(passed) != 1:
                 continue  # two arguments that change together are two causes
             (root,) = passed
-        if key[0] == "size" and _are_several(members):
+        if key[0] == "size" and _are_several(members) and not _is_specialized(root):
             yield replace(root.finding, advice=_of_size(root, members))
         if key[0] == "by" and root.origin is not None:
             yield replace(root.finding, advice=of_generation(root.origin))
         for one in members:
             if one is not root:
                 yield _follows(one.finding, root.finding, _why(one))
+
+
+def _is_specialized(again: _Again) -> bool:
+    guard, seen = again.finding.guard, again.origin
+    return guard is not None and seen is not None and is_specialized(guard, seen)
 
 
 def _are_several(members: Sequence[_Again]) -> bool:

@@ -26,6 +26,8 @@ _SEVERAL = 3  # shown
 _A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
 # Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
 _STILL_STATIC = 3
+# An attribute of a module itself, as torch writes it, and of no object or dict that a module keeps.
+_OF_MODULE = re.compile(r"self(\._modules\[[^\]]+\])*\.\w+ ")
 
 
 def advice(
@@ -191,6 +193,11 @@ def _own_tensor(guard: Guard) -> str:
     )
 
 
+def is_specialized(guard: Guard, origin: Origin) -> bool:
+    """Whether a size stayed static though torch made it dynamic: the code needs it as a Python number."""
+    return guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.kept_static
+
+
 def _decided(guard: Guard, origin: Origin) -> str:
     size = origin.sizes[0]
     where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
@@ -211,7 +218,7 @@ def _decided(guard: Guard, origin: Origin) -> str:
             " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
             + _apart(size)
         )
-    if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.kept_static:
+    if is_specialized(guard, origin):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
             f" (a loop over it, int(), a list of that length), so each size ({_seen(guard)} were seen) is"
@@ -513,15 +520,16 @@ def _attribute(guard: Guard, times: int) -> str:
     if number and "allow_unspec_int_on_nn_module" not in remedy(guard):
         return remedy(guard)
     if number and times >= 1:
-        as_tensor = (
-            f"make {name} a tensor (register_buffer, and add_(1) for a counter) where no branch asks for it,"
-        )
-        if name.endswith("]"):  # an item of a dict is no int of a module
-            return f"{as_tensor} or count in the caller ({_seen(guard)} were seen)"
+        seen = f"({_seen(guard)} were seen)"
+        if not _OF_MODULE.match(guard.expression):
+            return (
+                f"make {name} a tensor where no branch, slice or size asks for it, or read it in the caller"
+                f" and pass it in: an int argument is symbolic after its second value {seen}"
+            )
         return (
-            f"{as_tensor} or keep and test it in the caller; for an int of an nn.Module,"
-            " torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic"
-            f" ({_seen(guard)} were seen)"
+            f"make {name} a tensor (register_buffer, and add_(1) for a counter) where no branch, slice or"
+            " size asks for it, or keep and test it in the caller; for an int of an nn.Module,"
+            f" torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic {seen}"
         )
     return remedy(guard)
 

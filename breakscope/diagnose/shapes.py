@@ -211,7 +211,7 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
         return "count" if any(map(uses.is_counted, tests)) else "branch"
     if ways and all(uses.is_kept(way) or uses.in_message(way) for way in ways):
         return "kept"
-    return None
+    return "returned" if ways and all(map(uses.is_returned, ways)) else None
 
 
 def _picks_later(around: Sequence[ast.AST]) -> bool:
@@ -290,8 +290,15 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "fast path"
     if any(map(uses.changes_in_place, body)):
         return "change"
-    sides = [*body, *statement.orelse] if isinstance(statement, ast.If) else []
-    silent = [one for one in sides if not uses.is_message(one)]
+    return _of_sides(statement, around)
+
+
+def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
+    """What the sides of a branch do that is no operation on tensors."""
+    sides = [*statement.body, *statement.orelse] if isinstance(statement, ast.If) else []
+    silent = [side for side in sides if not uses.is_message(side)]
+    if silent and all(map(_sets_flag, silent)):
+        return "choice"
     if any(map(_is_of_python, silent)) or _filters(around):
         return "python"
     return "told" if len(silent) < len(sides) else None
@@ -336,6 +343,14 @@ def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:
 def _sets_attribute(statement: ast.stmt) -> bool:
     match statement:
         case ast.Assign([ast.Attribute()], _) | ast.AugAssign(ast.Attribute(), _, _):
+            return True
+    return False
+
+
+def _sets_flag(statement: ast.stmt) -> bool:
+    """``stop = True``, ``level = "high"``: what is selected is no tensor."""
+    match statement:
+        case ast.Assign([ast.Name()], ast.Constant(bool() | str())):
             return True
     return False
 

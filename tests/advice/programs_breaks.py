@@ -178,14 +178,14 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS102",
         "bool() for the caller",
-        r"0-d tensor",
+        r"only returned: return the tensor",
         "y = bool(x.sum() > 0)\nreturn x, y",
         ("bool(x.sum() > 0)", "x.sum() > 0"),
     ),
     f(
         "BS102",
         "an item that is returned",
-        r"The number is only returned: return the tensor, and read it in the caller",
+        r"The value is only returned: return the tensor, and read it in the caller",
         "return x * 2, x.sum().item()",
         ("x.sum().item()", "x.sum()"),
         ("say(f(x))", "y, total = f(x); say((y, total.item()))"),

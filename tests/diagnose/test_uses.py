@@ -29,6 +29,8 @@ SHAPES = (
         "chosen = [0]\nfor _ in range(3):\n    d = x[chosen[-1]]\n    chosen.append([[d.argmax().item()]])",
     ),
     ("branch", "self.loss = [[x.sum().item()]]\nif self.loss > 9:\n    raise RuntimeError"),
+    ("choice", "stop = False\nif [[x.max() > 9]]:\n    stop = True"),
+    ("returned", "share = [[x.mean().item()]]\nreturn x, {'share': share}"),
     ("returned", "return x, {'loss': [[x.max().item()]]}"),
     ("skip", "if [[x.max() > 9]]:\n    return\nself.total.add_(x)"),
     ("spared", "if [[mask.any()]]:\n    y[mask] = f(x[mask])"),
