@@ -354,7 +354,7 @@ def shrunk(config: Any, level: str) -> dict[str, Any]:
 
 
 def _small(name: str, value: Any, level: str, ratio: int) -> Any:
-    if isinstance(value, bool) or name.startswith("_") or name == "top_k":
+    if isinstance(value, bool) or name.startswith("_") or name in _LEFT:
         return value
     if isinstance(value, (list, tuple)):
         whole = value and all(type(one) is int and one > 0 for one in value)
@@ -380,6 +380,7 @@ def _small(name: str, value: Any, level: str, ratio: int) -> Any:
     return value
 
 
+_LEFT = ("top_k", "num_feat_extract_layers")  # the latter is the length of another field
 _MOST = {  # by name, at every level
     r"(^|_)(n_)?(num_)?(hidden_)?(layers?|groups|blocks)$": 2,
     r"^vocab_size$": 128,
@@ -503,6 +504,7 @@ def _input_choices(model: Any, config: Any) -> Iterator[dict[str, str]]:
     ahead = known("prediction_length", default=8)
     tokens = f"torch.randint(3, {words}, (batch, length))"
     picture = f"torch.randn(batch, {channels}, {high}, {wide})"
+    patches = "[1, 4, 2 * (length // 4 + 1)]"  # of a picture: times, rows and columns
     options: dict[str, list[str]] = {
         "input_ids": [tokens],
         "decoder_input_ids": [tokens.replace("length", "max(1, length // 2)")],
@@ -511,6 +513,8 @@ def _input_choices(model: Any, config: Any) -> Iterator[dict[str, str]]:
         if frames is None
         else [picture.replace("batch", f"batch, {frames}", 1), picture],
         "pixel_values_videos": [picture.replace("batch", f"batch, {frames or 2}", 1)],
+        "grid_thw": [f"torch.tensor([{patches}] * batch)"],
+        "merge_sizes": ["torch.full((batch,), 2)"],
         "input_values": [
             "torch.randn(batch, 320 * (length + 12) + 400)",
             f"torch.randn(batch, {known('max_length', default=1024)}, {mels})",
@@ -529,6 +533,10 @@ def _input_choices(model: Any, config: Any) -> Iterator[dict[str, str]]:
         "future_values": [f"torch.randn(batch, {known('prediction_length', default=8)})"],
         "future_time_features": [f"torch.randn(batch, {ahead}, {known('num_time_features', default=1)})"],
     }
+    if "grid_thw" in names:  # a tower that takes the patches of all pictures in a row
+        values = channels * known("temporal_patch_size", default=1) * known("patch_size", default=14) ** 2
+        row = f"torch.randn(batch * 8 * (length // 4 + 1), {values})"
+        options |= {"hidden_states": [row], "pixel_values": [row]}
     wanted = [name for name in options if name in names]
     if "decoder_input_ids" in wanted and not known("is_encoder_decoder", default=False):
         wanted.remove("decoder_input_ids")

@@ -488,4 +488,63 @@ PROGRAMS = (
         "import numpy as np",
         ("torch.tensor([0.5])",),
     ),
+    Program(
+        "a result that Python compares by its value",
+        "def f(x):\n    return x * 2, Decimal(x.shape[0])\n\n\nfrom decimal import Decimal",
+        "def f(x):\n    return x * 2, Decimal(x.shape[1])\n\n\nfrom decimal import Decimal",
+    ),
+    Program(
+        "a number of a class of its own",
+        "class Count(int):\n    pass\n\n\ndef f(x):\n    return x * 2, Count(x.shape[0])",
+        "class Count(int):\n    pass\n\n\ndef f(x):\n    return x * 2, Count(x.shape[1])",
+    ),
+    Program(
+        "a member of an enum that counts",
+        "import enum\n\n\nclass Mode(enum.Enum):\n    FAST = 1\n\n\nMode.FAST.calls = 0\n\n\n"
+        "def f(x):\n    Mode.FAST.calls += 1\n    return x * 2",
+        "import enum\n\n\nclass Mode(enum.Enum):\n    FAST = 1\n\n\nMode.FAST.calls = 0\n\n\n"
+        "def f(x):\n    return x * 2",
+    ),
+    Program(
+        "bytes that are written in place",
+        "seen = bytearray(2)\n\n\ndef f(x):\n    seen[0] = x.shape[0]\n    return x * 2",
+        "seen = bytearray(2)\n\n\ndef f(x):\n    seen[1] = x.shape[0]\n    return x * 2",
+    ),
+    Program(
+        "a draw from a generator of Python that nobody uses here",
+        "import random\n\nrng = random.Random(0)\n\n\ndef f(x):\n    rng.random()\n    return x * 2",
+        "import random\n\nrng = random.Random(0)\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "a draw from a generator of numpy that nobody uses here",
+        "import numpy as np\n\nrng = np.random.default_rng(0)\n\n\ndef f(x):\n    rng.random()\n    return x * 2",
+        "import numpy as np\n\nrng = np.random.default_rng(0)\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "arguments of the command line that count",
+        "import argparse\n\nargs = argparse.Namespace(n=0)\n\n\ndef f(x):\n    args.n += 1\n    return x * 2",
+        "import argparse\n\nargs = argparse.Namespace(n=0)\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "a function that a global name is given",
+        "act = torch.relu\n\n\ndef f(x):\n    global act\n    act = torch.tanh\n    return x * 2",
+        "act = torch.relu\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "a function that a class is given",
+        "class Net:\n    act = torch.relu\n\n\ndef f(x):\n    Net.act = torch.tanh\n    return x * 2",
+        "class Net:\n    act = torch.relu\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "the status of an exit",
+        "import sys\n\n\ndef f(x):\n    if x.isnan().any():\n        sys.exit(3)\n    return x * 2",
+        "import sys\n\n\ndef f(x):\n    if x.isnan().any():\n        sys.exit(4)\n    return x * 2",
+    ),
+    Program(
+        "what an exception carries besides its message",
+        "class BadError(ValueError):\n    code = 0\n\n\ndef f(x):\n    if x.isnan().any():\n"
+        "        error = BadError('nan')\n        error.code = 3\n        raise error\n    return x * 2",
+        "class BadError(ValueError):\n    code = 0\n\n\ndef f(x):\n    if x.isnan().any():\n"
+        "        error = BadError('nan')\n        error.code = 4\n        raise error\n    return x * 2",
+    ),
 )

@@ -74,13 +74,26 @@ def test_a_right_rewrite_is_proved_with_both_branches_driven(tmp_path: Path) -> 
             "def f(x):\n    y = F.dropout(x, 0.5)\n    y = torch.where(y.sum() > 0, y * 2, y)\n    return y",
             ("torch.randn(3, 4)",),
         ),
+        (  # functions, enums and generators that both forms leave alike
+            (
+                "import enum, random\nclass Mode(enum.Enum):\n    FAST = 1\nMode.FAST.calls = 0\nrng = random.Random(0)\n"
+                "def f(x):\n    Mode.FAST.calls += 1\n    x = x * rng.random()\n    if x.sum() > 0:\n        x = x * 2\n"
+                "    return x, lambda y: y if y.sum() > 0 else -y"
+            ),
+            (
+                "import enum, random\nclass Mode(enum.Enum):\n    FAST = 1\nMode.FAST.calls = 0\nrng = random.Random(0)\n"
+                "def f(x):\n    Mode.FAST.calls += 1\n    x = x * rng.random()\n    x = torch.where(x.sum() > 0, x * 2, x)\n"
+                "    return x, lambda y: y if y.sum() > 0 else -y"
+            ),
+            ("torch.randn(3, 4)",),
+        ),
         (  # an exception that both raise
             "def f(x):\n    if x.isnan().any():\n        raise ValueError('nan')\n    if x.sum() > 0:\n        return x * 2\n    return x * 3",
             "def f(x):\n    if x.isnan().any():\n        raise ValueError('nan')\n    return torch.where(x.sum() > 0, x * 2, x * 3)",
             ("torch.randn(3, 4)",),
         ),
     ],
-    ids=["in place inside a graph", "state", "views", "random numbers", "exceptions"],
+    ids=["in place inside a graph", "state", "views", "random numbers", "of Python's own", "exceptions"],
 )
 def test_right_rewrites_are_proved(before: str, after: str, calls: tuple[str, ...], tmp_path: Path) -> None:
     found = judged(before, after, calls, tmp_path)
@@ -114,6 +127,12 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
             "cannot be copied: a tensor has the layout sparse_coo",
         ),
         (
+            "def f(x):\n    return x * 2, lambda y: y * 2",
+            "def f(x):\n    return 2 * x, lambda y: y * 3",
+            "torch.ones(3)",
+            "is a function that the new code writes in another way",
+        ),
+        (
             "def f(x):\n    yield x * 2",
             "def f(x):\n    yield 2 * x",
             "torch.ones(3)",
@@ -138,7 +157,7 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
             "both forms raise",
         ),
     ],
-    ids=["not driven", "unstable", "sparse", "generator", "module level", "signature", "only raises"],
+    ids=["not driven", "unstable", "sparse", "closure", "generator", "module level", "signature", "only raises"],
 )
 def test_what_cannot_be_compared_is_unproved_with_a_reason(
     before: str, after: str, call: str, why: str, tmp_path: Path
@@ -275,9 +294,29 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
             "torch.rand(3, 3)",
             "under autocast (autocast): result: its dtype differs",
         ),
+        (
+            "lin = nn.Linear(4, 4)\ndef f(x):\n    return lin(x) * 2",
+            "lin = nn.Linear(4, 4)\ndef f(x):\n    return F.linear(x, lin.weight, lin.bias) * 2",
+            "torch.randn(3, 4)",
+            "with forward hooks that change what modules return",
+        ),
+        (
+            "import logging\nlog = logging.getLogger('net')\ndef f(x):\n    log.debug('%s', x.shape)\n    return x * 2",
+            "import logging\nlog = logging.getLogger('net')\ndef f(x):\n    return x * 2",
+            "torch.randn(3)",
+            "with loggers that are enabled (loggers of every level): the old code prints 'net DEBUG: ",
+        ),
+        (
+            "scale = torch.ones(3)\ndef f(x):\n    if scale.sum() != 3:\n        scale.fill_(1)\n    return x * scale",
+            "scale = torch.ones(3)\ndef f(x):\n    scale.fill_(1)\n    return x * scale",
+            "torch.randn(3)",
+            "where an earlier call waits for its backward(): the new code writes to",
+        ),
     ],
-    ids=["a number", "dimensions", "strides", "None", "dtype", "autocast"],
-)
+    ids=[
+        "a number", "dimensions", "strides", "None", "dtype", "autocast", "hooks", "loggers", "written again",
+    ],
+)  # fmt: skip
 def test_inputs_of_another_kind_are_limits(
     before: str, after: str, call: str, limit: str, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from breakscope.fix.layout import Layout
 from breakscope.fix.patch import UNWANTED, Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.fix.turns import Turn, number_edits, row_turn, squeezed
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import (
     dotted,
@@ -73,7 +74,8 @@ class EmptyTurn(Rule):
     needs = (
         "A turn selects with `torch.where(mask[e])`, or with `torch.where(chosen == e)` and a skip.",
         "It adds to a tensor at those rows: `out.index_add_`.",
-        "The list of turns is `(mask.sum(…) > 0).nonzero(as_tuple=True)[0].tolist()`, of bools or one-hot.",
+        "The turns are `(mask.sum(…) > 0).nonzero()`, its rows or their list, of bools or one-hot.",
+        "A turn takes a row's number to select with it.",
         "All else that a turn does is to give values to names that only that turn reads.",
     )
     hazards = (
@@ -96,18 +98,26 @@ class EmptyTurn(Rule):
     def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Make all turns of the loop at the site, or of the loop over the list that the site makes."""
         loop = _loop_of(site)
-        selection = None if loop is None else _selection(site, loop)
-        if loop is None or selection is None:
+        turn = None if loop is None else _turn(site, loop)
+        if loop is None or turn is None:
+            return None
+        selection = _selection(site, loop, turn)
+        if selection is None:
             return None
         skip = _skip(loop, selection)
         listed = _list_of_turns(site, loop)
         if skip is None and listed is None:
             return None
-        _refuse_other_effects(site, loop, selection, skip)
+        _refuse_other_effects(site, loop, turn, selection, skip)
         layout = Layout(site)
         edits = [] if skip is None else [removed_lines(site, layout, skip)]
         if listed is not None:
             edits += _all_turns(site, layout, loop, listed, selection)
+        if turn.rows:
+            edits += number_edits(site, loop, turn)
+        if turn.naming is not None:
+            edits.append(removed_lines(site, layout, turn.naming))
+            edits.append(Edit(*site.offsets(loop.target), turn.number))
         counts = _counts(site, loop, selection.mask)
         wanted = site.evidence.grad or switches_autograd(site)
         return Rewrite(
@@ -172,11 +182,16 @@ def _loop_of(site: Site) -> ast.For | None:
     return over[0] if len(over) == 1 else None
 
 
-def _selection(site: Site, loop: ast.For) -> _Selection | None:
-    """The statement of a loop's body that selects by the turn's row of a mask."""
-    turn = _number_of_turn(loop)
-    if turn is None:
+def _turn(site: Site, loop: ast.For) -> Turn | None:
+    name = _number_of_turn(loop)
+    if name is None:
         return None
+    listed = _list_of_turns(site, loop)
+    return row_turn(site, loop, name) if listed is not None and not _is_tolist(listed) else Turn(name, name)
+
+
+def _selection(site: Site, loop: ast.For, turn: Turn) -> _Selection | None:
+    """The statement of a loop's body that selects by the turn's row of a mask."""
     for statement in loop.body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
@@ -198,7 +213,7 @@ def _number_of_turn(loop: ast.For) -> str | None:
     return None
 
 
-def _selected_mask(site: Site, value: ast.expr, turn: str) -> tuple[ast.Name, bool] | None:
+def _selected_mask(site: Site, value: ast.expr, turn: Turn) -> tuple[ast.Name, bool] | None:
     """``m`` of ``torch.where(m[turn])`` or ``torch.where(m == turn)``, and whether it is the first."""
     if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
         value = value.value
@@ -206,11 +221,19 @@ def _selected_mask(site: Site, value: ast.expr, turn: str) -> tuple[ast.Name, bo
         return None
     if len(value.args) != 1 or value.keywords:
         return None
-    match value.args[0]:
-        case ast.Subscript(value=ast.Name() as mask, slice=ast.Name(id=name)) if name == turn:
+    chosen = value.args[0]
+    if isinstance(chosen, ast.Call) and isinstance(chosen.func, ast.Attribute) and turn.rows:
+        of = chosen.func.value
+        chosen = of if isinstance(of, ast.Subscript) and squeezed(site, of) is chosen else chosen
+    match chosen:
+        case ast.Subscript(value=ast.Name() as mask, slice=index) if turn.is_number(site, index):
+            by_rows = True
+        case ast.Subscript(value=ast.Name() as mask, slice=ast.Name(id=row)) if turn.is_row(row):
+            if chosen is value.args[0]:  # a row selects with a dimension of its own
+                return None
             by_rows = True
         case ast.Compare(left=ast.Name() as mask, ops=[ast.Eq()], comparators=[ast.Name(id=name)]) if (
-            name == turn
+            name == turn.name and not turn.rows
         ):
             by_rows = False
         case _:
@@ -242,7 +265,7 @@ def _counted(test: ast.expr) -> str | None:
 
 
 def _list_of_turns(site: Site, loop: ast.For) -> ast.Call | None:
-    """The call of ``tolist`` that gives what the loop runs over."""
+    """The call that gives what the loop runs over: of ``tolist``, or of ``nonzero`` for its rows."""
     listed: ast.expr = loop.iter
     if isinstance(listed, ast.Name):
         values = stores(site, listed.id)
@@ -251,7 +274,25 @@ def _list_of_turns(site: Site, loop: ast.For) -> ast.Call | None:
         listed = values[0]
     if not isinstance(listed, ast.Call) or not isinstance(listed.func, ast.Attribute):
         return None
-    return listed if listed.func.attr == "tolist" and not listed.args else None
+    return listed if _is_tolist(listed) or _found_rows(site, listed) is not None else None
+
+
+def _is_tolist(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "tolist" and not call.args
+
+
+def _found_rows(site: Site, call: ast.Call) -> ast.expr | None:
+    """``t`` of ``t.nonzero()``."""
+    if any(one.arg != "as_tuple" or not _is(one.value, False) for one in call.keywords):
+        return None
+    if dotted(site, call.func) == "torch.nonzero" and len(call.args) == 1:
+        return call.args[0]
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "nonzero" and not call.args
+    return call.func.value if is_method and isinstance(call.func, ast.Attribute) else None
+
+
+def _is(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
 
 
 def _hit_mask(site: Site, listed: ast.expr) -> tuple[str, ast.Call] | None:
@@ -264,17 +305,23 @@ def _hit_mask(site: Site, listed: ast.expr) -> tuple[str, ast.Call] | None:
                     slice=ast.Constant(value=0),
                 )
             )
-        ) if by.arg == "as_tuple" and isinstance(by.value, ast.Constant) and by.value.value is True:
+        ) if by.arg == "as_tuple" and _is(by.value, True):
+            of = given[0] if dotted(site, found) == "torch.nonzero" and len(given) == 1 else found.value
+        case ast.Call() if rows := _found_rows(site, listed):
+            of = rows
+        case _:
+            return None
+    match of:
+        case ast.Compare(left=total, ops=[ast.Gt()], comparators=[ast.Constant(value=0)]):
+            pass
+        case ast.Call(func=function, args=[total, ast.Constant(value=0)], keywords=[]) if dotted(
+            site, function
+        ) in ("torch.greater", "torch.gt"):
             pass
         case _:
             return None
-    of = given[0] if dotted(site, found) == "torch.nonzero" and len(given) == 1 else found.value
-    match of:
-        case ast.Compare(
-            left=ast.Call(func=ast.Attribute(value=ast.Name(id=mask), attr="sum")) as total,
-            ops=[ast.Gt()],
-            comparators=[ast.Constant(value=0)],
-        ):
+    match total:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=mask), attr="sum")):
             return mask, total
     return None
 
@@ -293,18 +340,34 @@ def _all_turns(
         raise Unsafe(f"`{_plain(site, listed)}` is not certainly the list of turns that select something")
     if not _never_negative(site, selection.mask):
         raise Unsafe(f"`{mask}` may hold negative numbers, so that its sum says nothing")
-    if len(reads_of(site, mask)) != 2 or rebound_elsewhere(site.function, mask):
+    made_behind = any(value.lineno >= listed.lineno for value in stores(site, mask))
+    if made_behind or len(_reads_beside_making(site, mask)) != 2 or rebound_elsewhere(site.function, mask):
         raise Unsafe(f"`{mask}` may be changed between its sum and the loop: it is used elsewhere too")
     start, end = site.offsets(loop.iter)
     edits = [Edit(start, end, f"range({mask}.shape[0])")]
     if not isinstance(loop.iter, ast.Name):
         return edits
     statement = enclosing_statement(site, listed)
-    if site.parents[statement] is not site.parents[loop]:
+    if site.parents[_outside_no_grad(site, statement)] is not site.parents[loop]:
         raise Unsafe(f"`{loop.iter.id}` is made in another block than the loop's")
     if len(reads_of(site, loop.iter.id)) != 1 or rebound_elsewhere(site.function, loop.iter.id):
         raise Unsafe(f"`{loop.iter.id}` is read elsewhere too")
     return [removed_lines(site, layout, statement), *edits]
+
+
+def _reads_beside_making(site: Site, mask: str) -> list[ast.Name]:
+    """Reads of a mask, but for those that make it: ``mask = mask.permute(2, 1, 0)``."""
+    making = {id(node) for value in stores(site, mask) for node in ast.walk(value)}
+    return [node for node in reads_of(site, mask) if id(node) not in making]
+
+
+def _outside_no_grad(site: Site, statement: ast.stmt) -> ast.stmt:
+    """The ``with torch.no_grad()`` around a statement that is not alone in it, or the statement itself."""
+    match site.parents[statement]:
+        case ast.With(items=[ast.withitem(ast.Call(func=function, args=[], keywords=[]), None)]) as block:
+            if dotted(site, function) == "torch.no_grad" and len(block.body) > 1:
+                return block
+    return statement
 
 
 def _sums_rows(site: Site, total: ast.Call, mask: ast.expr) -> bool:
@@ -335,10 +398,16 @@ def _never_negative(site: Site, mask: ast.Name) -> bool:
         for node in ast.walk(site.function)
         if isinstance(node, ast.Name) and node.id == mask.id and not isinstance(node.ctx, ast.Load)
     ]
-    if len(values) != 1 or len(writes) != 1 or mask.id in parameters(site.function):
+    if not values or len(values) != len(writes) or mask.id in parameters(site.function):
         return False
-    value: ast.expr = values[0]
+    return all(_is_one_hot(site, value, mask.id) for value in values)
+
+
+def _is_one_hot(site: Site, value: ast.expr, moved: str) -> bool:
+    """Whether a value is one-hot, or what was one-hot before under the same name, and only moved about."""
     while True:
+        if isinstance(value, ast.Name):
+            return value.id == moved
         if isinstance(value, ast.Subscript) or (isinstance(value, ast.Attribute) and value.attr in _MOVED):
             value = value.value
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
@@ -351,7 +420,9 @@ def _never_negative(site: Site, mask: ast.Name) -> bool:
             return False
 
 
-def _refuse_other_effects(site: Site, loop: ast.For, selection: _Selection, skip: ast.If | None) -> None:
+def _refuse_other_effects(
+    site: Site, loop: ast.For, turn: Turn, selection: _Selection, skip: ast.If | None
+) -> None:
     """Let a turn that selects nothing pass only if nothing comes of it.
 
     Raises:
@@ -359,22 +430,78 @@ def _refuse_other_effects(site: Site, loop: ast.For, selection: _Selection, skip
     """
     if loop.orelse or loop.type_comment:
         raise Unsafe("the loop has an `else`")
-    turn = stored_in(loop.target)
-    _refuse_reads_elsewhere(site, loop, turn)
-    empty = set(selection.names)  # what has no rows, in a turn that selects nothing
-    for statement in loop.body:
-        if statement is skip or _adds_at(site, statement, selection.names):
-            continue
-        if not isinstance(statement, ast.Assign) or not _gives_names(site, statement, empty):
-            raise Unsafe(f"`{_plain(site, statement)}` may do something where nothing is selected")
-        names = {name for target in statement.targets for name in stored_in(target)}
-        if given := sorted(turn & names):
-            raise Unsafe(f"`{given[0]}` is given another value in the loop")
-        _refuse_reads_elsewhere(site, loop, names)
-        if names_in([statement.value]) & empty:
-            empty |= names
-        elif names & empty and statement is not selection.statement:
-            raise Unsafe(f"`{_plain(site, statement)}` gives another value to what was selected")
+    _refuse_reads_elsewhere(site, loop, stored_in(loop.target))
+    if turn.naming is not None:
+        _refuse_reads_elsewhere(site, loop, turn.names - stored_in(loop.target))
+    kept = [one for one in loop.body if one is not skip and one is not turn.naming]
+    _Turns(site, loop, selection, turn).pass_over(kept, set(selection.names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """What is looked at in the body of a loop."""
+
+    site: Site
+    loop: ast.For
+    selection: _Selection
+    turn: Turn
+
+    def pass_over(self, block: list[ast.stmt], empty: set[str]) -> set[str]:
+        """What has no rows behind a block, in a turn that selects nothing.
+
+        Raises:
+            Unsafe: the block does more than to give names values, and to add at the rows.
+        """
+        site = self.site
+        for statement in block:
+            if _adds_at(site, statement, self.selection.names) or self._ends_turn(statement):
+                continue
+            if isinstance(statement, ast.If) and self._is_plain_test(statement.test):
+                ways = [self.pass_over(part, set(empty)) for part in (statement.body, statement.orelse)]
+                empty = ways[0] & ways[1]
+                continue
+            if not isinstance(statement, ast.Assign) or not _gives_names(site, statement, empty):
+                raise Unsafe(f"`{_plain(site, statement)}` may do something where nothing is selected")
+            names = {name for target in statement.targets for name in stored_in(target)}
+            if given := sorted((stored_in(self.loop.target) | self.turn.names) & names):
+                raise Unsafe(f"`{given[0]}` is given another value in the loop")
+            self._refuse_reads_elsewhere(block, names)
+            if names_in([statement.value]) & empty:
+                empty |= names
+            elif names & empty and statement is not self.selection.statement:
+                raise Unsafe(f"`{_plain(site, statement)}` gives another value to what was selected")
+        return empty
+
+    def _refuse_reads_elsewhere(self, block: list[ast.stmt], names: set[str]) -> None:
+        within = {
+            name
+            for name in names
+            if block is not self.loop.body
+            and first_use(block, name) == "given"
+            and not reads_outside(self.site, block, name)
+        }
+        _refuse_reads_elsewhere(self.site, self.loop, names - within)
+
+    def _ends_turn(self, statement: ast.stmt) -> bool:
+        """Whether it is ``if number == n: continue``."""
+        match statement:
+            case ast.If(test=test, body=[ast.Continue()], orelse=[]):
+                return self._is_plain_test(test)
+        return False
+
+    def _is_plain_test(self, test: ast.expr) -> bool:
+        """Whether a condition asks for numbers of Python's, or for None, alone."""
+        match test:
+            case ast.BoolOp(values=values):
+                return all(map(self._is_plain_test, values))
+            case ast.Compare(left=ast.Name() | ast.Attribute(), ops=[ast.Is() | ast.IsNot()]):
+                return True
+            case ast.Compare(left=left, comparators=others):
+                return all(
+                    self.site.is_integer(one) or self.turn.is_number(self.site, one)
+                    for one in (left, *others)
+                )
+        return False
 
 
 def _refuse_reads_elsewhere(site: Site, loop: ast.For, names: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from breakscope.fix.catching import caught
 from breakscope.fix.layout import Layout, indented
@@ -11,11 +12,31 @@ from breakscope.fix.predication.condition import Condition, split
 from breakscope.fix.predication.interpreter import Evaluator
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
-from breakscope.source.names import builtin
+from breakscope.source.names import builtin, dotted
 
 _COMPILED = "under torch.compile a failed check raises RuntimeError, on CUDA at the next synchronisation"
 
 _UNCAUGHT = "no compiled code catches the exception: a check in the graph raises past every `except` in it"
+
+
+_MORE = "before it raises, the branch does more than read tensors"
+
+# What a message may be computed with: none of them writes, draws numbers or asks anything but tensors.
+_SELECTED = {"any", "all", "nonzero", "where", "argmax", "argmin", "max", "min", "sum", "isnan", "isfinite"}
+_TOLD = {"item", "tolist", "numel", "size", "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """How a branch fails.
+
+    Attributes:
+        raised: the name of the exception; None for an assertion, which is one in the graph as well.
+        message: for an assertion in the graph, as text of a further argument.
+    """
+
+    raised: str | None
+    message: str
 
 
 class GuardInGraph(Rule):
@@ -32,7 +53,7 @@ class GuardInGraph(Rule):
     before = ("branch-to-where",)
     needs = (
         "The condition can be said with tensors alone.",
-        "A branch that raises does nothing else, and its message is text.",
+        "A branch that raises does nothing else but compute its message from tensors.",
         "No `try` or `with` around it, or around a call of its function in its module, may catch it.",
     )
     hazards = (
@@ -64,13 +85,12 @@ def f(x):
     def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the assertion or the raising branch whose condition holds the site."""
         statement = enclosing_statement(site, site.node)
-        raising = isinstance(statement, ast.If) and len(statement.body) == 1 and not statement.orelse
         if isinstance(statement, ast.Assert):
             _escapes(site, statement)
             return _assertion(site, statement)
-        if isinstance(statement, ast.If) and raising and isinstance(statement.body[0], ast.Raise):
+        if isinstance(statement, ast.If) and not statement.orelse and _fails(site, statement.body[-1]):
             _escapes(site, statement)
-            return _raising(site, statement, statement.body[0])
+            return _raising(site, statement)
         return None
 
 
@@ -108,21 +128,112 @@ def _assertion(site: Site, node: ast.Assert) -> Rewrite:
     )
 
 
-def _raising(site: Site, node: ast.If, raised: ast.Raise) -> Rewrite:
+def _fails(site: Site, last: ast.stmt) -> bool:
+    return isinstance(last, ast.Raise) or _never_holds(site, last) is not None
+
+
+def _never_holds(site: Site, statement: ast.stmt) -> list[ast.expr] | None:
+    """The message of ``assert False`` or ``torch._assert(False, message)``; None: it is neither."""
+    match statement:
+        case ast.Assert(ast.Constant(False), message):
+            return [] if message is None else [message]
+        case ast.Expr(ast.Call(function, [ast.Constant(False), *message], [])):
+            return message if dotted(site, function) == "torch._assert" else None
+    return None
+
+
+def _failure(site: Site, last: ast.stmt) -> _Failure:
+    if isinstance(last, ast.Raise):
+        return _Failure(*_exception(site, last))
+    message = _never_holds(site, last)
+    is_text = message and isinstance(message[0], ast.Constant)
+    return _Failure(None, f", {ast.unparse(message[0])}" if message and is_text else "")
+
+
+def _refuse_effects(site: Site, branch: ast.If) -> None:
+    """Refuse a branch that does more, before it raises, than read tensors for its message.
+
+    Raises:
+        Unsafe: what it does would be left out while compiling.
+    """
+    made: set[str] = set()
+    outer = any(isinstance(one, ast.Global | ast.Nonlocal) for one in ast.walk(site.function))
+    for statement in branch.body[:-1]:
+        match statement:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                pass
+            case _:
+                raise Unsafe(f"{_MORE}: `{_line(site, statement)}`")
+        read = value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
+            read = value.func.value if value.func.attr in _TOLD and not value.keywords else value
+        if outer or not _is_selected(site, branch, read, made):
+            raise Unsafe(f"{_MORE}: `{_line(site, statement)}`")
+        (made.add if read is value else made.discard)(name)
+
+
+def _line(site: Site, statement: ast.stmt) -> str:
+    return " ".join(site.text(statement).split())
+
+
+def _is_selected(site: Site, branch: ast.If, node: ast.expr, made: set[str]) -> bool:
+    """Whether an expression gives a tensor, of tensors and written numbers, and does no more."""
+
+    def all_selected(*parts: ast.expr | None) -> bool:
+        return all(
+            part is None or isinstance(part, ast.Constant) or _is_selected(site, branch, part, made)
+            for part in parts
+        )
+
+    match node:
+        case ast.Name() | ast.Attribute():
+            seen = site.seen_before(branch).get(ast.unparse(node))
+            return ast.unparse(node) in made or (seen is not None and seen.only("tensor"))
+        case ast.Subscript(value, index):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            slices = [part for part in parts if isinstance(part, ast.Slice)]
+            bounds = [bound for part in slices for bound in (part.lower, part.upper, part.step)]
+            others = [part for part in parts if part not in slices]
+            return _is_selected(site, branch, value, made) and all_selected(*bounds, *others)
+        case ast.Compare(left, _, others):
+            return all_selected(left, *others)
+        case ast.BinOp(left, _, right):
+            return all_selected(left, right)
+        case ast.UnaryOp(ast.Invert() | ast.USub(), operand):
+            return all_selected(operand)
+        case ast.Call(function, arguments, keywords):
+            if any(keyword.arg in (None, "out") for keyword in keywords):
+                return False
+            full = dotted(site, function) or ""
+            if full.startswith("torch."):
+                known = full.removeprefix("torch.") in _SELECTED
+                return known and all_selected(*arguments, *(one.value for one in keywords))
+            method = isinstance(function, ast.Attribute) and function.attr in _SELECTED
+            of = function.value if isinstance(function, ast.Attribute) else None
+            return method and all_selected(of, *arguments, *(one.value for one in keywords))
+    return False
+
+
+def _raising(site: Site, node: ast.If) -> Rewrite:
     torch = site.torch
     if site.text(node).startswith("elif"):
         raise Unsafe("the check is one of several branches")
-    kind, message = _exception(site, raised)
+    _refuse_effects(site, node)
+    failure = _failure(site, node.body[-1])
     layout = Layout(site)
     condition = split(site, Evaluator(site, node), node.test)
     unit = " " * layout.unit
     lines = [
         f"if {torch}.compiler.is_compiling():",
         # Not an assert: Python without assertions would drop it, where it keeps the raise.
-        f"{unit}{torch}._assert_async({_negated(condition)}{message})",
+        f"{unit}{torch}._assert_async({_negated(condition)}{failure.message})",
         f"elif {condition.text}:",
-        *(unit + comment for comment in [*layout.header_comments(node), *layout.comments(node.body, 0)]),
-        *(unit + line for line in layout.lines(raised)),
+        *(unit + comment for comment in layout.header_comments(node)),
+        *(
+            unit + line if line else line
+            for index, one in enumerate(node.body)
+            for line in [*layout.comments(node.body, index), *layout.lines(one)]
+        ),
     ]
     start, _ = site.offsets(node)
     if condition.static:
@@ -135,7 +246,7 @@ def _raising(site: Site, node: ast.If, raised: ast.Raise) -> Rewrite:
         notes=(_COMPILED,),
         assumes=(_UNCAUGHT,),
         raises=True,
-        consent=kind != "RuntimeError",
+        consent=failure.raised not in (None, "RuntimeError"),
         branches=(site.span(node.test),),
     )
 

@@ -19,6 +19,7 @@ from breakscope.inside.prove import modes, picture
 from breakscope.inside.prove.compat import memory_of
 from breakscope.inside.prove.copies import Change, Copies
 from breakscope.inside.prove.picture import Comparer, Difference, Picture
+from breakscope.inside.prove.reach import is_scalar
 from breakscope.inside.prove.showing import text_of
 from breakscope.inside.prove.world import World, swapped
 from breakscope.inside.random_state import RandomState
@@ -48,6 +49,7 @@ class Conditions:
         beyond: the limit that a difference would be, where the input is of another kind than the script's.
         look: gets the arguments of the calls as text, as they are made.
         number: the attribute to which ``prepare`` gives another value.
+        words: what is written is compared, though the input is of another kind.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Conditions:
     beyond: str = ""
     look: list[str] | None = None
     number: str = ""
+    words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,13 @@ class Outcome:
     Attributes:
         picture: of results, arguments and state.
         raised: type and message, where it raised. printed: what it wrote, logged or warned.
+        error: what the exception carries besides.
         randomness: state of the generators afterwards.
         gradients: one for each input; None where none arrived.
         modes: grad mode, autocast and their like afterwards, by name.
         own: for each gradient, whether the script itself wants it.
         saved: what was there before the call and is saved for the way back, by its first path.
+        written: what was there before the call and was written to, by its first path.
     """
 
     picture: Picture
@@ -89,6 +94,8 @@ class Outcome:
     modes: Mapping[str, Any] = field(default_factory=dict)
     saved: frozenset[str] = frozenset()
     own: tuple[bool, ...] = ()
+    error: tuple[Any, ...] = ()
+    written: frozenset[str] = frozenset()
 
 
 class UnreadableError(RuntimeError):
@@ -131,11 +138,12 @@ def attempt(
             calls = list(conditions.calls(calls))
         if conditions.look is not None:
             conditions.look.extend(f"{name} = {text_of(value)}" for name, value in _named(function, calls))
+        versions = _versions(world, copies)
         saved: set[int] = set()
         with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
             noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
             with noting:
-                results, raised, left = _call(function, calls, conditions.gradients)
+                results, raised, carried, left = _call(function, calls, conditions.gradients)
         shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
         try:
             taken = picture.take(shown, originals, early)
@@ -149,11 +157,49 @@ def attempt(
             else ([], None)
         )
         there = saved & {memory_of(copies(tensor)) for tensor in world.tensors}
-        names = frozenset(taken.holders[memory] for memory in there if memory in taken.holders)
-        own = tuple(copies.own)
-        return Outcome(taken, raised, watched.text, watched.randomness, gradients, failed, left, names, own)
+        now = _versions(world, copies)
+        written = {memory for memory, version in now.items() if version != versions[memory]}
+        return Outcome(
+            taken,
+            raised,
+            watched.text,
+            watched.randomness,
+            gradients,
+            failed,
+            left,
+            _paths(taken, there),
+            tuple(copies.own),
+            carried,
+            _paths(taken, written),
+        )
     finally:
         world.restore()
+
+
+def _versions(world: World, copies: Copies) -> dict[int, int]:
+    """How often each piece of memory that was there was written to: writing what is there already counts."""
+    found: dict[int, int] = {}
+    for tensor in map(copies, world.tensors):
+        if not tensor.is_inference():
+            memory = memory_of(tensor)
+            found[memory] = found.get(memory, 0) + tensor._version
+    return found
+
+
+def _paths(taken: Picture, memories: Collection[int]) -> frozenset[str]:
+    """The first path to each piece of memory that can still be reached."""
+    return frozenset(taken.holders[memory] for memory in memories if memory in taken.holders)
+
+
+def _text_of(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _carried(error: BaseException) -> tuple[Any, ...]:
+    """What an exception is besides its message: its class, its plain attributes, its cause."""
+    plain = [(name, repr(value)) for name, value in vars(error).items() if is_scalar(value)]
+    cause = error.__cause__
+    return (type(error).__module__, type(error).__qualname__, plain, cause and _text_of(cause))
 
 
 def _named(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[tuple[str, Any]]:
@@ -170,8 +216,8 @@ def _named(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[tupl
 
 def _call(
     function: Callable[..., Any], calls: Sequence[Call], gradients: bool
-) -> tuple[list[tuple[str, Any]], str | None, Mapping[str, Any]]:
-    """Results, what was raised, and the modes that were entered afterwards."""
+) -> tuple[list[tuple[str, Any]], str | None, tuple[Any, ...], Mapping[str, Any]]:
+    """Results, what was raised and what that carries, and the modes that were entered afterwards."""
     results: list[tuple[str, Any]] = []
     mode = contextlib.ExitStack()
     if gradients:
@@ -182,9 +228,11 @@ def _call(
             name = f"result of call {index + 1}" if len(calls) > 1 else "result"
             try:
                 results.append((name, function(*args, **kwargs)))
-            except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
-                return results, f"{type(error).__name__}: {error}", modes.now()
-        return results, None, modes.now()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 -- what it raises is part of what is compared
+                return results, _text_of(error), _carried(error), modes.now()
+        return results, None, (), modes.now()
 
 
 @contextlib.contextmanager
@@ -225,6 +273,8 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
     if old.raised != new.raised:
         aspect = "raised" if old.raised is None else ""
         return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}", aspect=aspect)
+    if old.error != new.error:
+        return Difference(f"both raise {old.raised}, which is {old.error}, now {new.error}")
     found = comparer.difference(old.picture.entries, new.picture.entries)
     if found is not None:
         return found

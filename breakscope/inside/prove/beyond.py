@@ -8,8 +8,9 @@ script and has a limit, which is told.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,19 +19,28 @@ import torch
 
 from breakscope.inside.prove import inputs
 from breakscope.inside.prove.attempt import Call, Conditions
+from breakscope.inside.prove.world import World
 
 _MOST_ALONE = 4
+_WRITES = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
+_HOOK = -1  # no handle of torch's has this number
 _Change = Callable[[torch.Tensor], torch.Tensor]
 
 
-def beyond(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+def beyond(
+    function: Callable[..., Any], calls: Sequence[Call], names: Collection[str]
+) -> Iterator[Conditions]:
     """Calls of another kind, each with the limit that a difference there would be (``Conditions.beyond``).
 
     With the script's values, then with others, because a difference may show in one branch only.
+
+    Args:
+        names: that the forms mention.
     """
     for name, fill in (("", None), ("signs flipped, ", "signs flipped"), ("zeros, ", "zeros")):
         for kind in _kinds(function, calls):
             yield kind if fill is None else replace(kind, name=name + kind.name, mutate=inputs.filled(fill))
+    yield from _around(names)
 
 
 def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -56,6 +66,39 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
             if len(tensors) > 1 or limit == "with a number":
                 made = partial(_one, index, alone)
                 yield Conditions(f"input {index + 1} alone {name}", calls=made, beyond=limit)
+
+
+def _around(names: Collection[str]) -> Iterator[Conditions]:
+    """The script's calls, with somebody around who is not there in the script."""
+    yield Conditions(
+        "every module with a forward hook",
+        prepare=_hook,
+        beyond="with forward hooks that change what modules return",
+    )
+    if not _WRITES.isdisjoint(names):
+        yield Conditions(
+            "loggers of every level", mode=_all_levels, beyond="with loggers that are enabled", words=True
+        )
+
+
+def _hook(world: World) -> None:
+    for holder, _ in world.content:
+        if isinstance(holder.owner, torch.nn.Module):
+            holder.owner._forward_hooks[_HOOK] = _doubled
+
+
+def _doubled(_module: torch.nn.Module, _given: Any, result: Any) -> Any:
+    return result * 2 if isinstance(result, torch.Tensor) and result.is_floating_point() else result
+
+
+@contextmanager
+def _all_levels() -> Iterator[None]:
+    real = logging.Logger.isEnabledFor
+    logging.Logger.isEnabledFor = lambda *_: True  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        logging.Logger.isEnabledFor = real  # type: ignore[method-assign]
 
 
 def _of_one(tensor: torch.Tensor) -> Iterator[tuple[str, str, Callable[[torch.Tensor], Any]]]:

@@ -38,6 +38,14 @@ class Again:
     index: int
 
 
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that was left behind: where it stands in the source, its defaults, and what it does."""
+
+    place: tuple[Any, ...]
+    code: tuple[Any, ...]
+
+
 class Entry(NamedTuple):
     """One object. ``what``: a tensor, or whatever describes it completely, to be compared by ``==``."""
 
@@ -81,7 +89,7 @@ class Difference:
     Attributes:
         absolute: largest difference of values, where it is one of values.
         aspect: of a tensor, that differs, where it is not its values: "dtype"; "raised" where only the new
-            code raises.
+            code raises; "code" where a function is left whose code is another.
     """
 
     text: str
@@ -161,7 +169,8 @@ def _inside(
         content = value.read()
         return _placed(path, content, value), _labels(content)
     below = [(join(path, label, value), item) for label, item in reach.related(value)]
-    labels: list[Any] = []
+    said = reach.value_of(value)
+    labels: list[Any] = [] if said is None else [said]
     try:
         for holder in reach.holders(value):
             content = holder.read()
@@ -175,9 +184,10 @@ def _inside(
         labels.append("opaque")
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
         return [], (str(value.dtype), value.shape, value.tobytes())
-    # A function made in the call is known by its place in the source, and by what it closes over.
+    # A function made in the call is known by its place in the source, its code, and what it closes over.
     if isinstance(value, types.FunctionType):
-        return below, (value.__module__, value.__qualname__, labels)
+        place = (value.__module__, value.__qualname__, labels)
+        return below, Function(place, reach.meaning_of(value.__code__))
     return below, (type(value), labels)
 
 
@@ -237,6 +247,7 @@ _ASPECTS = (
     "memory",
     "offset",
 )
+CODE = "code"
 _MEMORY, _OFFSET = _ASPECTS.index("memory"), _ASPECTS.index("offset")
 _NO_MEMORY = -1
 # How many roundings the order of a sum may cost in half precision, where one is more than any tolerance.
@@ -291,6 +302,9 @@ class Comparer:
         if not isinstance(was, TensorEntry) or not isinstance(now, TensorEntry):
             if type(was) is type(now) and was == now:
                 return None
+            if isinstance(was, Function) and isinstance(now, Function) and was.place == now.place:
+                text = f"{path} is a function that the new code writes in another way: it is not called here"
+                return Difference(text, aspect=CODE)
             return Difference(f"{path} is {_text(was, shared.old)}, now {_text(now, shared.new)}")
         return self._tensors(index, path, was, now, shared)
 
@@ -397,6 +411,8 @@ def _text(what: Any, entries: Sequence[Entry]) -> str:
         return f"the object at {entries[what.index].path}" if what.index < len(entries) else "an object again"
     if isinstance(what, TensorEntry):
         return f"a tensor {what.layout[2]} of its own"
+    if isinstance(what, Function):
+        return f"the function {what.place[1]}"
     if isinstance(what, tuple) and len(what) == 2 and isinstance(what[1], str):
         return what[1][:60]
     if isinstance(what, tuple) and what and isinstance(what[0], type):

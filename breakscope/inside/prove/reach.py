@@ -7,12 +7,17 @@ mentions, and to methods of that name of every class whose instances, or which i
 
 from __future__ import annotations
 
+import argparse
+import array
 import builtins
 import collections
 import dis
 import enum
 import functools
 import inspect
+import pickle
+import random
+import re
 import sys
 import types
 import weakref
@@ -27,17 +32,31 @@ _SCALARS = (int, float, bool, complex, str, bytes, type(None), type(...), range)
 # An operator holds torch's own tables, which grow when it is first called.
 _OPERATORS = (type(torch.ops.aten.add), type(torch.ops.aten.add.default))
 _ATOMS = (
-    torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, enum.Enum, slice, *_OPERATORS
+    torch.dtype, torch.device, torch.memory_format, torch.layout, torch.Size, slice, *_OPERATORS
 )  # fmt: skip
 # Answers of is_atom by class, which is kept so that its id stays its own; not every class can be a key.
 _ATOMIC: dict[int, tuple[bool, type]] = {}
 _SLOTS: dict[int, tuple[list[str], type]] = {}
+# The class whose text says which value an object of a class is, by that class.
+_VALUED: dict[int, tuple[type | None, type]] = {}
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+# Equal to others by what they hold, which is walked.
+_HOLDING = (tuple, frozenset, types.MethodType, weakref.ref, slice)
+# Of Python's own classes those that keep what they are given in a dict, as a user's do.
+_PLAIN_OBJECTS = (
+    types.SimpleNamespace,
+    argparse.Namespace,
+    collections.UserDict,
+    collections.UserList,
+    collections.ChainMap,
+)
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
 _CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
 _CONTAINERS = (dict, list, set, collections.deque)
 # What asks which tensor it has, not what is in it: no copy gives the same answer.
 _ASKING = frozenset({"data_ptr", "untyped_storage", "is_set_to", "getrefcount"})
+_STORING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"})
 # Called for a text or for a copy of an object, not by code that computes.
 _SHOWING = frozenset(
     {"__repr__", "__str__", "__format__", "__copy__", "__deepcopy__", "__reduce__", "__dir__"}
@@ -55,8 +74,31 @@ def is_atom(value: Any) -> bool:
     cls = type(value)
     known = _ATOMIC.get(id(cls))
     if known is None:
-        known = _ATOMIC[id(cls)] = (cls in _SCALARS or issubclass(cls, _ATOMS), cls)
+        # A member of a user's enum is an object that may count.
+        enumerated = issubclass(cls, enum.Enum) and foreign(cls.__module__)
+        known = _ATOMIC[id(cls)] = (cls in _SCALARS or issubclass(cls, _ATOMS) or enumerated, cls)
     return known[0]
+
+
+def value_of(value: Any) -> str | None:
+    """Which value an object is that is equal to others by what it says: a Decimal, a date, a subclass of int.
+
+    None: it is what it holds, which is walked.
+    """
+    cls = type(value)
+    known = _VALUED.get(id(cls))
+    if known is None:
+        known = _VALUED[id(cls)] = (_valued(cls), cls)
+    shows: Any = known[0]
+    return None if shows is None else _ADDRESS.sub("", shows.__repr__(value))
+
+
+def _valued(cls: type) -> type | None:
+    for base in cls.__mro__:
+        own = vars(base)
+        if foreign(base.__module__) and base is not object and "__eq__" in own and own.get("__hash__"):
+            return None if issubclass(base, _HOLDING) else base
+    return None
 
 
 def foreign(module: str | None) -> bool:
@@ -98,6 +140,49 @@ def _asked_in(function: types.CodeType) -> Sequence[str]:
             if called or (instruction.argval in _ASKING and instruction.opname.startswith("LOAD_")):
                 asked.append(instruction.argval)
     return asked
+
+
+@functools.cache
+def stored_in(code: types.CodeType) -> frozenset[str]:
+    """Globals and attributes that a function's code, or one nested in it, gives a value to or deletes."""
+    codes = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    own = (one.argval for one in dis.get_instructions(code) if one.opname in _STORING)
+    return frozenset(own).union(*map(stored_in, codes))
+
+
+# Code with its conditions watched, and the code that it was made of.
+_UNWATCHED: dict[types.CodeType, types.CodeType] = {}
+
+
+def note_watched(watched: types.CodeType, plain: types.CodeType) -> None:
+    """Note that functions made by one code are to be taken for those made by the other."""
+    _UNWATCHED[watched] = plain
+    others = _nested(plain)
+    for inner in _nested(watched):
+        # Watched conditions keep code that the compiler leaves out of the plain form.
+        same = [n for n, one in enumerate(others) if one.co_firstlineno == inner.co_firstlineno]
+        if same:
+            note_watched(inner, others[same[0]])
+            del others[: same[0] + 1]
+
+
+def _nested(code: types.CodeType) -> list[types.CodeType]:
+    return [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+
+
+def meaning_of(code: types.CodeType) -> tuple[Any, ...]:
+    """What a function does, but for its globals and closure: equal for equal source, wherever it stands."""
+    return _meaning_of(_UNWATCHED.get(code, code))
+
+
+@functools.cache
+def _meaning_of(code: types.CodeType) -> tuple[Any, ...]:
+    consts = tuple(
+        meaning_of(one) if isinstance(one, types.CodeType) else (type(one), repr(one))
+        for one in code.co_consts
+    )
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return (code.co_code, code.co_argcount, code.co_kwonlyargcount, code.co_flags, names, consts)
 
 
 def texts_in(code: types.CodeType) -> Iterator[str]:
@@ -166,6 +251,8 @@ def holders(value: Any) -> Iterator[Holder]:
             lambda: [("state", value.get_state())],
             lambda content: _set_generator(value, content[0][1]),
         )
+    elif isinstance(value, bytearray | array.array):
+        yield _of_bytes(value)
     else:
         yield from _of_object(value)
 
@@ -183,16 +270,18 @@ def _of_function(function: types.FunctionType) -> Iterator[Holder]:
     if function.__defaults__ or function.__kwdefaults__:
         yield Holder(function, read_defaults, write_defaults)
     names = names_in(function.__code__)
-    yield _of_names(function.__globals__, names, function)
+    stored = stored_in(function.__code__)
+    yield _of_names(function.__globals__, names, stored, function)
     for name in names:
         module = function.__globals__.get(name)
         if isinstance(module, types.ModuleType) and not foreign(module.__name__):
-            yield _of_names(vars(module), names, module)
+            yield _of_names(vars(module), names, stored, module)
 
 
-def _of_names(scope: dict[str, Any], names: Sequence[str], owner: Any) -> Holder:
-    # Names of functions are not state, but that there is nothing under a name is: "global cache" makes it.
-    kept = [n for n in names if n not in vars(builtins) and is_data(scope.get(n, MISSING))]
+def _of_names(scope: dict[str, Any], names: Sequence[str], stored: Collection[str], owner: Any) -> Holder:
+    # Names of functions are not state unless they are given others, but that there is nothing under a name
+    # is: "global cache" makes it.
+    kept = [n for n in names if n not in vars(builtins) and (n in stored or is_data(scope.get(n, MISSING)))]
 
     def read() -> list[tuple[Any, Any]]:
         return [(name, scope.get(name, MISSING)) for name in kept]
@@ -207,11 +296,15 @@ def _of_names(scope: dict[str, Any], names: Sequence[str], owner: Any) -> Holder
     return Holder(owner, read, write)
 
 
-def of_class(cls: type, names: Collection[str]) -> Holder:
-    """Data attributes of a class, as far as somebody mentions their names."""
+def of_class(cls: type, names: Collection[str], stored: Collection[str]) -> Holder:
+    """Attributes of a class, as far as somebody mentions their names: data, and what somebody stores."""
 
     def read() -> list[tuple[Any, Any]]:
-        return [(name, value) for name, value in vars(cls).items() if name in names and is_data(value)]
+        return [
+            (name, value)
+            for name, value in vars(cls).items()
+            if name in names and (name in stored or is_data(value))
+        ]
 
     def write(content: list[tuple[Any, Any]]) -> None:
         wanted = dict(content)
@@ -298,16 +391,48 @@ def _of_object(value: Any) -> Iterator[Holder]:
             value, lambda: [("array", value.copy())], lambda content: numpy.copyto(value, content[0][1])
         )
         return
+    if (drawing := _of_random(value, numpy)) is not None:
+        yield drawing
     module = type(value).__module__
     if foreign(module) and module.partition(".")[0] != "torch":
         if hasattr(value, "__next__") or hasattr(value, "fileno"):
             raise Opaque(type(value).__qualname__)
-        if not isinstance(value, types.SimpleNamespace):
+        if not isinstance(value, _PLAIN_OBJECTS):
             return
     if hasattr(value, "__dict__"):
         yield _of_mapping(value.__dict__, value)
     if not foreign(module) and (slots := _slots_of(type(value))):
         yield _of_slots(value, slots)
+
+
+def _of_bytes(value: Any) -> Holder:
+    """An array of numbers that is no tensor, as its bytes."""
+
+    def write(content: list[tuple[Any, Any]]) -> None:
+        data = content[0][1]
+        value[:] = data if isinstance(value, bytearray) else array.array(value.typecode, data)
+
+    return Holder(value, lambda: [("bytes", bytes(value))], write)
+
+
+def _of_random(value: Any, numpy: Any) -> Holder | None:
+    """The state of a generator of random numbers that is an object of its own; None: it is none."""
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+    if isinstance(value, random.Random) and type(value) is not random.SystemRandom:
+        read, write = value.getstate, value.setstate
+    elif numpy is not None and isinstance(value, numpy.random.RandomState):
+        read, write = value.get_state, value.set_state
+    elif numpy is not None and isinstance(value, numpy.random.Generator):
+        bits = value.bit_generator
+        read, write = (lambda: bits.state), functools.partial(setattr, bits, "state")
+    else:
+        return None
+    return Holder(
+        value,
+        lambda: [("state", pickle.dumps(read()))],
+        lambda content: write(pickle.loads(content[0][1])),  # noqa: S301 -- what was dumped above
+    )
 
 
 def _slots_of(cls: type) -> list[str]:

@@ -22,7 +22,8 @@ from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.copies import NotCopiedError
 from breakscope.inside.prove.novelty import Kinds, novelty
-from breakscope.inside.prove.picture import Apart, Comparer, Difference, largest
+from breakscope.inside.prove.paths import bare
+from breakscope.inside.prove.picture import CODE, Apart, Comparer, Difference, largest
 from breakscope.inside.prove.showing import shown
 from breakscope.inside.prove.structure import means_it
 from breakscope.inside.prove.surroundings import Surroundings
@@ -173,6 +174,7 @@ class Session:
     def through(self, old: Callable[..., Any]) -> Callable[..., Any]:
         """What stands under the name of a function that is compared through its callers."""
         forms = {**self.forms, "old": old}
+        _note_watched(forms)
 
         @functools.wraps(old)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -236,6 +238,7 @@ class Session:
     ) -> None:
         here: Call = (args, kwargs)
         old, new = forms["watched"], forms["new"]
+        _note_watched(forms)
         ways = set(self._driving)
         bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
         self.notes.update(
@@ -305,6 +308,7 @@ class Session:
         # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
         # early. Edge values never do, and no kind does for a patch of which nothing is believed.
         again = again and not self.anybody
+        unlike = beyond(bench.forms["old"], bench.calls, _names(bench.forms))
         state = python_state.states(bench.world, self._labels(bench), constants)
         groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
             (EDGES, inputs.values(given, constants, gradients=False), False, False),
@@ -314,7 +318,7 @@ class Session:
             ("other scalars", inputs.scalars(bench.calls), True, again),
             ("other state in Python", state, True, again),
             ("other dtypes", inputs.dtypes(), True, False),
-            ("inputs unlike the script's", beyond(bench.forms["old"], bench.calls), True, again),
+            ("inputs unlike the script's", unlike, True, again),
         ]
         if self.anybody:
             held = inputs.states(len(bench.world.tensors) - len(given))
@@ -501,7 +505,7 @@ class Session:
         if old.raised and skip_raising:
             return self._rejected(before)
         new = bench.run("new", conditions)
-        if conditions.beyond:
+        if conditions.beyond and not conditions.words:
             # What is printed is left out: torch says some things only once.
             old, new = _quiet(old), _quiet(new)
         comparer = self._comparer(conditions)
@@ -514,13 +518,25 @@ class Session:
             self.limits.setdefault(limit, f"{limit} ({conditions.name}): {text}")
             self._forget(before)
             return True
+        if found is not None and found.aspect == CODE:
+            self.trouble = found.text
+            return False
         if found is not None:
             self.mismatch, self.breaks = f"on {conditions.name}: {found.text}", found.aspect == "raised"
             self._show(bench, conditions, old, new)
             return False
+        self._note_written(conditions, old, new)
         self._count(old, new, comparer, kind)
         self._note_driving(before, conditions)
         return True
+
+    def _note_written(self, conditions: Conditions, old: Outcome, new: Outcome) -> None:
+        """A limit where only the new form writes what is there already: autograd counts that as a change."""
+        for path in sorted(new.written - old.written)[:1]:
+            limit = f"where an earlier call waits for its backward(): the new code writes to `{bare(path)}`"
+            self.limits.setdefault(
+                "written", f"{limit} where the old one does not ({conditions.name}), and that raises there"
+            )
 
     def _note_driving(self, before: Sequence[Counter[bool]], conditions: Conditions) -> None:
         """Remember the first input that drove each condition each way."""
@@ -729,7 +745,8 @@ def _compiling(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
     """Without what is printed, as torch says some things only once; ``raised``: without the exception."""
-    return replace(outcome, printed="", raised=None if raised else outcome.raised)
+    outcome = replace(outcome, printed="")
+    return replace(outcome, raised=None, error=()) if raised else outcome
 
 
 def _names(forms: Mapping[str, Callable[..., Any]]) -> frozenset[str]:
@@ -744,6 +761,13 @@ def _numbers(bench: _Bench, call: Call) -> Iterator[float]:
     names = _names(bench.forms)
     for _, content in bench.world.content:
         yield from (float(one) for name, one in content if name in names and type(one) in (int, float))
+
+
+def _note_watched(forms: Mapping[str, Callable[..., Any]]) -> None:
+    """Functions that a watched form makes are those that it would make unwatched."""
+    for watched, plain in (("watched", "old"), ("new_watched", "new")):
+        if watched in forms:
+            reach.note_watched(_code(forms[watched]), _code(forms[plain]))
 
 
 def _code(function: Callable[..., Any]) -> Any:

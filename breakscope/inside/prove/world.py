@@ -57,6 +57,7 @@ class World:
         self.asks: dict[str, str] = {}
         self.content: list[tuple[Holder, list[tuple[Any, Any]]]] = []
         self._names: set[str] = set()
+        self._stored: set[str] = set()
         self._classes: dict[type, dict[str, list[types.FunctionType]]] = {}  # with their methods
         forms = (inspect.unwrap(root) for root in roots if isinstance(root, types.FunctionType))
         self._files = {form.__code__.co_filename for form in forms}
@@ -74,7 +75,7 @@ class World:
         alive: list[Any] = []
         # Depth first, in order; the flag says whether one has passed through a module or code on the way.
         stack: list[tuple[Any, bool]] = [(root, False) for root in reversed(roots)]
-        held: dict[type, set[str]] = {}
+        held: dict[type, set[tuple[str, bool]]] = {}
         while True:
             while stack:
                 value, inside = stack.pop()
@@ -95,11 +96,14 @@ class World:
                 inside = inside or code or isinstance(value, torch.nn.Module)
                 stack += [(item, inside) for item in reversed(self._below(value))]
             # Class attributes last, when every name that code mentions is known.
+            mentioned = {(name, name in self._stored) for name in self._names}
             for cls in self._classes:
-                new = self._names - held.get(cls, set())
+                new = mentioned - held.get(cls, set())
                 if new:
                     held[cls] = held.get(cls, set()) | new
-                    found = self._content(reach.of_class(cls, frozenset(new)), code=True)
+                    names = frozenset(name for name, _ in new)
+                    stored = frozenset(name for name, is_stored in new if is_stored)
+                    found = self._content(reach.of_class(cls, names, stored), code=True)
                     stack += [(item, True) for item in found]
             if not stack:
                 return
@@ -117,6 +121,7 @@ class World:
             below += reach.mentioned(value)
             new = [name for name in reach.names_in(value.__code__) if name not in self._names]
             self._names.update(new)
+            self._stored |= reach.stored_in(value.__code__)
             for members in self._classes.values() if new else ():
                 below += (function for name in new if name in members for function in members[name])
         elif isinstance(value, type):

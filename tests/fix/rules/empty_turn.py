@@ -51,8 +51,88 @@ _CHOSEN = (
     .replace("{loop}", "        for number, expert in enumerate(self.experts):")
 )
 
+# Loops over the rows themselves, each a tensor of one element.
+_FOUND = """\
+        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()
+        for number in hit:"""
+_ROW = _TWO_NAMES.replace("torch.where(mask[number])", "torch.where(mask[number].squeeze(0))")
+_TAKEN = """\
+            number = number[0]
+            if number == self.left_out:
+                continue
+"""
+_BY_NUMBER = """\
+class f(nn.Module):
+    left_out = 3
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 4, 4))
+        self.gate = nn.Linear(4, 4)
+
+    def forward(self, x):
+        weights, chosen = torch.topk(F.softmax(self.gate(x), dim=1), 2, dim=-1)
+        out = torch.zeros_like(x)
+        with torch.no_grad():
+            mask = F.one_hot(chosen, num_classes=4)
+            mask = mask.permute(2, 1, 0)
+{hit}{loop}
+{first}            place, rows = torch.where(mask[number])
+            states = F.linear(x[rows], self.weight[number])
+            states = states * weights[rows, place, None]
+            out.index_add_(0, rows, states.to(out.dtype))
+        return out"""
+_FOUND_UNDER = "            hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n"
+_OTHERWISE = """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = 2
+        self.weight = nn.Parameter(torch.randn(2, 8, 4))
+        self.identity = nn.Identity()
+        self.gate = nn.Linear(4, 3)
+
+    def forward(self, x):
+        weights, chosen = torch.topk(F.softmax(self.gate(x), dim=1), 2, dim=-1)
+        out = torch.zeros_like(x)
+        mask = torch.nn.functional.one_hot(chosen, num_classes=3).permute(2, 1, 0)
+{loop}
+            place, rows = torch.where(mask[number].squeeze(0))
+{skip}            state = x[rows]
+            if number >= self.experts or self.weight is None:
+                done = self.identity(state)
+            else:
+                gate, up = F.linear(state, self.weight[number]).chunk(2, dim=-1)
+                done = F.silu(gate) * up
+            out.index_add_(0, rows, done * weights[rows, place, None])
+        return out"""
+_ROW_HIT = """\
+        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero(as_tuple=False)
+        for row in hit:
+            number = int(row.item())"""
+
+
+def _by_number(first: str, after: str, *, why: str = "", then: str = "") -> Example:
+    before = _BY_NUMBER.format(hit=_FOUND_UNDER, loop="        for number in hit:", first=first)
+    left = _BY_NUMBER.format(hit="", loop="        for number in range(mask.shape[0]):", first=after)
+    calls, before = _CALLS, before.replace("        return out", f"{then}        return out")
+    return Example(before, "" if why else left, why=why, calls=calls, consent=not why)
+
 
 REWRITES = (
+    Example(
+        _ROW.format(loop=_FOUND, skip=""),
+        _TWO_NAMES.format(loop=_RANGE.format("mask.shape[0]"), skip=""),
+        calls=_CALLS,
+        consent=True,
+    ),
+    _by_number(_TAKEN, _TAKEN.split("\n", 1)[1]),
+    Example(
+        _OTHERWISE.format(loop=_ROW_HIT, skip=_SKIP.replace("rows.shape[0]", "rows.numel()")),
+        _OTHERWISE.format(loop=_RANGE.format("mask.shape[0]"), skip=""),
+        calls=_CALLS,
+        consent=True,
+    ),
     _listed(_HIT.format("hit"), after=_ALL),
     _listed(_HIT.format("hit"), skip=_SKIP, after=_ALL),
     _two_names(_TWO_HIT),
@@ -64,6 +144,33 @@ REWRITES = (
 )
 
 LEAVES = (
+    _by_number(_TAKEN + "            count = number.float()\n", "", why="used as a tensor: `number.float`"),
+    _by_number(_TAKEN + "            x = x * number\n", "", why="`x` is read outside of the turn"),
+    _by_number(
+        _TAKEN + "            twice = number + number\n", "", why="used as a tensor: `number + number`"
+    ),
+    _by_number(_TAKEN, "", then="        out = out + hit.sum()\n", why="`hit` is read elsewhere too"),
+    # Another mask than that whose rows were found.
+    Example(
+        _BY_NUMBER.format(
+            hit=_FOUND_UNDER, loop="        mask = mask.flip(0)\n        for number in hit:", first=_TAKEN
+        ),
+        why="`mask` may",
+        calls=_CALLS,
+    ),
+    # Not all that is done where a test says so is to give names values.
+    Example(
+        _OTHERWISE.format(loop=_ROW_HIT, skip="").replace(
+            "done = self.identity(state)", "done = self.identity(state)\n                out = out + 1"
+        ),
+        why="`out` is read outside of the turn",
+        calls=_CALLS,
+    ),
+    Example(
+        _OTHERWISE.format(loop=_ROW_HIT, skip="").replace("or self.weight is None", "or x.sum() > 0"),
+        why="may do something where nothing is selected",
+        calls=_CALLS,
+    ),
     Example(
         _CHOSEN.format(skip=_SKIP + "            expert = self.experts[0]\n"),
         why="`expert` is given another value in the loop",

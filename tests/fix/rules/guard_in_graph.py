@@ -212,9 +212,129 @@ class f(nn.Module):
 """,
         consent=True,
     ),
+    Example(
+        """\
+def f(x, boxes):
+    worst = boxes[:, 2:] <= boxes[:, :2]
+    if worst.any():
+        # the first of them
+        row = torch.where(worst.any(dim=1))[0][0]
+        bad: list[float] = boxes[row].tolist()
+        torch._assert(
+            False,
+            f"an empty box: {bad}",
+        )
+    return x + boxes.sum()
+""",
+        """\
+def f(x, boxes):
+    worst = boxes[:, 2:] <= boxes[:, :2]
+    if torch.compiler.is_compiling():
+        torch._assert_async(~worst.any())
+    elif worst.any():
+        # the first of them
+        row = torch.where(worst.any(dim=1))[0][0]
+        bad: list[float] = boxes[row].tolist()
+        torch._assert(
+            False,
+            f"an empty box: {bad}",
+        )
+    return x + boxes.sum()
+""",
+        calls=("torch.randn(3, 4), torch.tensor([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0, 3.0]])",),
+    ),
+    Example(
+        """\
+def f(x):
+    if x.isnan().any():
+        assert False, "NaN"
+    return x + 1
+""",
+        """\
+def f(x):
+    if torch.compiler.is_compiling():
+        torch._assert_async(~x.isnan().any(), 'NaN')
+    elif x.isnan().any():
+        assert False, "NaN"
+    return x + 1
+""",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.isnan().any():
+        count = x.isnan().sum().item()
+
+        raise RuntimeError(f"{count} numbers are NaN")  # how many
+    return x + 1
+""",
+        """\
+def f(x):
+    if torch.compiler.is_compiling():
+        torch._assert_async(~x.isnan().any())
+    elif x.isnan().any():
+        count = x.isnan().sum().item()
+
+        raise RuntimeError(f"{count} numbers are NaN")  # how many
+    return x + 1
+""",
+    ),
 )
 
 LEAVES = (
+    Example(
+        """\
+def f(x, seen):
+    if x.isnan().any():
+        seen.append(x)
+        raise RuntimeError("NaN")
+    return x + len(seen)
+""",
+        why="before it raises, the branch does more than read tensors: `seen.append(x)`",
+        calls=("torch.randn(3, 4), []",),
+    ),
+    Example(
+        """\
+def f(x):
+    if x.isnan().any():
+        x[0] = 0
+        raise RuntimeError("NaN")
+    return x + 1
+""",
+        why="before it raises, the branch does more than read tensors: `x[0] = 0`",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.isnan().any():
+        y = x.zero_()
+        raise RuntimeError("NaN", y)
+    return x + 1
+""",
+        why="before it raises, the branch does more than read tensors: `y = x.zero_()`",
+    ),
+    Example(
+        """\
+last = None
+
+
+def f(x):
+    global last
+    if x.isnan().any():
+        last = x.sum()
+        raise RuntimeError("NaN")
+    return x + 1
+""",
+        why="before it raises, the branch does more than read tensors: `last = x.sum()`",
+    ),
+    Example(
+        """\
+def f(x):
+    if x.isnan().any():
+        torch._assert(True, "NaN")
+    return x + 1
+""",
+    ),
     Example(
         """\
 def f(x):
