@@ -27,7 +27,10 @@ from breakscope.run.words import Said, Silenced, Words, compare_words
 
 _COMPARES = "breakscope.inside.capture.compare_outputs"
 # torch writes advice behind its exceptions, and Dynamo the user's line below its error.
-_EXCEPTION = re.compile(r"[\w.]+(?:Error|Exception|Violation|Exit|Interrupt|Unsupported)\w*(?::|$)")
+_EXCEPTION = re.compile(
+    r"[\w.]+(?:Error|Exception|Violation|Exit|Interrupt|Unsupported)\w*(?::|$)"
+    r"|(?:\w+\.)+[A-Z]\w+: "  # torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: …
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,16 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
             "both forms raise",
         ),
     ],
-    ids=["not driven", "unstable", "sparse", "closure", "generator", "module level", "signature", "only raises"],
+    ids=[
+        "not driven",
+        "unstable",
+        "sparse",
+        "closure",
+        "generator",
+        "module level",
+        "signature",
+        "only raises",
+    ],
 )
 def test_what_cannot_be_compared_is_unproved_with_a_reason(
     before: str, after: str, call: str, why: str, tmp_path: Path

@@ -9,10 +9,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from report_samples import SAMPLES
 
 from breakscope.inside.settings import Settings
+from breakscope.run.launch import Ended
 from breakscope.run.program import program
 from breakscope.run.trial import Comparison, Trial, compare, trial
+from breakscope.run.words import Said
 
 pytestmark = pytest.mark.torch
 
@@ -70,3 +73,22 @@ def test_a_difference_is_measured_against_the_largest_value(tmp_path: Path) -> N
 
 def test_nothing_compared_is_not_agreement() -> None:
     assert not Comparison(0, 0, True, 0.0, 0.0, ()).within(1.0)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+        "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: Could not guard on u0 > 3",
+    ],
+)
+def test_what_a_run_said_last_is_its_exception_and_not_torchs_advice_behind_it(
+    error: str, tmp_path: Path
+) -> None:
+    stderr = (
+        f"Traceback (most recent call last):\n{error}\n\nSet TORCHDYNAMO_VERBOSE=1 for the internal stack"
+    )
+    ran = Trial(
+        SAMPLES["healthy"], Ended("script_error", 1, None, "", 0.0, None), tmp_path, Said(b"", stderr.encode())
+    )
+    assert ran.last_line == error

@@ -96,7 +96,9 @@ def _counted(
     there = any(f.expected is None for f in left)
     meant = sum(f.counts.occurrences for f in left if f.expected is not None)
     worse = [f for f in fresh if f.kind != "recompile"]
-    if (new.crossings or 0) > (old.crossings or 0) or new.skips > old.skips:
+    # Behind a limit that was reached nothing broke, for nothing was compiled.
+    gave_up = any(f.code == "BS303" for f in before.findings)
+    if ((new.crossings or 0) > (old.crossings or 0) and not gave_up) or new.skips > old.skips:
         return Tried(patch, "compiled code would be left more often", evidence)
     # A function that exhausted the limit has to stop doing so; how many versions it needs is another matter.
     limit = finding.code == "BS303"

@@ -175,6 +175,35 @@ def test_a_counter_that_decides_a_branch_is_improved_and_not_called_proved(tmp_p
     assert 0 < suggestion.evidence["recompiles_after"] < suggestion.evidence["recompiles_before"] == 4
 
 
+BEHIND_A_LIMIT = """
+import torch
+
+class Net(torch.nn.Module):
+    step = 0
+
+    def forward(self, x):
+        if x.sum() > 99:
+            x = x / 2
+        return x * min(1.0, self.step / 20)
+
+net = Net()
+compiled = torch.compile(net)
+for net.step in range(1, 14):
+    compiled(torch.ones(4))
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_a_break_that_a_limit_hid_does_not_speak_against_a_remedy(tmp_path: Path) -> None:
+    """Behind the limit the script ran eagerly, and crossed no break."""
+    (tmp_path / "script.py").write_text(BEHIND_A_LIMIT)
+    _, suggestion, _ = remedied(tmp_path / "script.py", tmp_path, "BS209")
+    assert suggestion.rule == "unspecialised-int"
+    assert "left more often" not in suggestion.why
+    assert suggestion.evidence["recompiles_after"] < suggestion.evidence["recompiles_before"]
+
+
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_layers_that_share_code_are_recognised_with_the_break_that_parts_them(tmp_path: Path) -> None:
