@@ -7,7 +7,7 @@ Rules propose for what breaks, remedies for what recompiles, on top of the rewri
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from breakscope.fix.remedies.engine import likely, treat, treats
 from breakscope.fix.runs import Script
 from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
-from breakscope.fix.together import FIXABLE, Whole, beside, check
+from breakscope.fix.together import FIXABLE, Whole, beside, check, only_moved
 from breakscope.fix.trials import Trials, eagerly
 from breakscope.fix.under_inductor import under_inductor
 from breakscope.fix.work import Choose, Options, Work
@@ -194,10 +194,28 @@ def _rewrite(work: Work, findings: Sequence[Finding]) -> Whole | None:
         work.revealed |= {finding.fingerprint for finding in findings}
         read = from_rules.read_sources(findings, {})
         work.sources.update({file: source for file, source in read.items() if file not in work.sources})
+    if whole is not None and (moved := only_moved(work.accepted(), whole)):
+        whole = _without(work, moved)
     if work.options.command and with_command.propose(work, work.options.command, work.options.tries):
         whole = _together(work)
     _begin_remedies(work, whole)
     return _measured(work, whole)
+
+
+def _without(work: Work, moved: Mapping[int, str]) -> Whole:
+    """The whole script without settings with which the break only moved, and without what came of them."""
+    accepted = work.accepted()
+    for position, why in moved.items():
+        _withdraw(work, [accepted[position]], why)
+    whole = _together(work)
+    gone = work.revealed - {finding.fingerprint for finding in whole.revealed}
+    work.unpatched = [one for one in work.unpatched if one.finding.fingerprint not in gone]
+    work.judged = [
+        (patch, verdict)
+        for patch, verdict in work.judged
+        if not gone.issuperset(finding.fingerprint for finding in patch.findings)
+    ]
+    return whole
 
 
 def _begin_remedies(work: Work, whole: Whole | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from breakscope.fix.evidence import Evidence, Verdict
@@ -17,6 +18,8 @@ from breakscope.run.words import Words
 
 # Findings that rules are for.
 FIXABLE = ("graph_break", "skip")
+# Breaks where data is asked for, and frames given up for one.
+_BY_DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS301", "BS302")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,41 @@ def beside(trials: Trials, patches: Sequence[Patch], known: Report) -> tuple[str
     if new.recompiles > old.recompiles or new.sites > old.sites or new.skips > old.skips:
         return "with the other fixes there are more breaks, skips or recompiles", whole
     return "", whole
+
+
+def only_moved(patches: Sequence[Patch], whole: Whole) -> dict[int, str]:
+    """Settings that keep values in the graph, where as many places then break at which those are asked for.
+
+    Returns:
+        Which place breaks instead, by the setting's position.
+    """
+    moved: dict[int, str] = {}
+    settings = {name for patch in patches if not patch.edits for name in patch.rewrite.config}
+    for name in settings:
+        having = {i: one for i, one in enumerate(patches) if not one.edits and name in one.rewrite.config}
+        functions = {_functions(finding)[-1] for one in having.values() for finding in one.findings}
+        before, after = (_asked_in(functions, report) for report in (whole.before, whole.after) if report)
+        instead = [finding for finding in after if finding in whole.revealed]
+        if instead and len(after) >= len(before):
+            where = instead[0].location
+            place = f"{Path(where.file).name}:{where.line} ({instead[0].title})"
+            moved |= dict.fromkeys(having, f"with it as many places break, now at {place}")
+    return moved
+
+
+def _asked_in(functions: set[tuple[str, str | None]], report: Report) -> list[Finding]:
+    """Sites in functions, or in what those call, at which data is asked for."""
+    return [
+        finding
+        for finding in report.findings
+        if finding.code in _BY_DATA and any(place in functions for place in _functions(finding))
+    ]
+
+
+def _functions(finding: Finding) -> list[tuple[str, str | None]]:
+    """The functions at work, that of the finding last."""
+    places = [(frame.file, frame.function) for frame in finding.stack]
+    return [*places, (finding.location.file, finding.location.function)]
 
 
 def _try(trials: Trials, patches: Sequence[Patch]) -> Whole:

@@ -166,6 +166,31 @@ def test_what_fused_code_rounds_less_often_is_no_difference(scan: Scan) -> None:
     assert inductor["why"].endswith("within 0 where Inductor rounds as eager does")
 
 
+KEPT_AND_TESTED = """
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        self.loss = x.sum().item()
+        if self.loss > 99:
+            raise RuntimeError(self.loss)
+        return x * 2
+
+net = torch.compile(Net(), backend="eager")
+for _ in range(2):
+    net(torch.ones(3))
+"""
+
+
+def test_a_setting_with_which_the_break_only_moves_is_no_repair(scan: Scan) -> None:
+    folder = scan(KEPT_AND_TESTED).folder
+    done = run_command("fix", "--no-inductor", "--select", "BS1", folder=folder, torch=True)
+    assert done.stdout.endswith("0 proved, 1 unproved\n"), done.stdout
+    (finding,) = latest(folder).findings
+    assert finding.suggestion is not None
+    assert finding.suggestion.why.startswith("with it as many places break, now at script.py:7 (")
+
+
 def test_a_file_that_cannot_be_written_because_it_changes_is_no_success(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)

@@ -89,6 +89,9 @@ def test_what_a_run_said_last_is_its_exception_and_not_torchs_advice_behind_it(
         f"Traceback (most recent call last):\n{error}\n\nSet TORCHDYNAMO_VERBOSE=1 for the internal stack"
     )
     ran = Trial(
-        SAMPLES["healthy"], Ended("script_error", 1, None, "", 0.0, None), tmp_path, Said(b"", stderr.encode())
+        SAMPLES["healthy"],
+        Ended("script_error", 1, None, "", 0.0, None),
+        tmp_path,
+        Said(b"", stderr.encode()),
     )
     assert ran.last_line == error
