@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from breakscope.fix.layout import Layout
 from breakscope.fix.patch import Refusal, Rewrite
@@ -46,8 +46,11 @@ def rewrite_outermost(site: Site, rewrite: Callable[[Site, ast.If], Rewrite]) ->
     return refusal
 
 
-def rewrite_if(site: Site, top: ast.If) -> Rewrite:
+def rewrite_if(site: Site, top: ast.If, elsewhere: Collection[ast.stmt] = ()) -> Rewrite:
     """The rewrite of one ``if``.
+
+    Args:
+        elsewhere: statements of its branches that the rewrite leaves out.
 
     Raises:
         Unsafe: it must stay a branch.
@@ -56,10 +59,10 @@ def rewrite_if(site: Site, top: ast.If) -> Rewrite:
         return Returns(site, top).rewrite()
     is_elif = site.text(top).startswith("elif")
     column = top.col_offset + (Layout(site).unit if is_elif else 0)
-    named = _Attempt(site, top, column, named=True)
+    named = _Attempt(site, top, column, elsewhere, named=True)
     lines, branches, condition = named.lines, named.branches, named.condition
     if named.uses == 1:
-        inline = _Attempt(site, top, column, named=False)
+        inline = _Attempt(site, top, column, elsewhere, named=False)
         lines, branches, condition = inline.lines, inline.branches, inline.condition
     if not branches.findings.wheres:
         raise Unsafe("the branch gives nothing that is used")
@@ -69,9 +72,12 @@ def rewrite_if(site: Site, top: ast.If) -> Rewrite:
 class _Attempt:
     """One rendering, with the condition under a name of its own or inside the only ``torch.where``."""
 
-    def __init__(self, site: Site, top: ast.If, column: int, *, named: bool) -> None:
+    def __init__(
+        self, site: Site, top: ast.If, column: int, elsewhere: Collection[ast.stmt], *, named: bool
+    ) -> None:
         self.top = top
         self.branches = Branches(site, top)
+        self.branches.elsewhere = elsewhere
         self.condition = split(site, self.branches.evaluate, top.test)
         if self.condition.static:
             column = top.body[0].col_offset

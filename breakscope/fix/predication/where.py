@@ -8,7 +8,7 @@ is not taken leaves every name as it was. Names that only the branch itself read
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from breakscope.fix.alias import changed_in_place, lexically_off, unshared, written_by
@@ -52,6 +52,7 @@ class Branches:
     Attributes:
         findings: filled while rendering.
         made: attributes that the rendered code makes before anything reads them.
+        elsewhere: statements of the branches that somebody else writes.
     """
 
     def __init__(self, site: Site, top: ast.stmt) -> None:
@@ -64,6 +65,7 @@ class Branches:
         self.findings = Findings()
         self.bound: set[str] = set()
         self.made: set[str] = set()
+        self.elsewhere: Collection[ast.stmt] = ()
 
     def where(self, condition: str, new: str, old: str, indent: int) -> str:
         """Source of ``torch.where``."""
@@ -204,7 +206,7 @@ class Branches:
 
     def statement(self, statement: ast.stmt, mask: str, indent: int) -> list[str]:
         """Lines for one statement of a branch."""
-        if isinstance(statement, ast.Pass):
+        if isinstance(statement, ast.Pass) or statement in self.elsewhere:
             return []
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             return self.layout.lines(statement)

@@ -23,6 +23,7 @@ from breakscope.fix.rules.known_size import KnownSize
 from breakscope.fix.rules.loop_exit import LoopExit
 from breakscope.fix.rules.mask_to_where import MaskToWhere
 from breakscope.fix.rules.masked_turn import MaskedTurn
+from breakscope.fix.rules.message_and_branch import MessageAndBranch
 from breakscope.fix.rules.numpy_number import NumpyNumber
 from breakscope.fix.rules.numpy_operator import NumpyOperator
 from breakscope.fix.rules.numpy_size import NumpySize
@@ -77,6 +78,7 @@ RULES = in_order(
         LoopExit(),
         MaskToWhere(),
         MaskedTurn(),
+        MessageAndBranch(),
         NumpyNumber(),
         NumpyOperator(),
         NumpySize(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from breakscope.fix.catching import catches, handles_warnings
@@ -71,7 +71,7 @@ def f(x):
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             return None
         above = site.parents[statement]
-        if isinstance(above, ast.If) and _asks_a_tensor(site, above.test):
+        if isinstance(above, ast.If) and asks_a_tensor(site, above.test):
             whole = _guarded(site, above)  # one rewrite for the question and for what is written
             if isinstance(whole, Rewrite):
                 return whole
@@ -110,49 +110,68 @@ def f(x):
 
 def _guarded(site: Site, top: ast.If) -> Rewrite | Refusal | None:
     """Messages under a condition on a tensor's value: the condition is not asked while compiling."""
-    site = _with_entry(site, top)
     messages = list(_messages(top))
-    kinds = {message_kind(site, call) if call is not None else None for call in messages}
+    kinds = {message_kind(with_entry(site, top), call) if call is not None else None for call in messages}
     if not messages or None in kinds:
         return None
     if top.orelse and not all(isinstance(statement, ast.Pass) for statement in top.orelse):
         return Refusal("the `else` writes messages too, and would write them while compiling")
     tests = [node.test for node in ast.walk(top) if isinstance(node, ast.If)]
-    for test in tests:
-        effect = test_effect(site, test)
-        if effect is not None:
-            return Refusal(f"the condition of the message may have an effect: `{effect}`")
-    for call in messages:
-        effect = None if call is None else message_effect(site, call)
-        if effect is not None:
-            return Refusal(f"computing the message may have an effect: `{effect}`")
-    raises = not all(_never_raises(site, top, test) for test in tests) or any(map(_computes, messages))
-    if raises and catches(site, top):
-        return Refusal("an `except` around the message may wait for what its condition raises")
-    if "warning" in kinds and handles_warnings(site, top):
-        return Refusal("an `except` around the message may wait for the warning")
+    asked = condition_of_messages(site, top, tests, [call for call in messages if call is not None])
+    if isinstance(asked, Refusal):
+        return asked
     layout = Layout(site)
-    start, end = layout.outer(top.test)
-    asked = site.source[start:end]
-    is_or = isinstance(top.test, ast.BoolOp) and isinstance(top.test.op, ast.Or)
-    if (is_or or isinstance(top.test, ast.IfExp)) and (start, end) == site.offsets(top.test):
-        asked = f"({asked})"
-    word = site.source[site.offsets(top)[0] : start]
+    text, note = asked
     # The text goes in as a whole statement, so that the messages in it are known to be left out.
-    text = f"{word.rstrip()} not {site.torch}.compiler.is_compiling() and {asked}"
+    _, end = layout.outer(top.test)
     text += site.source[end : layout.end(top)]
-    noun = "warning" if kinds == {"warning"} else "message"
-    note = f"under torch.compile the {noun} is not written, and its condition not asked"
+    start = site.offsets(top)[0]
     return Rewrite(
-        edits=(Edit(site.offsets(top)[0], layout.end(top), text),),
+        edits=(Edit(start, layout.end(top), f"{'el' * site.source.startswith('elif', start)}{text}"),),
         summary="the message and its condition are left out while compiling",
-        notes=(f"{note}, so that no error of theirs is raised" if raises else note,),
+        notes=(note,),
         consent=True,  # also for a warning: what it says of the data, nobody else does
         silent=True,
     )
 
 
-def _asks_a_tensor(site: Site, test: ast.expr) -> bool:
+def condition_of_messages(
+    site: Site, top: ast.If, tests: Sequence[ast.expr], messages: Sequence[ast.Call]
+) -> tuple[str, str] | Refusal:
+    """``if not torch.compiler.is_compiling() and TEST`` for messages below an ``if``, and what it changes.
+
+    Args:
+        tests: all conditions that the messages are under, that of ``top`` among them.
+    """
+    site = with_entry(site, top)
+    for test in tests:
+        effect = test_effect(site, test)
+        if effect is not None:
+            return Refusal(f"the condition of the message may have an effect: `{effect}`")
+    for call in messages:
+        effect = message_effect(site, call)
+        if effect is not None:
+            return Refusal(f"computing the message may have an effect: `{effect}`")
+    raises = not all(_never_raises(site, top, test) for test in tests) or any(map(_computes, messages))
+    if raises and catches(site, top):
+        return Refusal("an `except` around the message may wait for what its condition raises")
+    kinds = {message_kind(site, call) for call in messages}
+    if "warning" in kinds and handles_warnings(site, top):
+        return Refusal("an `except` around the message may wait for the warning")
+    start, end = Layout(site).outer(top.test)
+    asked = site.source[start:end]
+    is_or = isinstance(top.test, ast.BoolOp) and isinstance(top.test.op, ast.Or)
+    if (is_or or isinstance(top.test, ast.IfExp)) and (start, end) == site.offsets(top.test):
+        asked = f"({asked})"
+    noun = "warning" if kinds == {"warning"} else "message"
+    note = f"under torch.compile the {noun} is not written, and its condition not asked"
+    return (
+        f"if not {site.torch}.compiler.is_compiling() and {asked}",
+        f"{note}, so that no error of theirs is raised" if raises else note,
+    )
+
+
+def asks_a_tensor(site: Site, test: ast.expr) -> bool:
     """Whether a tensor's value decides a condition, and Dynamo stops at it."""
     operands = test.values if isinstance(test, ast.BoolOp) else [test]
     return any(
@@ -176,9 +195,9 @@ def _messages(top: ast.If) -> Iterator[ast.Call | None]:
                 yield None
 
 
-def _computes(call: ast.Call | None) -> bool:
+def _computes(call: ast.Call) -> bool:
     """Whether a message's text may fail: it may never have been written, so no run shows that it does not."""
-    return call is not None and any(
+    return any(
         isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.Compare | ast.Starred)
         or (isinstance(node, ast.FormattedValue) and node.format_spec is not None)
         for node in ast.walk(call)
@@ -186,7 +205,7 @@ def _computes(call: ast.Call | None) -> bool:
     )
 
 
-def _with_entry(site: Site, top: ast.If) -> Site:
+def with_entry(site: Site, top: ast.If) -> Site:
     """The site with names that no call came to, in branches never taken, as they were when the ``if`` began.
 
     Nothing in it binds a name or acts (which is looked at all the same), so that they are the same there.
