@@ -166,11 +166,15 @@ def _run(script: Script, agent: Agent, name: str, warm: Warm | None) -> tuple[En
 
 
 def jobs(report: Report) -> int:
-    """How many runs this machine takes at a time: one core and two GiB for each, one on a GPU."""
+    """How many runs this machine takes at a time: two GiB for each, one on a GPU.
+
+    One more than it has cores, where it has several: none is idle while the last of three runs goes on.
+    """
     if report.run.device is not None and report.run.device.type not in ("", "cpu"):
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, _free_bytes() // _BYTES_OF_A_RUN, MOST_JOBS))
+    wanted = min(cores + (cores > 1), MOST_JOBS)
+    return max(1, min(wanted, _free_bytes() // _BYTES_OF_A_RUN))
 
 
 def _free_bytes() -> int:

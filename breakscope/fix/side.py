@@ -29,11 +29,16 @@ class Side:
         return future
 
     def all(self, *calls: Callable[[], T]) -> list[T]:
-        """The results of all calls, made at one time if that can be, once all that was begun has ended."""
+        """The results of all calls, once all that was begun has ended.
+
+        The first two are made at one time if that can be, and nothing beside them: they are timed.
+        """
         wait(self._begun)
-        begun = [self.begin(call) for call in calls]
-        pairs = zip(calls, begun, strict=True)
-        return [call() if one is None else one.result() for call, one in pairs]
+        results: list[T] = []
+        for some in (calls[:2], calls[2:]):
+            pairs = [(call, self.begin(call)) for call in some]
+            results += [call() if begun is None else begun.result() for call, begun in pairs]
+        return results
 
     def close(self) -> None:
         """Begin no more, and wait for none."""
