@@ -110,7 +110,9 @@ class Observers:
             for node in ast.walk(module.tree) if module is not None else ():
                 if module is None or not _holds(node, line):
                     continue
-                if isinstance(node, ast.Try | ast.TryStar) and (node.handlers or node.finalbody):
+                if isinstance(node, ast.Try | ast.TryStar) and (
+                    node.handlers or (node.finalbody and not _takes_back(node, module))
+                ):
                     return f"the `try` at {module.place(node)}"
                 if isinstance(node, ast.With | ast.AsyncWith) and (name := _catches(node, module)):
                     return f"`with {name}` at {module.place(node)}"
@@ -245,6 +247,31 @@ def _holds(node: ast.AST, line: int) -> bool:
     if not isinstance(node, ast.Try | ast.TryStar | ast.With | ast.AsyncWith) or not body:
         return False
     return bool(body[0].lineno <= line <= (body[-1].end_lineno or 0))
+
+
+def _takes_back(node: ast.Try | ast.TryStar, module: _Module) -> bool:
+    """Whether a ``finally`` only takes back what was set right before: ``token = variable.set(value)``.
+
+    Where the exception leaves the compiled call that holds both, neither was done.
+    """
+    match node.finalbody:
+        case [ast.Expr(ast.Call(ast.Attribute(ast.Name(variable), "reset"), [ast.Name(token)], []))]:
+            pass
+        case _:
+            return False
+    block: list[ast.stmt] = getattr(module.parents[node], "body", [])
+    match block[block.index(node) - 1] if node in block[1:] else None:
+        case ast.Assign([ast.Name(given)], ast.Call(ast.Attribute(ast.Name(name), "set"), [_], [])):
+            is_set = (given, name) == (token, variable)
+        case _:
+            return False
+    return is_set and any(
+        isinstance(one, ast.Assign)
+        and [ast.unparse(target) for target in one.targets] == [variable]
+        and isinstance(one.value, ast.Call)
+        and ast.unparse(one.value.func).endswith("ContextVar")
+        for one in module.tree.body
+    )
 
 
 def _catches(node: ast.With | ast.AsyncWith, module: _Module) -> str | None:

@@ -112,11 +112,54 @@ def handler(x):
     except ValueError:
         y = f(x)
     return y
+
+collected = contextvars.ContextVar("collected")
+counted = Counter()
+
+def taken_back(x):
+    token = collected.set([])
+    try:
+        return f(x)
+    finally:
+        collected.reset(token)
+
+def counts(x):
+    token = counted.set([])
+    try:
+        return f(x)
+    finally:
+        counted.reset(token)
+
+def takes_back_more(x):
+    token = collected.set([])
+    try:
+        return f(x)
+    finally:
+        collected.reset(token)
+        print("over")
+
+def waits_too(x):
+    token = collected.set([])
+    try:
+        return f(x)
+    except ValueError:
+        return x
+    finally:
+        collected.reset(token)
 """
 
 
 @pytest.mark.parametrize(
-    ("function", "line"), [("caught", 7), ("finished", 14), ("suppressed", 20), ("own", 28)]
+    ("function", "line"),
+    [
+        ("caught", 7),
+        ("finished", 14),
+        ("suppressed", 20),
+        ("own", 28),
+        ("counts", 54),
+        ("takes_back_more", 61),
+        ("waits_too", 69),
+    ],
 )
 def test_callers_that_wait_for_an_exception_are_found(function: str, line: int) -> None:
     assert "f(x)" in CALLERS.splitlines()[line - 1]
@@ -125,7 +168,9 @@ def test_callers_that_wait_for_an_exception_are_found(function: str, line: int) 
     assert FILE in found
 
 
-@pytest.mark.parametrize(("function", "line"), [("plain", 3), ("harmless", 32), ("handler", 38)])
+@pytest.mark.parametrize(
+    ("function", "line"), [("plain", 3), ("harmless", 32), ("handler", 38), ("taken_back", 47)]
+)
 def test_other_callers_are_not(function: str, line: int) -> None:
     assert "f(x)" in CALLERS.splitlines()[line - 1]
     assert observers(CALLERS).catching([(FILE, line)]) is None, function
