@@ -151,11 +151,12 @@ class _Selection:
 
 
 def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
-    """Attributes that say how many turns there are: what a turn takes was made for as many.
+    """Attributes that say how many turns there are, or which differ: what a turn takes was made for as many.
 
     With a larger number the old code passes over the turns that have nothing to take, and the new one raises.
     """
-    of = [loop.iter, *stores(site, mask.id)]
+    tests = [node.test for node in ast.walk(loop) if isinstance(node, ast.If)]
+    of = [loop.iter, *stores(site, mask.id), *tests]
     attributes = [node for one in of for node in ast.walk(one) if isinstance(node, ast.Attribute)]
     return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
 
