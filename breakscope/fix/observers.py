@@ -250,24 +250,54 @@ def _holds(node: ast.AST, line: int) -> bool:
 
 
 def _takes_back(node: ast.Try | ast.TryStar, module: _Module) -> bool:
-    """Whether a ``finally`` only takes back what was set right before: ``token = variable.set(value)``.
+    """Whether a ``finally`` only takes back what its function set before: then an exception leaves no trace.
 
-    Where the exception leaves the compiled call that holds both, neither was done.
+    Where the exception leaves the compiled call that holds both, neither was done. It is a variable of the
+    context (``token = variable.set(value)``), or an attribute (``saved = self.mode``, ``self.mode = saved``).
     """
-    match node.finalbody:
-        case [ast.Expr(ast.Call(ast.Attribute(ast.Name(variable), "reset"), [ast.Name(token)], []))]:
-            pass
-        case _:
-            return False
-    block: list[ast.stmt] = getattr(module.parents[node], "body", [])
-    match block[block.index(node) - 1] if node in block[1:] else None:
-        case ast.Assign([ast.Name(given)], ast.Call(ast.Attribute(ast.Name(name), "set"), [_], [])):
-            is_set = (given, name) == (token, variable)
-        case _:
-            return False
-    return is_set and any(
+    above = module.parents[node]
+    while not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        above = module.parents[above]
+    before = [
+        one for one in ast.walk(above) if isinstance(one, ast.Assign) and one.lineno < node.body[0].lineno
+    ]
+    return all(_restores(statement, before, module) for statement in node.finalbody)
+
+
+def _restores(statement: ast.stmt, before: Sequence[ast.Assign], module: _Module) -> bool:
+    """Whether a statement gives something the value that it had."""
+
+    def given(target: str) -> set[str]:
+        return {
+            ast.unparse(one.value) for one in before if [ast.unparse(to) for to in one.targets] == [target]
+        }
+
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(variable), "reset"), [ast.Name(token)], [])):
+            is_set = [value.startswith(f"{variable}.set(") for value in given(token)] == [True]
+            return is_set and _is_context_variable(variable, module)
+        case ast.Assign([ast.Attribute() as target], ast.Name(saved)):
+            return given(saved) == {ast.unparse(target)}
+        case ast.If(test, body, orelse):
+            asks = any(isinstance(one, ast.Call | ast.NamedExpr | ast.Await) for one in ast.walk(test))
+            return not asks and _restored(body, orelse, before, module)
+    return False
+
+
+def _restored(
+    body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], before: Sequence[ast.Assign], module: _Module
+) -> bool:
+    """Whether the sides of a branch only restore. Where it had no value before, it is deleted."""
+    match body, orelse:
+        case [ast.Assign([ast.Attribute() as target], _) as given], [ast.Delete([ast.Attribute() as gone])]:
+            return ast.unparse(target) == ast.unparse(gone) and _restores(given, before, module)
+    return all(_restores(one, before, module) for one in (*body, *orelse))
+
+
+def _is_context_variable(name: str, module: _Module) -> bool:
+    return any(
         isinstance(one, ast.Assign)
-        and [ast.unparse(target) for target in one.targets] == [variable]
+        and [ast.unparse(target) for target in one.targets] == [name]
         and isinstance(one.value, ast.Call)
         and ast.unparse(one.value.func).endswith("ContextVar")
         for one in module.tree.body

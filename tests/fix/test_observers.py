@@ -146,6 +146,43 @@ def waits_too(x):
         return x
     finally:
         collected.reset(token)
+
+def restored(self, x, mode):
+    if mode is not None:
+        had = hasattr(self, "mode")
+        if had:
+            saved = self.mode
+        self.mode = mode
+    try:
+        return f(x)
+    finally:
+        if mode is not None:
+            if had:
+                self.mode = saved
+            else:
+                del self.mode
+
+def leaves_a_trace(self, x):
+    self.failed = True
+    try:
+        return f(x)
+    finally:
+        self.failed = over
+
+def saves_another(self, x):
+    saved = self.mode
+    saved = x
+    try:
+        return f(x)
+    finally:
+        self.mode = saved
+
+def deletes(self, x):
+    self.mode = 1
+    try:
+        return f(x)
+    finally:
+        del self.mode
 """
 
 
@@ -159,6 +196,9 @@ def waits_too(x):
         ("counts", 54),
         ("takes_back_more", 61),
         ("waits_too", 69),
+        ("leaves_a_trace", 93),
+        ("saves_another", 101),
+        ("deletes", 108),
     ],
 )
 def test_callers_that_wait_for_an_exception_are_found(function: str, line: int) -> None:
