@@ -110,7 +110,9 @@ class Observers:
             for node in ast.walk(module.tree) if module is not None else ():
                 if module is None or not _holds(node, line):
                     continue
-                if isinstance(node, ast.Try | ast.TryStar) and (node.handlers or node.finalbody):
+                if isinstance(node, ast.Try | ast.TryStar) and (
+                    node.handlers or (node.finalbody and not _takes_back(node, module))
+                ):
                     return f"the `try` at {module.place(node)}"
                 if isinstance(node, ast.With | ast.AsyncWith) and (name := _catches(node, module)):
                     return f"`with {name}` at {module.place(node)}"
@@ -245,6 +247,61 @@ def _holds(node: ast.AST, line: int) -> bool:
     if not isinstance(node, ast.Try | ast.TryStar | ast.With | ast.AsyncWith) or not body:
         return False
     return bool(body[0].lineno <= line <= (body[-1].end_lineno or 0))
+
+
+def _takes_back(node: ast.Try | ast.TryStar, module: _Module) -> bool:
+    """Whether a ``finally`` only takes back what its function set before: then an exception leaves no trace.
+
+    Where the exception leaves the compiled call that holds both, neither was done. It is a variable of the
+    context (``token = variable.set(value)``), or an attribute (``saved = self.mode``, ``self.mode = saved``).
+    """
+    above = module.parents[node]
+    while not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        above = module.parents[above]
+    before = [
+        one for one in ast.walk(above) if isinstance(one, ast.Assign) and one.lineno < node.body[0].lineno
+    ]
+    return all(_restores(statement, before, module) for statement in node.finalbody)
+
+
+def _restores(statement: ast.stmt, before: Sequence[ast.Assign], module: _Module) -> bool:
+    """Whether a statement gives something the value that it had."""
+
+    def given(target: str) -> set[str]:
+        return {
+            ast.unparse(one.value) for one in before if [ast.unparse(to) for to in one.targets] == [target]
+        }
+
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(variable), "reset"), [ast.Name(token)], [])):
+            is_set = [value.startswith(f"{variable}.set(") for value in given(token)] == [True]
+            return is_set and _is_context_variable(variable, module)
+        case ast.Assign([ast.Attribute() as target], ast.Name(saved)):
+            return given(saved) == {ast.unparse(target)}
+        case ast.If(test, body, orelse):
+            asks = any(isinstance(one, ast.Call | ast.NamedExpr | ast.Await) for one in ast.walk(test))
+            return not asks and _restored(body, orelse, before, module)
+    return False
+
+
+def _restored(
+    body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], before: Sequence[ast.Assign], module: _Module
+) -> bool:
+    """Whether the sides of a branch only restore. Where it had no value before, it is deleted."""
+    match body, orelse:
+        case [ast.Assign([ast.Attribute() as target], _) as given], [ast.Delete([ast.Attribute() as gone])]:
+            return ast.unparse(target) == ast.unparse(gone) and _restores(given, before, module)
+    return all(_restores(one, before, module) for one in (*body, *orelse))
+
+
+def _is_context_variable(name: str, module: _Module) -> bool:
+    return any(
+        isinstance(one, ast.Assign)
+        and [ast.unparse(target) for target in one.targets] == [name]
+        and isinstance(one.value, ast.Call)
+        and ast.unparse(one.value.func).endswith("ContextVar")
+        for one in module.tree.body
+    )
 
 
 def _catches(node: ast.With | ast.AsyncWith, module: _Module) -> str | None:

@@ -112,11 +112,94 @@ def handler(x):
     except ValueError:
         y = f(x)
     return y
+
+collected = contextvars.ContextVar("collected")
+counted = Counter()
+
+def taken_back(x):
+    token = collected.set([])
+    try:
+        return f(x)
+    finally:
+        collected.reset(token)
+
+def counts(x):
+    token = counted.set([])
+    try:
+        return f(x)
+    finally:
+        counted.reset(token)
+
+def takes_back_more(x):
+    token = collected.set([])
+    try:
+        return f(x)
+    finally:
+        collected.reset(token)
+        print("over")
+
+def waits_too(x):
+    token = collected.set([])
+    try:
+        return f(x)
+    except ValueError:
+        return x
+    finally:
+        collected.reset(token)
+
+def restored(self, x, mode):
+    if mode is not None:
+        had = hasattr(self, "mode")
+        if had:
+            saved = self.mode
+        self.mode = mode
+    try:
+        return f(x)
+    finally:
+        if mode is not None:
+            if had:
+                self.mode = saved
+            else:
+                del self.mode
+
+def leaves_a_trace(self, x):
+    self.failed = True
+    try:
+        return f(x)
+    finally:
+        self.failed = over
+
+def saves_another(self, x):
+    saved = self.mode
+    saved = x
+    try:
+        return f(x)
+    finally:
+        self.mode = saved
+
+def deletes(self, x):
+    self.mode = 1
+    try:
+        return f(x)
+    finally:
+        del self.mode
 """
 
 
 @pytest.mark.parametrize(
-    ("function", "line"), [("caught", 7), ("finished", 14), ("suppressed", 20), ("own", 28)]
+    ("function", "line"),
+    [
+        ("caught", 7),
+        ("finished", 14),
+        ("suppressed", 20),
+        ("own", 28),
+        ("counts", 54),
+        ("takes_back_more", 61),
+        ("waits_too", 69),
+        ("leaves_a_trace", 93),
+        ("saves_another", 101),
+        ("deletes", 108),
+    ],
 )
 def test_callers_that_wait_for_an_exception_are_found(function: str, line: int) -> None:
     assert "f(x)" in CALLERS.splitlines()[line - 1]
@@ -125,7 +208,9 @@ def test_callers_that_wait_for_an_exception_are_found(function: str, line: int) 
     assert FILE in found
 
 
-@pytest.mark.parametrize(("function", "line"), [("plain", 3), ("harmless", 32), ("handler", 38)])
+@pytest.mark.parametrize(
+    ("function", "line"), [("plain", 3), ("harmless", 32), ("handler", 38), ("taken_back", 47)]
+)
 def test_other_callers_are_not(function: str, line: int) -> None:
     assert "f(x)" in CALLERS.splitlines()[line - 1]
     assert observers(CALLERS).catching([(FILE, line)]) is None, function

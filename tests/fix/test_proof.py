@@ -721,6 +721,26 @@ def test_what_is_asked_of_an_argument_that_is_left_out_is_driven_by_giving_it(tm
     assert "argument lengths filled with 10000" in found.why
 
 
+def test_an_argument_is_given_before_any_parameter_gets_another_value(tmp_path: Path) -> None:
+    """A model has many parameters, and what they are may decide nothing: the time would be up before."""
+    before = (
+        "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layer = nn.Linear(3, 3)\n"
+        "    def forward(self, x, lengths=None):\n"
+        "        if lengths is None:\n            lengths = (x != 0).sum(1)\n"
+        "        x = self.layer(x)\n"
+        "        if lengths.max() > x.shape[1]:\n            x = x * 2\n        return x"
+    )
+    after = before.replace(
+        "if lengths.max() > x.shape[1]:\n            x = x * 2",
+        "x = torch.where(lengths.max() > x.shape[1], x * 2, x)",
+    )
+    found = judged(before, after, ("torch.rand(2, 3)",), tmp_path)
+    assert found.status == "proved", found.why
+    assert found.evidence.kinds["arguments left out"] >= 1
+    assert "values of parameters" not in found.evidence.kinds
+
+
 def test_what_all_parameters_decide_together_is_driven(tmp_path: Path) -> None:
     """A divergence is small only where mean and variance are: no parameter alone makes it so."""
     before = (

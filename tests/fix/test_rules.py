@@ -51,6 +51,7 @@ def test_rules_are_asked_in_this_order() -> None:
         "mask-to-where",
         "branch-to-cond",
         "known-size",
+        "mask-shortcut",
         "quiet-messages",
         "requires-grad",
         "eager-leaf",

@@ -2,7 +2,7 @@
 
 Four forms: ``if drawn < p: continue``; a flag that is set, and read by ``if not flag:``, or by
 ``if flag: <constants> else: ...``; ``if drawn < p: <constants> else: ...``; and ``if not skip: ...`` with a
-``skip`` of its own.
+``skip`` of its own, that may be False before.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _unless(site: Site, statement: ast.If) -> Skip | None:
     if not isinstance(first.op, ast.Not) or not isinstance(first.operand, ast.Name) or statement.orelse:
         raise Unsafe("a random number decides which of two computations is done")
     name = first.operand.id
-    if len(stores(site, name)) != 1:
+    if len(stores(site, name)) != 1 and not _drawn_or_false(site, statement, name):
         raise Unsafe(f"`{name}` is given other values too")
     constants: list[ast.stmt] = []
     reset: set[str] = set()
@@ -239,6 +239,32 @@ def _unless(site: Site, statement: ast.If) -> Skip | None:
         statement, None, statement.body, guard=statement, flag=name, unless=unless,
         constants=tuple(constants), reset=frozenset(reset), rest=tuple(rest),
     )  # fmt: skip
+
+
+def _drawn_or_false(site: Site, guard: ast.If, name: str) -> bool:
+    """Whether a flag is False in front of a branch, or what was drawn then under conditions of Python's."""
+    block, index = block_of(site, guard)
+    if len(stores(site, name)) != 2 or any(read.lineno < guard.lineno for read in reads_of(site, name)):
+        return False
+    resets = [
+        place
+        for place, one in enumerate(block[:index])
+        if any(_is_constant(value, value=False) for value in _assigned(one, name))
+    ]
+    draws = [
+        place
+        for place, one in enumerate(block[:index])
+        if isinstance(one, ast.If) and not one.orelse and _last(one, name)
+    ]
+    return len(resets) == 1 and len(draws) == 1 and resets[0] < draws[0]
+
+
+def _last(branch: ast.If, name: str) -> bool:
+    """Whether the last statement of a branch, or of the branch that is its last, gives a name its value."""
+    last = branch.body[-1]
+    if isinstance(last, ast.If):
+        return not last.orelse and _last(last, name)
+    return bool(_assigned(last, name))
 
 
 def _continued(site: Site, statement: ast.If, branch: ast.AST, read: ast.expr) -> list[ast.stmt] | None:

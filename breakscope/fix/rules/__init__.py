@@ -21,6 +21,7 @@ from breakscope.fix.rules.guard_in_graph import GuardInGraph
 from breakscope.fix.rules.integer_division import IntegerDivision
 from breakscope.fix.rules.known_size import KnownSize
 from breakscope.fix.rules.loop_exit import LoopExit
+from breakscope.fix.rules.mask_shortcut import MaskShortcut
 from breakscope.fix.rules.mask_to_where import MaskToWhere
 from breakscope.fix.rules.masked_turn import MaskedTurn
 from breakscope.fix.rules.message_and_branch import MessageAndBranch
@@ -76,6 +77,7 @@ RULES = in_order(
         IntegerDivision(),
         KnownSize(),
         LoopExit(),
+        MaskShortcut(),
         MaskToWhere(),
         MaskedTurn(),
         MessageAndBranch(),

@@ -16,6 +16,7 @@ _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"
 _AUTOGRAD = "trace_autograd_ops"
 _READ_UNSEEN = ("Data dependent operator",)  # Dynamo's words where torch itself reads the number
+_SIZED_UNSEEN = "Dynamic shape operator"  # and where it sees an operator, a user's own among them
 _SIZED_BY_DATA = {
     "nonzero", "unique", "masked_select", "argwhere", "where", "repeat_interleave", "unique_consecutive",
     "bincount", "_unique2",
@@ -100,6 +101,8 @@ def _flag(site: Site) -> str | None:
         if isinstance(node, ast.stmt):
             break
         node = site.parents[node]
+    if site.reason == _SIZED_UNSEEN:
+        return _SHAPES
     # A tensor that stands where Python wants a number: x[start:end], torch.arange(n).
     return _SCALARS if _SCALARS in site.reason or site.reason in _READ_UNSEEN else None
 

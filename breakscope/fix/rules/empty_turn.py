@@ -53,8 +53,10 @@ _CALLS = ("torch.randn(3, 4)", "torch.randn(5, 4)", "torch.randn(2, 4)")
 ALL_MADE = "turns that select nothing are made as well"
 COUNTED = "there is as much to take for the turns as `{name}` says, as in the recorded run"
 LOST = "parameters that only turns left out use get a gradient of zero where they got none"
+NEGATIVE = "where the mask holds negative numbers, turns that its sum leaves out are made"
 EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
 SHAPES = "capture_dynamic_output_shape_ops"
+ONE_HOT = "one-hot"
 _MOVED = {"permute", "transpose", "t", "T", "mT", "long", "int", "bool", "contiguous"}
 _SCOPES = ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await | ast.Lambda | ast.comprehension
 
@@ -69,7 +71,7 @@ class EmptyTurn(Rule):
         "`for e in hit.tolist()` and `if rows.shape[0] == 0: continue` around `rows = torch.where(mask[e])`: "
         "all turns are made"
     )
-    asks = "where autograd is on: a gradient changes from none to zero"
+    asks = "where autograd is on (a gradient changes from none to zero), or a caller gives the mask"
     before = ("capture-flag", "custom-op", "branch-to-where")
     needs = (
         "A turn selects with `torch.where(mask[e])`, or with `torch.where(chosen == e)` and a skip.",
@@ -104,15 +106,17 @@ class EmptyTurn(Rule):
         selection = _selection(site, loop, turn)
         if selection is None:
             return None
-        skip = _skip(loop, selection)
+        skip = _skip(site, loop, selection)
         listed = _list_of_turns(site, loop)
         if skip is None and listed is None:
             return None
         _refuse_other_effects(site, loop, turn, selection, skip)
         layout = Layout(site)
         edits = [] if skip is None else [removed_lines(site, layout, skip)]
+        negative = False
         if listed is not None:
             edits += _all_turns(site, layout, loop, listed, selection)
+            negative = _may_be_negative(site, selection.mask)
         if turn.rows:
             edits += number_edits(site, loop, turn)
         if turn.naming is not None:
@@ -123,13 +127,13 @@ class EmptyTurn(Rule):
         return Rewrite(
             edits=tuple(edits),
             summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=(ALL_MADE, LOST) if wanted else (ALL_MADE,),
+            notes=(ALL_MADE, *([LOST] if wanted else []), *([NEGATIVE] if negative else [])),
             assumes=(
                 EMPTY,
                 *([] if wanted else [UNWANTED]),
                 *(COUNTED.format(name=name) for name in counts),
             ),
-            consent=wanted,
+            consent=wanted or negative,
             zeros=True,
             config={SHAPES: True},
             numbers=counts,
@@ -147,11 +151,12 @@ class _Selection:
 
 
 def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
-    """Attributes that say how many turns there are: what a turn takes was made for as many.
+    """Attributes that say how many turns there are, or which differ: what a turn takes was made for as many.
 
     With a larger number the old code passes over the turns that have nothing to take, and the new one raises.
     """
-    of = [loop.iter, *stores(site, mask.id)]
+    tests = [node.test for node in ast.walk(loop) if isinstance(node, ast.If)]
+    of = [loop.iter, *stores(site, mask.id), *tests]
     attributes = [node for one in of for node in ast.walk(one) if isinstance(node, ast.Attribute)]
     return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
 
@@ -192,7 +197,7 @@ def _turn(site: Site, loop: ast.For) -> Turn | None:
 
 def _selection(site: Site, loop: ast.For, turn: Turn) -> _Selection | None:
     """The statement of a loop's body that selects by the turn's row of a mask."""
-    for statement in loop.body:
+    for statement in _plain_body(site, loop.body):
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
         selected = _selected_mask(site, statement.value, turn)
@@ -241,9 +246,26 @@ def _selected_mask(site: Site, value: ast.expr, turn: Turn) -> tuple[ast.Name, b
     return (mask, by_rows) if site.is_tensor(mask) else None
 
 
-def _skip(loop: ast.For, selection: _Selection) -> ast.If | None:
+def _plain_body(site: Site, block: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block, those under ``torch.no_grad()`` among them."""
+    found: list[ast.stmt] = []
+    for statement in block:
+        under = _under_no_grad(site, statement)
+        found += [statement] if under is None else under
+    return found
+
+
+def _under_no_grad(site: Site, statement: ast.AST) -> list[ast.stmt] | None:
+    match statement:
+        case ast.With(items=[ast.withitem(ast.Call(func=function, args=[], keywords=[]), None)], body=body):
+            return body if dotted(site, function) == "torch.no_grad" else None
+    return None
+
+
+def _skip(site: Site, loop: ast.For, selection: _Selection) -> ast.If | None:
     """``if rows.shape[0] == 0: continue``, directly behind the selection."""
-    behind = loop.body[loop.body.index(selection.statement) + 1 :]
+    body = _plain_body(site, loop.body)
+    behind = body[body.index(selection.statement) + 1 :]
     if not behind or not isinstance(behind[0], ast.If) or behind[0].orelse:
         return None
     skip = behind[0]
@@ -338,8 +360,6 @@ def _all_turns(
     mask = selection.mask.id
     if not selection.by_rows or hit is None or hit[0] != mask or not _sums_rows(site, hit[1], selection.mask):
         raise Unsafe(f"`{_plain(site, listed)}` is not certainly the list of turns that select something")
-    if not _never_negative(site, selection.mask):
-        raise Unsafe(f"`{mask}` may hold negative numbers, so that its sum says nothing")
     made_behind = any(value.lineno >= listed.lineno for value in stores(site, mask))
     if made_behind or len(_reads_beside_making(site, mask)) != 2 or rebound_elsewhere(site.function, mask):
         raise Unsafe(f"`{mask}` may be changed between its sum and the loop: it is used elsewhere too")
@@ -363,11 +383,9 @@ def _reads_beside_making(site: Site, mask: str) -> list[ast.Name]:
 
 def _outside_no_grad(site: Site, statement: ast.stmt) -> ast.stmt:
     """The ``with torch.no_grad()`` around a statement that is not alone in it, or the statement itself."""
-    match site.parents[statement]:
-        case ast.With(items=[ast.withitem(ast.Call(func=function, args=[], keywords=[]), None)]) as block:
-            if dotted(site, function) == "torch.no_grad" and len(block.body) > 1:
-                return block
-    return statement
+    above = site.parents[statement]
+    alone = len(_under_no_grad(site, above) or [statement]) == 1
+    return statement if alone or not isinstance(above, ast.With) else above
 
 
 def _sums_rows(site: Site, total: ast.Call, mask: ast.expr) -> bool:
@@ -387,37 +405,44 @@ def _sums_rows(site: Site, total: ast.Call, mask: ast.expr) -> bool:
     )
 
 
-def _never_negative(site: Site, mask: ast.Name) -> bool:
-    """Whether a mask is of bool, or one-hot and only moved about since."""
+def _may_be_negative(site: Site, mask: ast.Name) -> bool:
+    """Whether a mask may hold negative numbers: a caller gave it, and they are not bools.
+
+    Raises:
+        Unsafe: it is neither given, nor of bool, nor one-hot and only moved about since.
+    """
     seen = site.seen(mask)
     if seen is not None and seen.dtypes == {"bool"}:
-        return True
+        return False
+    given = parameters(site.function)
     values = stores(site, mask.id)
     writes = [
         node
         for node in ast.walk(site.function)
         if isinstance(node, ast.Name) and node.id == mask.id and not isinstance(node.ctx, ast.Load)
     ]
-    if not values or len(values) != len(writes) or mask.id in parameters(site.function):
-        return False
-    return all(_is_one_hot(site, value, mask.id) for value in values)
+    bases = {_moved_from(site, value) for value in values} - ({mask.id} if values else set())
+    bases |= {mask.id} & set(given)
+    if len(values) == len(writes) and bases and bases <= {ONE_HOT, *given}:
+        return bases != {ONE_HOT}
+    raise Unsafe(f"`{mask.id}` may hold negative numbers, so that its sum says nothing")
 
 
-def _is_one_hot(site: Site, value: ast.expr, moved: str) -> bool:
-    """Whether a value is one-hot, or what was one-hot before under the same name, and only moved about."""
+def _moved_from(site: Site, value: ast.expr) -> str | None:
+    """What a value was before its dimensions were moved about: one-hot, or what has a name."""
     while True:
         if isinstance(value, ast.Name):
-            return value.id == moved
+            return value.id
         if isinstance(value, ast.Subscript) or (isinstance(value, ast.Attribute) and value.attr in _MOVED):
             value = value.value
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             if dotted(site, value.func) in ("torch.nn.functional.one_hot", "torch._C._nn.one_hot"):
-                return True
+                return ONE_HOT
             if value.func.attr not in _MOVED:
-                return False
+                return None
             value = value.func.value
         else:
-            return False
+            return None
 
 
 def _refuse_other_effects(
@@ -433,7 +458,7 @@ def _refuse_other_effects(
     _refuse_reads_elsewhere(site, loop, stored_in(loop.target))
     if turn.naming is not None:
         _refuse_reads_elsewhere(site, loop, turn.names - stored_in(loop.target))
-    kept = [one for one in loop.body if one is not skip and one is not turn.naming]
+    kept = [one for one in _plain_body(site, loop.body) if one is not skip and one is not turn.naming]
     _Turns(site, loop, selection, turn).pass_over(kept, set(selection.names))
 
 
@@ -453,7 +478,7 @@ class _Turns:
             Unsafe: the block does more than to give names values, and to add at the rows.
         """
         site = self.site
-        for statement in block:
+        for statement in _plain_body(site, block):
             if _adds_at(site, statement, self.selection.names) or self._ends_turn(statement):
                 continue
             if isinstance(statement, ast.If) and self._is_plain_test(statement.test):

@@ -10,7 +10,9 @@ from breakscope.fix.rule import Example, Rule, Site
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import block_of, enclosing_statement
 from breakscope.source.names import builtin, dotted, name_parts, reads_of
+from breakscope.source.torch_facts import RANDOM, is_in_place
 
+SCALARS = "capture_scalar_outputs"
 _CASTS = {"float", "double", "half", "bfloat16", "long", "int", "to", "type", "type_as"}
 _PRODUCTS = {"torch.matmul", "torch.mm"}
 _OUT_OF_RANGE = "compiled by Inductor, a class that is out of range may not raise"
@@ -22,14 +24,17 @@ class KnownSize(Rule):
     name = "known-size"
     codes = ("BS105",)
     title = "a size that the code knows, instead of one that is read from data"
-    does = "`F.one_hot(i)` gets `num_classes`, `repeat_interleave` of written repeats `output_size`"
+    does = (
+        "`F.one_hot(i)` gets `num_classes`, `repeat_interleave` `output_size`: written repeats, or their sum"
+    )
     asks = "unless it is of an `arange`"
+    before = ("capture-flag",)
     after = ("mask-to-where",)
     needs = (
         "one_hot is taken of an arange, which fixes the classes.",
         "Or, with consent: it is the left factor of a matrix product, which raised for any other number.",
         "Or, with consent: there were as many classes in every recorded call, of two at least.",
-        "The repeats of repeat_interleave are written in the call.",
+        "The repeats of repeat_interleave are written in the call, or a vector under a name: then their sum.",
     )
     hazards = (
         "With a given number of classes the result keeps its width where the largest class is absent.",
@@ -291,11 +296,55 @@ def _repeated(site: Site, call: ast.Call, *, method: bool) -> Rewrite | None:
             return None
     total = _total(site, repeats)
     if total is None:
-        return None
+        repeated = None if method or not call.args else call.args[0]
+        return _summed(site, call, repeated, repeats)
     return Rewrite(
         edits=(_argument(site, call, f"output_size={total}"),),
         summary="repeat_interleave with the size of its result",
     )
+
+
+def _summed(
+    site: Site, call: ast.Call, repeated: ast.expr | None, repeats: ast.expr | None
+) -> Rewrite | None:
+    """``output_size`` as the sum of a vector's repeats: a number that comes from data, and no shape.
+
+    ``expand_as``, because repeats of one element stand for as many as there are to repeat.
+    """
+    if not isinstance(repeats, ast.Name) or not _is_tensor(site, repeats) or _dims(site, repeats) != 1:
+        return None
+    seen = None if repeated is None else site.seen(repeated)
+    if repeated is None or seen is None or not seen.only("tensor"):
+        return None
+    if {len(shape) for shape in seen.shapes} != {1} or not _only_computes(site, repeated):
+        return None
+    text = f"{repeats.id}.expand_as({site.text(repeated)}).sum().item()"
+    return Rewrite(
+        edits=(_argument(site, call, f"output_size={text}"),),
+        summary="repeat_interleave with the sum of its repeats",
+        notes=(f"the setting {SCALARS} holds for everything that the program compiles",),
+        config={SCALARS: True},
+    )
+
+
+def _only_computes(site: Site, node: ast.expr) -> bool:
+    """Whether an expression may be evaluated twice: functions and methods of tensors that write nothing."""
+    for one in ast.walk(node):
+        if isinstance(
+            one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.comprehension
+        ):
+            return False
+        if not isinstance(one, ast.Call):
+            continue
+        full = dotted(site, one.func)
+        name = one.func.attr if isinstance(one.func, ast.Attribute) else ""
+        of_tensor = isinstance(one.func, ast.Attribute) and site.is_tensor(one.func.value)
+        of_torch = full is not None and full.startswith(("torch.", "torch._C."))
+        if is_in_place(name) or name in RANDOM or not (of_tensor or of_torch):
+            return False
+        if any(keyword.arg in (None, "out", "inplace") for keyword in one.keywords):
+            return False
+    return True
 
 
 def _total(site: Site, repeats: ast.expr | None) -> int | None:

@@ -267,6 +267,7 @@ class Session:
         if self.captured <= SEARCHED:
             constants = (*reach.constants_in(_code(old)), *reach.constants_in(_code(new)))
             constants = (*constants, *_numbers(bench, here))
+            self._give_arguments(bench)
             self._search(bench, constants, again=self._classes[alike] > 1)
         if known and self._driving.keys() == ways:  # no new way to see in the compiled form
             self.left_out["calls of a kind that was compiled before"] += 1
@@ -356,6 +357,11 @@ class Session:
         ):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
+
+    def _give_arguments(self, bench: _Bench) -> None:
+        """Drive checks of what the function makes itself: few inputs, and no others drive those."""
+        if self._driven():
+            return
         for conditions in self._given_instead(bench):
             if self._driven() or not self._agree(bench, conditions, "arguments left out"):
                 return

@@ -10,7 +10,24 @@ def f(x):
     return x - forces
 """
 
+# An operator of the user's own, of whose result only data says how long it is.
+_OWN = """\
+@torch.library.custom_op("capture_flag_example::positive", mutates_args=())
+def positive(x: torch.Tensor) -> torch.Tensor:
+    return x[x > 0].clone()
+
+
+@positive.register_fake
+def _(x):
+    return x.new_empty(torch.library.get_ctx().new_dynamic_size())
+
+
+def f(x):
+    return torch.ops.capture_flag_example.positive(x) * 2
+"""
+
 REWRITES = (
+    Example(_OWN, _OWN),
     Example(
         """\
 def f(x, bounds):

@@ -112,6 +112,27 @@ _ROW_HIT = """\
             number = int(row.item())"""
 
 
+_GIVEN = """\
+class f(nn.ModuleDict):
+    def __init__(self):
+        super().__init__({{f"expert_{{number}}": nn.Linear(4, 4) for number in range(3)}})
+
+    def forward(self, x, chosen):
+        out = torch.zeros_like(x)
+        mask = chosen.permute(2, 1, 0)
+{hit}        for number in {loop}:
+            place, rows = torch.where({selected})
+            state = x[None, rows].reshape(-1, x.shape[-1])
+            state = self[f"expert_{{{module}}}"](state)
+            out.index_add_(0, rows, state.to(x.dtype))
+        return out"""
+_GIVEN_HIT = "        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n"
+_GIVEN_CALLS = tuple(
+    f"torch.randn({rows}, 4), torch.eye(3, dtype=torch.int64)[torch.arange({rows}) % 2][:, None]"
+    for rows in (3, 5)
+)
+
+
 def _by_number(first: str, after: str, *, why: str = "", then: str = "") -> Example:
     before = _BY_NUMBER.format(hit=_FOUND_UNDER, loop="        for number in hit:", first=first)
     left = _BY_NUMBER.format(hit="", loop="        for number in range(mask.shape[0]):", first=after)
@@ -127,6 +148,18 @@ REWRITES = (
         consent=True,
     ),
     _by_number(_TAKEN, _TAKEN.split("\n", 1)[1]),
+    # The selection itself under no_grad.
+    _by_number(
+        "            number = number[0]\n            with torch.no_grad():\n    ",
+        "            with torch.no_grad():\n    ",
+    ),
+    # A mask that a caller gives: numbers, and not only ones.
+    Example(
+        _GIVEN.format(hit=_GIVEN_HIT, loop="hit", selected="mask[number].squeeze(0)", module="number[0]"),
+        _GIVEN.format(hit="", loop="range(mask.shape[0])", selected="mask[number]", module="number"),
+        calls=_GIVEN_CALLS,
+        consent=True,
+    ),
     Example(
         _OTHERWISE.format(loop=_ROW_HIT, skip=_SKIP.replace("rows.shape[0]", "rows.numel()")),
         _OTHERWISE.format(loop=_RANGE.format("mask.shape[0]"), skip=""),

@@ -23,6 +23,24 @@ def _left(before: str, why: str, calls: tuple[str, ...]) -> Example:
 
 
 REWRITES = (
+    # As many as the repeats are in all, also where one number stands for every row.
+    Example(
+        """\
+def f(sizes, counts):
+    rows = torch.repeat_interleave(sizes[:, 1], counts)
+    return rows * 2
+""",
+        """\
+def f(sizes, counts):
+    rows = torch.repeat_interleave(sizes[:, 1], counts, output_size=counts.expand_as(sizes[:, 1]).sum().item())
+    return rows * 2
+""",
+        calls=(
+            "torch.randint(1, 9, (3, 2)), torch.tensor([2, 0, 3])",
+            "torch.randint(1, 9, (2, 2)), torch.tensor([4, 1])",
+            "torch.randint(1, 9, (3, 2)), torch.tensor([2])",
+        ),
+    ),
     _seen(
         """\
 class f(nn.Module):
@@ -145,6 +163,22 @@ def f(x):
 )
 
 LEAVES = (
+    # What is drawn would be drawn twice.
+    Example(
+        """\
+def f(x, counts):
+    return torch.repeat_interleave(torch.rand_like(x), counts)
+""",
+        calls=("torch.randn(3), torch.tensor([2, 0, 3])", "torch.randn(2), torch.tensor([1, 3])"),
+    ),
+    # Of a matrix without dim, all elements are repeated.
+    Example(
+        """\
+def f(x, counts):
+    return torch.repeat_interleave(x, counts)
+""",
+        calls=("torch.randn(1, 3), torch.tensor([2, 0, 3])", "torch.randn(1, 2), torch.tensor([1, 3])"),
+    ),
     _left(
         """\
 def f(i):

@@ -27,6 +27,36 @@ def _net(body: str) -> str:
 REWRITES = (
     Example(
         _net("""
+synced = False
+for i, layer in enumerate(self.layers):
+    skip = False
+    if self.training and i > 0 and self.layerdrop > 0.0:
+        p = torch.rand([])
+        skip = p < self.layerdrop
+    if not skip or synced:
+        # the layer
+        x = layer(x)
+return x
+"""),
+        _net("""
+synced = False
+for i, layer in enumerate(self.layers):
+    skip = False
+    if self.training and i > 0 and self.layerdrop > 0.0:
+        p = torch.rand([])
+        skip = p < self.layerdrop
+    x_kept = x.clone()
+    # the layer
+    x = layer(x)
+    if skip is not False and not synced:
+        x = torch.where(skip, x_kept, x)
+return x
+"""),
+        calls=_CALLS,
+        consent=True,
+    ),
+    Example(
+        _net("""
 cache = None
 for layer in self.layers:
     p = torch.rand([])
@@ -340,6 +370,35 @@ return x
 )
 
 LEAVES = (
+    # False before the loop: what was drawn for a layer decides for the next too, where nothing is drawn.
+    Example(
+        _net("""
+skip = False
+for i, layer in enumerate(self.layers):
+    if i == 1:
+        skip = torch.rand([]) < 0.5
+    if not skip or attentions:
+        x = layer(x)
+return x
+"""),
+        why="`skip` is given other values too",
+        calls=_CALLS,
+    ),
+    Example(
+        _net("""
+for i, layer in enumerate(self.layers):
+    skip = False
+    if i > 0:
+        skip = torch.rand([]) < 0.5
+    else:
+        x = x * 2
+    if not skip or attentions:
+        x = layer(x)
+return x
+"""),
+        why="`skip` is given other values too",
+        calls=_CALLS,
+    ),
     Example(
         _net("""
 y = x
