@@ -12,10 +12,11 @@ from proving import proof
 
 from breakscope.fix.evidence import Verdict
 from breakscope.fix.judge import judge
+from breakscope.inside.prove import session
 from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.copies import Copies, NotCopiedError
-from breakscope.inside.prove.session import Session, clock
+from breakscope.inside.prove.session import ENDLESS, Session, clock
 from breakscope.inside.prove.world import World
 
 pytestmark = pytest.mark.torch
@@ -157,7 +158,16 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
             "both forms raise",
         ),
     ],
-    ids=["not driven", "unstable", "sparse", "closure", "generator", "module level", "signature", "only raises"],
+    ids=[
+        "not driven",
+        "unstable",
+        "sparse",
+        "closure",
+        "generator",
+        "module level",
+        "signature",
+        "only raises",
+    ],
 )
 def test_what_cannot_be_compared_is_unproved_with_a_reason(
     before: str, after: str, call: str, why: str, tmp_path: Path
@@ -333,6 +343,27 @@ def test_time_that_is_up_too_early_proves_nothing(tmp_path: Path) -> None:
     )
     assert found.status == "unproved"
     assert "the time was up before any of these was tried: " in found.why
+
+
+def test_an_input_on_which_the_old_code_does_not_end_is_left_out(tmp_path: Path) -> None:
+    before = (
+        "def f(x):\n    x = x * 1\n    while x.abs().max() > 4:\n        x = x / 2\n"
+        "    if x.sum() > 0:\n        x = x * 2\n    return x"
+    )
+    after = before.replace(
+        "    if x.sum() > 0:\n        x = x * 2\n", "    x = torch.where(x.sum() > 0, x * 2, x)\n"
+    )
+    found = judged(before, after, ("torch.randn(3, 4)",), tmp_path)
+    assert found.status == "proved", found.why
+    assert ENDLESS in found.evidence.notes
+
+
+def test_a_new_form_that_does_not_end_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "PATIENCE_S", {"watched": 2.0, "new": 2.0})
+    before = "def f(x):\n    while 4 < x.abs().max() < 1e9:\n        x = x / 2\n    return x * 1"
+    found = judged(before, before.replace(" < 1e9", ""), ("torch.randn(3, 4)",), tmp_path)
+    assert found.status == "refused", found.why
+    assert "the old code returns, the new one does not end" in found.why
 
 
 def test_an_expanded_argument_is_written_as_it_is(tmp_path: Path) -> None:
