@@ -305,6 +305,18 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
             "under autocast (autocast): result: its dtype differs",
         ),
         (
+            "import math\nimport numpy as np\ndef f(x, n):\n    return x[: int(np.nan_to_num(np.sqrt(n)))] * 2",
+            "import math\nimport numpy as np\ndef f(x, n):\n    return x[: int(math.sqrt(n))] * 2",
+            "torch.randn(3), 4",
+            "with a negative number (argument 2 = -4): the old code returns, the new one raises",
+        ),
+        (
+            "class f(nn.Module):\n    n = 2.5\n    def forward(self, x):\n        return x * (self.n - self.n)",
+            "class f(nn.Module):\n    n = 2.5\n    def forward(self, x):\n        return x * 0.0",
+            "torch.randn(3)",
+            "with a number that is not finite (n = inf): result: values differ",
+        ),
+        (
             "lin = nn.Linear(4, 4)\ndef f(x):\n    return lin(x) * 2",
             "lin = nn.Linear(4, 4)\ndef f(x):\n    return F.linear(x, lin.weight, lin.bias) * 2",
             "torch.randn(3, 4)",
@@ -324,7 +336,8 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
         ),
     ],
     ids=[
-        "a number", "dimensions", "strides", "None", "dtype", "autocast", "hooks", "loggers", "written again",
+        "a number", "dimensions", "strides", "None", "dtype", "autocast", "below zero", "infinity", "hooks",
+        "loggers", "written again",
     ],
 )  # fmt: skip
 def test_inputs_of_another_kind_are_limits(

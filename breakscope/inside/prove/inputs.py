@@ -400,6 +400,14 @@ def _others(value: Any) -> Iterator[Any]:
         yield from (value * 2 + 1, -value)
 
 
+def odd_numbers(value: Any) -> Iterator[tuple[str, Any]]:
+    """Numbers of another kind than one that the script has, by the limit that a difference there would be."""
+    if type(value) is int:
+        yield "with a negative number", -value or -1
+    elif type(value) is float:
+        yield from (("with a number that is not finite", other) for other in (math.inf, math.nan))
+
+
 def with_argument(key: int | str, other: Any, calls: Sequence[Call]) -> Sequence[Call]:
     """Calls with another value for one argument."""
     changed = []
