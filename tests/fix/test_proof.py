@@ -134,6 +134,12 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
             "is a function that the new code writes in another way",
         ),
         (
+            "def f(x):\n    return x * 2, map(str, [1])",
+            "def f(x):\n    return 2 * x, map(str, [2])",
+            "torch.ones(3)",
+            "is <map object>, which nobody can look into",
+        ),
+        (
             "def f(x):\n    yield x * 2",
             "def f(x):\n    yield 2 * x",
             "torch.ones(3)",
@@ -163,6 +169,7 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
         "unstable",
         "sparse",
         "closure",
+        "iterator",
         "generator",
         "module level",
         "signature",

@@ -150,7 +150,7 @@ def attempt(
                 results, raised, carried, left = _call(function, calls, conditions.gradients)
         shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
         try:
-            taken = picture.take(shown, originals, early)
+            taken = picture.take(shown, originals, early, world.unseen)
         except RuntimeError as error:
             # as_strided makes tensors of negative sizes, which nothing can read.
             raise UnreadableError(str(error)) from error
@@ -162,7 +162,7 @@ def attempt(
         )
         there = saved & {memory_of(copies(tensor)) for tensor in world.tensors}
         now = _versions(world, copies)
-        written = {memory for memory, version in now.items() if version != versions[memory]}
+        written = {memory for memory, version in now.items() if version != versions.get(memory, version)}
         return Outcome(
             taken,
             raised,

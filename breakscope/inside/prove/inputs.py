@@ -285,6 +285,7 @@ _EDGES: tuple[tuple[str, Fill], ...] = (
     ("random values", partial(_noise, 1.0, 0)),
     ("random values times 30", partial(_noise, 30.0, 1)),
     ("zeros", partial(_constant, 0.0)),
+    ("negative zeros", partial(_constant, -0.0)),
     ("signs flipped", partial(_scaled, -1.0)),
     ("positive", partial(_signed, 1.0)),
     ("negative", partial(_signed, -1.0)),

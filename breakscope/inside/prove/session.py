@@ -279,6 +279,9 @@ class Session:
         second = bench.run("watched", plain)
         # Not what is printed: torch says some things only once.
         unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
+        if unstable is not None and unstable.aspect == CODE:
+            self.trouble = unstable.text
+            return
         if unstable is not None:
             self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
             return
@@ -562,12 +565,17 @@ class Session:
         return True
 
     def _note_written(self, conditions: Conditions, old: Outcome, new: Outcome) -> None:
-        """A limit where only the new form writes what is there already: autograd counts that as a change."""
+        """Limits where somebody beyond the call can tell which tensor was written to, or is in its place."""
         for path in sorted(new.written - old.written)[:1]:
+            # Autograd counts a write as a change, whatever is written.
             limit = f"where an earlier call waits for its backward(): the new code writes to `{bare(path)}`"
             self.limits.setdefault(
                 "written", f"{limit} where the old one does not ({conditions.name}), and that raises there"
             )
+        places = new.picture.kept if self.anybody else old.picture.kept  # our own rewrites say so themselves
+        for path in [at for at, tensor in old.picture.kept.items() if places.get(at) != tensor][:1]:
+            limit = f"where somebody else holds `{bare(path)}` itself: the new code leaves another there"
+            self.limits.setdefault("replaced", f"{limit} ({conditions.name})")
 
     def _old(self, bench: _Bench, conditions: Conditions) -> Outcome | None:
         """What the old form came to; None where that cannot be looked at, or where it does not end."""
