@@ -249,6 +249,8 @@ def _why_not_functions(
         return (
             f"no function changes: it adds or removes {', '.join(added)}" if added else "only comments change"
         )
+    if not compared and proof["ended"] != "ok":
+        return f"no changed function was compared in the proof run, which ended with {proof['ended']}"
     if not compared:
         return "no changed function could be compared: the signature of each changes, or it is a generator"
     return None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
 from breakscope.source.names import root_name
 
-# Modules whose attributes are nobody's state to compare.
-_FOREIGN = {"torch", "os", "sys", "np", "numpy", "warnings", "logging", "random", "builtins"}
+# Packages whose attributes are nobody's state to compare.
+_FOREIGN = {"torch", "numpy", *sys.stdlib_module_names}
 _CALLS = re.compile(
     r"(torch\.(set_|use_deterministic|backends|save\b|cuda\.(set_|empty_cache)|_inductor|_C\b)"
     r"|torch\.(_dynamo\.(config|reset)|serialization)"
@@ -49,10 +50,24 @@ def _read(source: str) -> set[str]:
     }
 
 
+def _imported(tree: ast.Module) -> set[str]:
+    """The names under which a module has foreign packages, and what is in them."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            tops = {name.asname or name.name.partition(".")[0]: name.name for name in node.names}
+            found |= {name for name, module in tops.items() if module.partition(".")[0] in _FOREIGN}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in _FOREIGN:
+            found |= {name.asname or name.name for name in node.names}
+    return found
+
+
 def _effects(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    imported = _imported(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            if root_name(node) in _FOREIGN:
+            if root_name(node) in imported:
                 yield f"`{ast.unparse(node)[:80]}` is set"
         elif isinstance(node, ast.Call) and _CALLS.match(name := ast.unparse(node.func)):
             yield f"`{name[:80]}` is called"

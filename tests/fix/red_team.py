@@ -547,4 +547,40 @@ PROGRAMS = (
         "class BadError(ValueError):\n    code = 0\n\n\ndef f(x):\n    if x.isnan().any():\n"
         "        error = BadError('nan')\n        error.code = 4\n        raise error\n    return x * 2",
     ),
+    Program(
+        "the sign of zero",
+        "def f(x):\n    return x + 0.0",
+        "def f(x):\n    return x * 1.0",
+        ("-torch.rand(3)",),
+    ),
+    Program(
+        "a value of this thread",
+        "import threading\nown = threading.local()\n\n\ndef f(x):\n    own.n = x.shape[0]\n    return x * 2",
+        "import threading\nown = threading.local()\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "an event that others wait for",
+        "import threading\nready = threading.Event()\n\n\ndef f(x):\n    ready.set()\n    return x * 2",
+        "import threading\nready = threading.Event()\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "a queue that others read",
+        "import queue\nsteps = queue.Queue()\n\n\ndef f(x):\n    steps.put(x.shape[0])\n    return x * 2",
+        "import queue\nsteps = queue.Queue()\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "a variable of the context",
+        'import contextvars\nstep = contextvars.ContextVar("step", default=0)\n\n\ndef f(x):\n    step.set(step.get() + 1)\n    return x * 2',
+        'import contextvars\nstep = contextvars.ContextVar("step", default=0)\n\n\ndef f(x):\n    return x * 2',
+    ),
+    Program(
+        "a text in memory",
+        'import io\nlog = io.StringIO()\n\n\ndef f(x):\n    log.write("step")\n    return x * 2',
+        "import io\nlog = io.StringIO()\n\n\ndef f(x):\n    return x * 2",
+    ),
+    Program(
+        "the keys of a dict",
+        "def f(x):\n    return x * 2, dict(a=1).keys()",
+        "def f(x):\n    return x * 2, dict(b=1).keys()",
+    ),
 )

@@ -12,10 +12,11 @@ from proving import proof
 
 from breakscope.fix.evidence import Verdict
 from breakscope.fix.judge import judge
+from breakscope.inside.prove import session
 from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.copies import Copies, NotCopiedError
-from breakscope.inside.prove.session import Session, clock
+from breakscope.inside.prove.session import ENDLESS, Session, clock
 from breakscope.inside.prove.world import World
 
 pytestmark = pytest.mark.torch
@@ -133,6 +134,12 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
             "is a function that the new code writes in another way",
         ),
         (
+            "def f(x):\n    return x * 2, map(str, [1])",
+            "def f(x):\n    return 2 * x, map(str, [2])",
+            "torch.ones(3)",
+            "is <map object>, which nobody can look into",
+        ),
+        (
             "def f(x):\n    yield x * 2",
             "def f(x):\n    yield 2 * x",
             "torch.ones(3)",
@@ -162,6 +169,7 @@ def test_a_sum_in_another_order_is_proved_as_such(tmp_path: Path) -> None:
         "unstable",
         "sparse",
         "closure",
+        "iterator",
         "generator",
         "module level",
         "signature",
@@ -304,6 +312,18 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
             "under autocast (autocast): result: its dtype differs",
         ),
         (
+            "import math\nimport numpy as np\ndef f(x, n):\n    return x[: int(np.nan_to_num(np.sqrt(n)))] * 2",
+            "import math\nimport numpy as np\ndef f(x, n):\n    return x[: int(math.sqrt(n))] * 2",
+            "torch.randn(3), 4",
+            "with a negative number (argument 2 = -4): the old code returns, the new one raises",
+        ),
+        (
+            "class f(nn.Module):\n    n = 2.5\n    def forward(self, x):\n        return x * (self.n - self.n)",
+            "class f(nn.Module):\n    n = 2.5\n    def forward(self, x):\n        return x * 0.0",
+            "torch.randn(3)",
+            "with a number that is not finite (n = inf): result: values differ",
+        ),
+        (
             "lin = nn.Linear(4, 4)\ndef f(x):\n    return lin(x) * 2",
             "lin = nn.Linear(4, 4)\ndef f(x):\n    return F.linear(x, lin.weight, lin.bias) * 2",
             "torch.randn(3, 4)",
@@ -323,7 +343,8 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
         ),
     ],
     ids=[
-        "a number", "dimensions", "strides", "None", "dtype", "autocast", "hooks", "loggers", "written again",
+        "a number", "dimensions", "strides", "None", "dtype", "autocast", "below zero", "infinity", "hooks",
+        "loggers", "written again",
     ],
 )  # fmt: skip
 def test_inputs_of_another_kind_are_limits(
@@ -342,6 +363,27 @@ def test_time_that_is_up_too_early_proves_nothing(tmp_path: Path) -> None:
     )
     assert found.status == "unproved"
     assert "the time was up before any of these was tried: " in found.why
+
+
+def test_an_input_on_which_the_old_code_does_not_end_is_left_out(tmp_path: Path) -> None:
+    before = (
+        "def f(x):\n    x = x * 1\n    while x.abs().max() > 4:\n        x = x / 2\n"
+        "    if x.sum() > 0:\n        x = x * 2\n    return x"
+    )
+    after = before.replace(
+        "    if x.sum() > 0:\n        x = x * 2\n", "    x = torch.where(x.sum() > 0, x * 2, x)\n"
+    )
+    found = judged(before, after, ("torch.randn(3, 4)",), tmp_path)
+    assert found.status == "proved", found.why
+    assert ENDLESS in found.evidence.notes
+
+
+def test_a_new_form_that_does_not_end_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "PATIENCE_S", {"watched": 2.0, "new": 2.0})
+    before = "def f(x):\n    while 4 < x.abs().max() < 1e9:\n        x = x / 2\n    return x * 1"
+    found = judged(before, before.replace(" < 1e9", ""), ("torch.randn(3, 4)",), tmp_path)
+    assert found.status == "refused", found.why
+    assert "the old code returns, the new one does not end" in found.why
 
 
 def test_an_expanded_argument_is_written_as_it_is(tmp_path: Path) -> None:

@@ -162,3 +162,16 @@ def test_a_turn_without_rows_needs_no_consent_where_autograd_is_off(first: str) 
     switches = not first.startswith("#")
     assert answer.consent == switches
     assert (UNWANTED in answer.assumes) != switches
+
+
+@pytest.mark.parametrize(
+    ("text", "may_fail"),
+    [("f'third row {x[2].sum()}'", True), ("'a text'", False)],
+    ids=["computed", "plain"],
+)
+def test_a_message_whose_text_may_fail_says_that_it_did_not(text: str, may_fail: bool) -> None:
+    before = f"import warnings\n\ndef f(x):\n    warnings.warn({text})\n    return x + 1"
+    quiet = next(rule for rule in RULES if rule.name == "quiet-messages")
+    answer = answers(quiet, Example(before, "", calls=("torch.ones(3)",)))[0]
+    assert isinstance(answer, Rewrite)
+    assert any("raises nothing, as in the recorded run" in one for one in answer.assumes) == may_fail

@@ -15,6 +15,8 @@ from patches import Patched
 from scanning import clean_environment
 from warm import Warm
 
+from breakscope.fix.unseen import effects
+
 pytestmark = pytest.mark.torch
 
 # One of each kind stands for it in every run; all of them at night.
@@ -87,3 +89,11 @@ def test_a_right_patch_is_proved(patched: Patched, tmp_path: Path, product: Warm
     assert asked.answer["functions"]
     before, after = asked.answer["evidence"]["whole_script"]["sites"]
     assert after <= before
+
+
+def test_what_is_set_in_a_library_is_an_effect_under_every_name() -> None:
+    new = "import torch.nn.functional as F\nfrom torch import nn\n\n\ndef f(x):\n    {}return x\n"
+    for setting in ("F.extra = 1", "nn.Linear.extra = 1"):
+        assert list(effects(new.format(f"{setting}\n    "), new.format(""))) == [
+            f"`{setting.removesuffix(' = 1')}` is set"
+        ]

@@ -35,6 +35,20 @@ def at_one_size(x):
     return torch.where(x.sum() > 0, x * 2, x - 1)
 
 
+SEEN = torch.zeros(())
+
+
+def counted(x):
+    SEEN.add_(1)
+    return x * 2
+
+
+def counted_anew(x):
+    global SEEN
+    SEEN = SEEN + 1
+    return x * 2
+
+
 def scaled(limit):
     def inner(x):
         return x if x.max() < limit else x / limit
@@ -45,7 +59,7 @@ TESTS = """
 import breakscope as product
 import pytest
 import torch
-from functions import at_one_size, old, right, scaled, wrong
+from functions import at_one_size, counted, counted_anew, old, right, scaled, wrong
 
 X = torch.randn(3, 4)
 
@@ -62,6 +76,12 @@ def test_wrong(breakscope):
 def test_a_condition_of_the_new_code_that_no_input_drives(breakscope):
     with pytest.raises(AssertionError, match="at_one_size is unproved: .*x.shape.0. . 3 == 1002"):
         breakscope.assert_same(old, at_one_size, X)
+
+
+def test_who_holds_a_tensor_that_is_replaced_is_a_limit():
+    found = product.prove(counted, counted_anew, X)
+    assert found.status == "proved", found.why
+    assert any("where somebody else holds `.SEEN` itself" in one for one in found.evidence.limits)
 
 
 def test_a_closure_is_shared():

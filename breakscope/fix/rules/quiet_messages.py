@@ -16,6 +16,7 @@ from breakscope.source.dominance import bound_before, enclosing_statement
 from breakscope.source.names import dotted
 
 _COMPREHENSION = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_NEVER_FAILS = "computing the text of the message raises nothing, as in the recorded run"
 # Of any tensor: neither they nor `any` and `all` of what they give can raise.
 _ELEMENTWISE = {"isnan", "isinf", "isfinite"}
 
@@ -103,6 +104,7 @@ def f(x):
             edits=(Edit(start, layout.end(statement), text),),
             summary="the message is left out while compiling",
             notes=(f"under torch.compile the {kind} is not written",),
+            assumes=(_NEVER_FAILS,) if _computes(call) else (),
             consent=kind == "message",
             silent=True,
         )

@@ -18,6 +18,7 @@ import torch
 from breakscope.inside.prove import modes, picture
 from breakscope.inside.prove.compat import memory_of
 from breakscope.inside.prove.copies import Change, Copies
+from breakscope.inside.prove.patience import EndlessError
 from breakscope.inside.prove.picture import Comparer, Difference, Picture
 from breakscope.inside.prove.reach import is_scalar
 from breakscope.inside.prove.showing import text_of
@@ -109,6 +110,7 @@ def attempt(
     conditions: Conditions,
     early: Collection[str] = (),
     apart: Collection[str] = (),
+    limited: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Outcome:
     """Call a function, once or several times, in a world of copies, and put the real one back.
 
@@ -116,8 +118,10 @@ def attempt(
         early: names of attributes that may be there or not.
         apart: paths where one form leaves an input itself and the other a copy: nothing flows back from
             there, because there is nothing like it in the other form.
+        limited: entered while the function is called; ends calls that take too long.
 
     Raises:
+        EndlessError: the calls took too long.
         NotCopiedError: a tensor in the world cannot be copied.
         UnreadableError: what the call left behind cannot be looked at.
     """
@@ -142,11 +146,11 @@ def attempt(
         saved: set[int] = set()
         with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
             noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
-            with noting:
+            with noting, limited():
                 results, raised, carried, left = _call(function, calls, conditions.gradients)
         shown = [*_named(function, calls), *(("", holder) for holder in world.code), *results]
         try:
-            taken = picture.take(shown, originals, early)
+            taken = picture.take(shown, originals, early, world.unseen)
         except RuntimeError as error:
             # as_strided makes tensors of negative sizes, which nothing can read.
             raise UnreadableError(str(error)) from error
@@ -158,7 +162,7 @@ def attempt(
         )
         there = saved & {memory_of(copies(tensor)) for tensor in world.tensors}
         now = _versions(world, copies)
-        written = {memory for memory, version in now.items() if version != versions[memory]}
+        written = {memory for memory, version in now.items() if version != versions.get(memory, version)}
         return Outcome(
             taken,
             raised,
@@ -228,7 +232,7 @@ def _call(
             name = f"result of call {index + 1}" if len(calls) > 1 else "result"
             try:
                 results.append((name, function(*args, **kwargs)))
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, EndlessError):
                 raise
             except BaseException as error:  # noqa: BLE001 -- what it raises is part of what is compared
                 return results, _text_of(error), _carried(error), modes.now()
@@ -272,7 +276,7 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
     """Where two outcomes part; None where they agree."""
     if old.raised != new.raised:
         aspect = "raised" if old.raised is None else ""
-        return Difference(f"the old code {_ended(old)}, the new one {_ended(new)}", aspect=aspect)
+        return Difference(f"the old code {ended(old)}, the new one {ended(new)}", aspect=aspect)
     if old.error != new.error:
         return Difference(f"both raise {old.raised}, which is {old.error}, now {new.error}")
     found = comparer.difference(old.picture.entries, new.picture.entries)
@@ -323,7 +327,8 @@ def _compare_gradient(name: str, old: torch.Tensor | None, new: torch.Tensor | N
     return picture.values_differ(name, old + 0.0, new + 0.0, GRADIENT_TOLERANCE.get(old.dtype, 0.0))
 
 
-def _ended(outcome: Outcome) -> str:
+def ended(outcome: Outcome) -> str:
+    """How a call ended, for a sentence."""
     return f"raises {outcome.raised[:120]}" if outcome.raised else "returns"
 
 

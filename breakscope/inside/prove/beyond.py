@@ -59,6 +59,7 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
         yield Conditions(
             f"{name} = None", calls=partial(inputs.with_argument, key, other), beyond="without it"
         )
+    yield from _odd_numbers(calls[0])
     yield Conditions("all tensors made in inference mode", calls=_inferred, beyond="with inference tensors")
     yield from _modes(tensors)
     for index, tensor in enumerate(tensors[:_MOST_ALONE]):
@@ -128,6 +129,15 @@ def _modes(tensors: Sequence[torch.Tensor]) -> Iterator[Conditions]:
         modes.append(("autocast", partial(torch.autocast, device, low)))
     for name, mode in modes:
         yield Conditions(name, mode=mode, beyond=f"under {name}")
+
+
+def _odd_numbers(call: Call) -> Iterator[Conditions]:
+    args, kwargs = call
+    arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+    for key, value in arguments:
+        for limit, other in inputs.odd_numbers(value):
+            name = f"argument {key + 1 if isinstance(key, int) else key} = {other!r}"
+            yield Conditions(name, calls=partial(inputs.with_argument, key, other), beyond=limit)
 
 
 def _omitted(function: Callable[..., Any], call: Call) -> Iterator[tuple[int | str, str, None]]:

@@ -285,6 +285,7 @@ _EDGES: tuple[tuple[str, Fill], ...] = (
     ("random values", partial(_noise, 1.0, 0)),
     ("random values times 30", partial(_noise, 30.0, 1)),
     ("zeros", partial(_constant, 0.0)),
+    ("negative zeros", partial(_constant, -0.0)),
     ("signs flipped", partial(_scaled, -1.0)),
     ("positive", partial(_signed, 1.0)),
     ("negative", partial(_signed, -1.0)),
@@ -398,6 +399,14 @@ def _others(value: Any) -> Iterator[Any]:
         yield from (value + 1, 0)
     elif isinstance(value, float):
         yield from (value * 2 + 1, -value)
+
+
+def odd_numbers(value: Any) -> Iterator[tuple[str, Any]]:
+    """Numbers of another kind than one that the script has, by the limit that a difference there would be."""
+    if type(value) is int:
+        yield "with a negative number", -value or -1
+    elif type(value) is float:
+        yield from (("with a number that is not finite", other) for other in (math.inf, math.nan))
 
 
 def with_argument(key: int | str, other: Any, calls: Sequence[Call]) -> Sequence[Call]:

@@ -46,6 +46,14 @@ class Function:
     code: tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An object whose state Python cannot see: what it says of itself, and whether it was there before."""
+
+    text: str
+    known: bool
+
+
 class Entry(NamedTuple):
     """One object. ``what``: a tensor, or whatever describes it completely, to be compared by ``==``."""
 
@@ -61,12 +69,14 @@ class Picture:
         floating: floating tensors with their first paths, in the order of the walk.
         early: tensors under names that may be there or not: compared where both sides have them.
         holders: the first path to each piece of memory.
+        kept: which tensor, of those that were there before, is at a path.
     """
 
     entries: list[Entry]
     floating: list[tuple[str, torch.Tensor]]
     early: dict[str, torch.Tensor]
     holders: dict[int, str] = field(default_factory=dict)
+    kept: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +108,17 @@ class Difference:
 
 
 def take(
-    roots: Sequence[tuple[str, Any]], originals: Mapping[int, torch.Tensor], early: Collection[str] = ()
+    roots: Sequence[tuple[str, Any]],
+    originals: Mapping[int, torch.Tensor],
+    early: Collection[str] = (),
+    unseen: Collection[int] = (),
 ) -> Picture:
     """Picture everything reachable from named roots.
 
     Args:
         originals: what tensors were copied from, by id: values that are still the same are not kept twice.
         early: names of attributes that may be there or not.
+        unseen: ids of objects that were there before, and whose state cannot be seen.
     """
     found: dict[str, torch.Tensor] = {}
     numbers: dict[int, int] = {}
@@ -113,6 +127,7 @@ def take(
     entries: list[Entry] = []
     floating: list[tuple[str, torch.Tensor]] = []
     holders: dict[int, str] = {}
+    kept: dict[str, int] = {}
     stack = [(path, value) for path, value in reversed(roots)]
     # What tensors carry comes last: one that is met again has no entries of its own, and places must match.
     carried: list[tuple[str, Any]] = []
@@ -131,7 +146,10 @@ def take(
         numbers[id(value)] = len(entries)
         alive.append(value)
         if isinstance(value, torch.Tensor):
-            entries.append(Entry(path, _tensor(value, memories, originals.get(id(value)))))
+            original = originals.get(id(value))
+            if original is not None:
+                kept[path] = id(original)
+            entries.append(Entry(path, _tensor(value, memories, original)))
             if isinstance(entries[-1].what, TensorEntry):
                 holders.setdefault(memory_of(value), path)
             if value.is_floating_point() or value.is_complex():
@@ -139,9 +157,11 @@ def take(
             carried += [(f"{path}.{name}", item) for name, item in reach.carried(value)]
             continue
         below, what = _inside(path, value, early, found)
+        if isinstance(what, Unseen):
+            what = Unseen(what.text, id(value) in unseen)
         entries.append(Entry(path, what))
         stack += reversed(below)
-    return Picture(entries, floating, {at: one.detach().clone() for at, one in found.items()}, holders)
+    return Picture(entries, floating, {at: one.detach().clone() for at, one in found.items()}, holders, kept)
 
 
 # What is said of an empty container: it has no labels, nor has what lies beside its content, if that can be.
@@ -181,7 +201,7 @@ def _inside(
             labels.append(_labels(content))
             below += _placed(path, content, value)
     except reach.Opaque:
-        labels.append("opaque")
+        return below, Unseen(reach.shown(value), known=False)
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
         return [], (str(value.dtype), value.shape, value.tobytes())
     # A function made in the call is known by its place in the source, its code, and what it closes over.
@@ -300,6 +320,8 @@ class Comparer:
                 self.apart.append(Apart(path, shared.old[was.index].path))
                 return None if again else self._tensors(index, path, first, now, shared, own=True)
         if not isinstance(was, TensorEntry) or not isinstance(now, TensorEntry):
+            if isinstance(was, Unseen) and not was.known:
+                return Difference(f"{path} is {was.text}, which nobody can look into", aspect=CODE)
             if type(was) is type(now) and was == now:
                 return None
             if isinstance(was, Function) and isinstance(now, Function) and was.place == now.place:
@@ -411,6 +433,8 @@ def _text(what: Any, entries: Sequence[Entry]) -> str:
         return f"the object at {entries[what.index].path}" if what.index < len(entries) else "an object again"
     if isinstance(what, TensorEntry):
         return f"a tensor {what.layout[2]} of its own"
+    if isinstance(what, Unseen):
+        return what.text
     if isinstance(what, Function):
         return f"the function {what.place[1]}"
     if isinstance(what, tuple) and len(what) == 2 and isinstance(what[1], str):

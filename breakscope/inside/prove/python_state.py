@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from breakscope.inside.prove.attempt import Conditions
+from breakscope.inside.prove.inputs import odd_numbers
 from breakscope.inside.prove.reach import Holder
 from breakscope.inside.prove.world import World
 
@@ -33,9 +34,10 @@ def states(world: World, names: Collection[str], constants: Collection[float]) -
         if not isinstance(holder.owner, torch.Tensor | list):
             found += [(holder, label, value) for label, value in content if _changes(label, value, names)]
     for holder, label, value in found[:_MOST]:
-        for other in _others(value, constants):
+        known = [("", other) for other in _others(value, constants)]
+        for limit, other in (*known, *odd_numbers(value)):
             prepare = partial(_give, holder, label, other)
-            yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label)
+            yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label, beyond=limit)
 
 
 def _changes(label: Any, value: Any, names: Collection[str]) -> bool:

@@ -11,14 +11,19 @@ import argparse
 import array
 import builtins
 import collections
+import contextlib
+import contextvars
 import dis
 import enum
 import functools
 import inspect
+import io
 import pickle
+import queue
 import random
 import re
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -49,7 +54,13 @@ _PLAIN_OBJECTS = (
     collections.UserDict,
     collections.UserList,
     collections.ChainMap,
+    queue.Queue,
+    threading.Event,
+    threading.Condition,
+    threading.Semaphore,
+    threading.local,
 )
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
 _CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
@@ -78,6 +89,11 @@ def is_atom(value: Any) -> bool:
         enumerated = issubclass(cls, enum.Enum) and foreign(cls.__module__)
         known = _ATOMIC[id(cls)] = (cls in _SCALARS or issubclass(cls, _ATOMS) or enumerated, cls)
     return known[0]
+
+
+def shown(value: Any) -> str:
+    """The text of an object of Python's own, without the address that two equal ones differ in."""
+    return _ADDRESS.sub("", repr(value))
 
 
 def value_of(value: Any) -> str | None:
@@ -371,6 +387,14 @@ def _of_mapping(mapping: Any, owner: Any) -> Holder:
         return items
 
     def write(content: list[tuple[Any, Any]]) -> None:
+        if len(mapping) == len(content) and all(
+            key is label for (label, _), key in zip(content, base.keys(mapping), strict=True)
+        ):
+            # In its place: another thread may look at it meanwhile.
+            for label, value in content:
+                if base.__getitem__(mapping, label) is not value:
+                    base.__setitem__(mapping, label, value)
+            return
         base.clear(mapping)
         for label, value in content:
             key, kept = value if isinstance(label, Pair) else (label, value)
@@ -391,10 +415,12 @@ def _of_object(value: Any) -> Iterator[Holder]:
             value, lambda: [("array", value.copy())], lambda content: numpy.copyto(value, content[0][1])
         )
         return
-    if (drawing := _of_random(value, numpy)) is not None:
-        yield drawing
+    if (own := _of_random(value, numpy) or _of_text(value)) is not None:
+        yield own
     module = type(value).__module__
     if foreign(module) and module.partition(".")[0] != "torch":
+        if isinstance(value, io.StringIO | io.BytesIO):
+            return
         if hasattr(value, "__next__") or hasattr(value, "fileno"):
             raise Opaque(type(value).__qualname__)
         if not isinstance(value, _PLAIN_OBJECTS):
@@ -433,6 +459,37 @@ def _of_random(value: Any, numpy: Any) -> Holder | None:
         lambda: [("state", pickle.dumps(read()))],
         lambda content: write(pickle.loads(content[0][1])),  # noqa: S301 -- what was dumped above
     )
+
+
+def _of_text(value: Any) -> Holder | None:
+    """What is written into memory, and what a variable of the context is set to."""
+    if isinstance(value, io.StringIO | io.BytesIO):
+
+        def write(content: list[tuple[Any, Any]]) -> None:
+            for _, (text, place) in content:
+                if (value.getvalue(), value.tell()) != (text, place):
+                    value.seek(0)
+                    value.truncate()
+                    value.write(text)
+                    value.seek(place)
+
+        return Holder(value, lambda: [("text", (value.getvalue(), value.tell()))], write)
+    if isinstance(value, contextvars.ContextVar):
+        return Holder(
+            value,
+            lambda: [("value", value.get(MISSING))],
+            lambda content: _set_variable(value, content[0][1]),
+        )
+    return None
+
+
+def _set_variable(variable: contextvars.ContextVar[Any], value: Any) -> None:
+    if value is MISSING and variable.get(MISSING) is not MISSING:
+        # It cannot be unset: where it has a default, that is what it had.
+        with contextlib.suppress(LookupError):
+            variable.set(contextvars.Context().run(variable.get))
+    elif value is not MISSING and variable.get(MISSING) is not value:
+        variable.set(value)
 
 
 def _slots_of(cls: type) -> list[str]:
@@ -486,8 +543,12 @@ def carried(tensor: torch.Tensor) -> Iterator[tuple[str, Any]]:
 
 def related(value: Any) -> Iterator[tuple[int | str, Any]]:
     """What belongs to a value without being its own content: items of tuples, what a callable is made of."""
-    if isinstance(value, tuple | frozenset):
+    if isinstance(value, tuple | frozenset) or type(value) in _VIEWS:
         yield from enumerate(value)
+    elif isinstance(value, types.MappingProxyType):
+        yield from enumerate(value.items())
+    elif isinstance(value, memoryview):
+        yield "bytes", value.tobytes()
     elif isinstance(value, weakref.ref):
         yield "()", MISSING if value() is None else value()
     elif isinstance(value, types.MethodType):

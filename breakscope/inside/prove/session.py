@@ -6,23 +6,34 @@ import contextlib
 import functools
 import inspect
 import itertools
+import math
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
 
 from breakscope.inside.prove import inputs, python_state, reach
-from breakscope.inside.prove.attempt import Call, Conditions, Outcome, UnreadableError, attempt, compare
+from breakscope.inside.prove.attempt import (
+    Call,
+    Conditions,
+    Outcome,
+    UnreadableError,
+    attempt,
+    compare,
+    ended,
+)
 from breakscope.inside.prove.beyond import beyond
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.copies import NotCopiedError
 from breakscope.inside.prove.novelty import Kinds, novelty
 from breakscope.inside.prove.paths import bare
+from breakscope.inside.prove.patience import EndlessError, Patience
 from breakscope.inside.prove.picture import CODE, Apart, Comparer, Difference, largest
 from breakscope.inside.prove.showing import shown
 from breakscope.inside.prove.structure import means_it
@@ -45,7 +56,12 @@ MAX_SIZE = 1024
 MOST_SIZES = 6
 # Relative to a tensor's largest value, where sums are taken in another order.
 REASSOCIATED = 1e-5
+# How long a test call may take: so many seconds, and so many times what the script's own arguments take. The
+# new form gets more, because it is wrong where it does not end.
+PATIENCE_S: Mapping[str, float] = {"watched": 2.0, "new": 20.0}
+PATIENCE_TIMES = 20.0
 EDGES = "edge values"
+ENDLESS = "inputs on which the old code does not end were left out"
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
 _TRUTHS = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set)
@@ -143,6 +159,9 @@ class Session:
     _shown: set[Any] = field(default_factory=set)
     _classes: Counter[Any] = field(default_factory=Counter)
     _new: bool = False
+    _patience: Patience = field(default_factory=Patience)
+    _usual_s: float = math.inf
+    _endless: int = 0
 
     # -- what the paired module calls ------------------------------------------------------------
 
@@ -189,6 +208,13 @@ class Session:
         call.__breakscope_old__ = old  # type: ignore[attr-defined]
         return call
 
+    def limited(self, form: Form) -> contextlib.AbstractContextManager[None]:
+        """Ends a test call that takes much longer than the script's own arguments do."""
+        most = PATIENCE_S.get(form, math.inf)
+        if form == "watched":
+            most /= 1 + self._endless  # where one input has no end, others like it have none
+        return self._patience.within(most + PATIENCE_TIMES * self._usual_s)
+
     def _note_outside(self, caller: Any) -> None:
         if not RUNNING.inside and len(self.outside) < 8:
             self.outside[caller.f_code.co_filename, caller.f_lineno] = None
@@ -222,12 +248,13 @@ class Session:
         self._seen[signature] += 1
         self.captured += 1
         share = SHARES[self.captured - 1] if self.captured <= SEARCHED else REST_SHARE
-        self._deadline = clock() + self.budget_s * share
+        self._deadline, self._usual_s = clock() + self.budget_s * share, math.inf
         try:
-            self._compare_all(forms, args, kwargs)
+            with self._patience.looking():
+                self._compare_all(forms, args, kwargs)
         except (NotCopiedError, TooLargeError) as error:
             self.trouble = f"its inputs cannot be copied: {error}"
-        except Exception as error:  # noqa: BLE001 -- a failed proof must not end the user's script
+        except (Exception, EndlessError) as error:  # noqa: BLE001 -- a failed proof must not end the script
             self.trouble = f"the proof failed: {type(error).__name__}: {error}"
         finally:
             RUNNING.form = None
@@ -246,9 +273,15 @@ class Session:
         )
         plain = Conditions("the script's own arguments")
         self.asks.update(bench.world.asks)
-        first, second = bench.run("watched", plain), bench.run("watched", plain)
+        begin = time.monotonic()
+        first = bench.run("watched", plain)
+        self._usual_s = time.monotonic() - begin
+        second = bench.run("watched", plain)
         # Not what is printed: torch says some things only once.
         unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
+        if unstable is not None and unstable.aspect == CODE:
+            self.trouble = unstable.text
+            return
         if unstable is not None:
             self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
             return
@@ -501,16 +534,17 @@ class Session:
         if self.only is not None and self.only != (self.captured, conditions.name):
             return True
         before = [Counter(condition.taken) for condition in self._watched]
-        try:
-            old = bench.run("watched", conditions)
-        except UnreadableError:
+        old = self._old(bench, conditions)
+        if old is None:
             return self._rejected(before)
         shown = novelty(old, self._ways(before))
         self._new = shown not in self._shown
         self._shown.add(shown)
         if old.raised and skip_raising:
             return self._rejected(before)
-        new = bench.run("new", conditions)
+        new = self._new_form(bench, conditions, old)
+        if new is None:
+            return False
         if conditions.beyond and not conditions.words:
             # What is printed is left out: torch says some things only once.
             old, new = _quiet(old), _quiet(new)
@@ -537,12 +571,38 @@ class Session:
         return True
 
     def _note_written(self, conditions: Conditions, old: Outcome, new: Outcome) -> None:
-        """A limit where only the new form writes what is there already: autograd counts that as a change."""
+        """Limits where somebody beyond the call can tell which tensor was written to, or is in its place."""
         for path in sorted(new.written - old.written)[:1]:
+            # Autograd counts a write as a change, whatever is written.
             limit = f"where an earlier call waits for its backward(): the new code writes to `{bare(path)}`"
             self.limits.setdefault(
                 "written", f"{limit} where the old one does not ({conditions.name}), and that raises there"
             )
+        places = new.picture.kept if self.anybody else old.picture.kept  # our own rewrites say so themselves
+        for path in [at for at, tensor in old.picture.kept.items() if places.get(at) != tensor][:1]:
+            limit = f"where somebody else holds `{bare(path)}` itself: the new code leaves another there"
+            self.limits.setdefault("replaced", f"{limit} ({conditions.name})")
+
+    def _old(self, bench: _Bench, conditions: Conditions) -> Outcome | None:
+        """What the old form came to; None where that cannot be looked at, or where it does not end."""
+        try:
+            return bench.run("watched", conditions)
+        except UnreadableError:
+            return None
+        except EndlessError:
+            self.notes[ENDLESS] = None
+            self._endless += 1
+            return None
+
+    def _new_form(self, bench: _Bench, conditions: Conditions, old: Outcome) -> Outcome | None:
+        """What the new form came to; None where it does not end, which the old one did."""
+        try:
+            return bench.run("new", conditions)
+        except EndlessError:
+            self.mismatch = f"on {conditions.name}: the old code {ended(old)}, the new one does not end"
+            self.breaks = True
+            self._show(bench, conditions, old, None)
+            return None
 
     def _note_driving(self, before: Sequence[Counter[bool]], conditions: Conditions) -> None:
         """Remember the first input that drove each condition each way."""
@@ -729,6 +789,8 @@ class _Bench:
                 conditions,
                 self.session.claims.early,
                 self.session._apart_paths,
+                # What is compiled takes its time, and ends where the old form does.
+                partial(self.session.limited, form) if function is None else contextlib.nullcontext,
             )
         finally:
             RUNNING.form = None

@@ -37,7 +37,7 @@ class World:
     Attributes:
         tensors: every distinct tensor, in the order of the walk. given: those that do not belong to a
             module: a function's own inputs.
-        opaque: classes whose state could not be taken aside.
+        opaque: classes whose state could not be taken aside. unseen: their objects.
         caches: ``lru_cache`` objects that may be called.
         code: what functions and classes hold: defaults, closures, globals and attributes that they mention.
         content: every holder with what it held when the world was taken.
@@ -52,6 +52,7 @@ class World:
         self.tensors: list[torch.Tensor] = []
         self.given: set[int] = set()
         self.opaque: set[str] = set()
+        self.unseen: set[int] = set()
         self.caches: list[Any] = []
         self.code: list[Holder] = []
         self.asks: dict[str, str] = {}
@@ -134,6 +135,7 @@ class World:
                 below += self._content(holder, code=code)
         except reach.Opaque as error:
             self.opaque.add(str(error))
+            self.unseen.add(id(value))
         return below
 
     def _of_class(self, cls: type) -> list[Any]:
