@@ -353,7 +353,8 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         site = None if _is_passed(guard, seen) else _around(seen.within, sites)
         if site is not None:
             what = one.finding.location.function
-            runs = f"One call at {seen.where} runs {what} more than once, with another {guard.source}"
+            other = f"another {guard.source}" if guard.source else "other arguments"
+            runs = f"One call at {seen.where} runs {what} more than once, with {other}"
             yield _follows(
                 one.finding, site, f"{runs}. Without that break {what} is compiled as part of what calls it"
             )

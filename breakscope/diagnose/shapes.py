@@ -476,7 +476,9 @@ def _only_raises(node: ast.AST | None) -> bool:
     if not isinstance(node, ast.If) or node.orelse:
         return False
     *before, last = node.body
-    return _raises(last) and all(isinstance(part, ast.Assign) or uses.is_message(part) for part in before)
+    return _raises(last) and all(
+        isinstance(part, ast.Assign | ast.AnnAssign) or uses.is_message(part) for part in before
+    )
 
 
 def _raises(last: ast.stmt) -> bool:
