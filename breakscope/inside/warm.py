@@ -87,13 +87,30 @@ class _Excluded:
     def __init__(self, files: Sequence[str]) -> None:
         self._files = {os.path.realpath(one) for one in files}
         self._stems = {_stem(one) for one in self._files}
+        self._packages: set[str] = set()
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
         """As import asks."""
+        if fullname in self._packages:
+            raise _NotNow(fullname)
         if fullname.rpartition(".")[2] in self._stems:
             spec = importlib.machinery.PathFinder.find_spec(fullname, path)
             if spec is not None and os.path.realpath(spec.origin or "") in self._files:
                 raise _NotNow(fullname)
+
+    def add_packages(self, modules: Mapping[str, str | None]) -> None:
+        """Leave out packages whose own import leads to such a file: half of it cannot always be done twice.
+
+        Args:
+            modules: file by name, in the order in which they were whole: such a package is behind its part.
+        """
+        places = {name: place for place, name in enumerate(modules)}
+        for name, file in modules.items():
+            if file is None or os.path.realpath(file) not in self._files:
+                continue
+            parts = name.split(".")
+            above = [".".join(parts[:count]) for count in range(1, len(parts))]
+            self._packages.update(one for one in above if places.get(one, -1) > places[name])
 
 
 class _Waiting:
@@ -170,6 +187,7 @@ class _Waiting:
     # ---- loading ----
 
     def _load(self, modules: Mapping[str, str | None]) -> None:
+        self._excluded.add_packages(modules)
         sys.meta_path.insert(0, self._excluded)
         self._tested = self._tested and _INDUCTOR not in modules
         try:
@@ -194,9 +212,11 @@ class _Waiting:
         try:
             importlib.import_module(name)
         except (_NotNow, Exception):  # noqa: BLE001 -- the run imports it itself, and is told what is wrong
-            # What was loaded on the way is whole, but for parts of packages that are not there now.
+            # What was loaded on the way is whole, but for parts of packages that are not there now: they hold
+            # the package that was broken off. A package that is whole stands behind its parts.
             for module in list(sys.modules):
-                if "." in module and module.rpartition(".")[0] not in sys.modules:
+                parts = module.split(".")
+                if any(".".join(parts[:count]) not in sys.modules for count in range(1, len(parts))):
                     sys.modules.pop(module, None)
 
     def _not_forkable(self) -> str:

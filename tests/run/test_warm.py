@@ -124,6 +124,34 @@ def test_a_file_that_runs_patch_or_watch_is_loaded_by_each_of_them(
         assert forked(tmp_path, what, warm)[1] == b"False\n"
 
 
+def test_a_package_whose_import_leads_to_such_a_file_is_loaded_by_each_of_them_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it cannot be left: its parts hold the package, and what it registers it may register once."""
+    monkeypatch.chdir(tmp_path)
+    target = install(tmp_path / "target", "pack")
+    parts = {
+        "pack/__init__.py": "from pack import ops, models\ndef tracing():\n    return 'whole'\n",
+        "pack/ops/__init__.py": "import torch\nfrom pack.ops import boxes\n"
+        "torch.library.define('pack::clip', '(Tensor x) -> Tensor')\n",
+        "pack/ops/boxes.py": "import pack\ndef clip():\n    return pack.tracing()\n",
+        "pack/models/__init__.py": "from pack.models import changed\n",
+        "pack/models/changed.py": "",
+    }
+    for name, text in parts.items():
+        (target / name).parent.mkdir(exist_ok=True, parents=True)
+        (target / name).write_text(text)
+    files = "".join(f"{name},sha256=0,0\n" for name in parts)
+    (target / "pack-1.0.dist-info" / "RECORD").write_text(files)
+    (target / "pack.py").unlink()
+    monkeypatch.setenv("PYTHONPATH", str(target))
+    script = "import torch, pack\nprint(pack.ops.boxes.clip())\n"
+    with waiting(tmp_path, script, [str(target / "pack/models/changed.py")]) as (what, _, printed, warm):
+        ended, said, errors = forked(tmp_path, what, warm)
+    assert (ended.status, errors) == ("ok", b"")
+    assert said == printed == b"whole\n"
+
+
 @pytest.mark.parametrize(
     ("module", "why"),
     [

@@ -228,6 +228,7 @@ def _operands(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outpu
 def _alike(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outputs: list[str]) -> None:
     """Raises Unsafe if the sides are known to give different types, or nothing is known."""
     for name in outputs:
+        _refuse_longer(site, evaluate, sides, name)
         given = [seen for side in sides if (seen := _given(site, evaluate, side, name)) is not None]
         shown = f"`{name}`" if name else "the result"
         if not given:
@@ -239,6 +240,36 @@ def _alike(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], outputs:
         ranks = {frozenset(len(shape) for shape in one.shapes) for one in given}
         if len(ranks) != 1 or not frozenset.intersection(*(one.shapes for one in given)):
             raise Unsafe(f"the sides give {shown} in different shapes")
+
+
+def _refuse_longer(site: Site, evaluate: Evaluator, sides: tuple[_Side, _Side], name: str) -> None:
+    """Refuse a side that joins something to what the other side hands on: also one that never ran.
+
+    Raises:
+        Unsafe: their shapes differ, whatever the values are.
+    """
+    for one, other in (sides, sides[::-1]):
+        joined, plain = one.gives[name], other.gives[name]
+        match joined:
+            case ast.Call(func=function, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *_]) if dotted(
+                site, function
+            ) in ("torch.cat", "torch.concat", "torch.concatenate"):
+                pass
+            case _:
+                continue
+        same = name if plain is None else plain.id if isinstance(plain, ast.Name) else ""
+        named = [part.id for part in parts if isinstance(part, ast.Name)]
+        rest = [evaluate.seen_at_entry(part) for part in named if part != same]
+        if same in named and any(seen is not None and _never_empty(seen) for seen in rest):
+            shown = f"`{name}`" if name else "the result"
+            raise Unsafe(
+                f"{shown} is longer on one side than on the other: by hand, make it as long in any case "
+                "and mask what the other side leaves out"
+            )
+
+
+def _never_empty(seen: Seen) -> bool:
+    return seen.only("tensor") and bool(seen.shapes) and all(0 not in shape for shape in seen.shapes)
 
 
 def _given(site: Site, evaluate: Evaluator, side: _Side, name: str) -> Seen | None:

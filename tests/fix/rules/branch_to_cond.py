@@ -161,6 +161,19 @@ REWRITES = (
 )
 
 LEAVES = (
+    # The side that never ran is longer.
+    Example(
+        """\
+def f(tokens, prompts):
+    if prompts.sum().item() != 0:
+        joined = torch.cat((tokens, prompts), dim=1)
+    else:
+        joined = tokens
+    return joined.mean(1)
+""",
+        why="`joined` is longer on one side than on the other: by hand, make it as long in any case and mask",
+        calls=("torch.randn(2, 3, 4), torch.zeros(2, 1, 4)",),
+    ),
     _f(
         """
     y = x * 1
