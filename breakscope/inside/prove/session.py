@@ -573,7 +573,7 @@ class Session:
             self.limits.setdefault(
                 "written", f"{limit} where the old one does not ({conditions.name}), and that raises there"
             )
-        places = new.picture.kept if self.anybody else old.picture.kept  # our own rewrites say so themselves
+        places = new.picture.kept
         for path in [at for at, tensor in old.picture.kept.items() if places.get(at) != tensor][:1]:
             limit = f"where somebody else holds `{bare(path)}` itself: the new code leaves another there"
             self.limits.setdefault("replaced", f"{limit} ({conditions.name})")
