@@ -133,15 +133,19 @@ class Branches:
             raise Unsafe(f"`{owner}` is not a module, so what a store into it does is not known")
         for held in filter(None, map(written_by, ast.walk(self.site.tree))):
             named = any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(held))
-            if named and not self._while_it_is_made(held):
+            if named and not self._while_it_is_made(held, attribute):
                 raise Unsafe(f"`{path}` is changed in place elsewhere, so others may rely on holding it")
 
-    def _while_it_is_made(self, node: ast.AST) -> bool:
-        """Whether a place is in a constructor: what is written there, nobody else holds yet."""
+    def _while_it_is_made(self, node: ast.AST, attribute: str) -> bool:
+        """Whether a constructor writes into what it made for its own object: nobody else holds that yet."""
         above = self.site.parents.get(node)
         while above is not None and not isinstance(above, ast.FunctionDef | ast.Lambda):
             above = self.site.parents.get(above)
-        return isinstance(above, ast.FunctionDef) and above.name == "__init__"
+        if not isinstance(above, ast.FunctionDef) or above.name != "__init__" or not above.args.args:
+            return False
+        own = f"{above.args.args[0].arg}.{attribute}"
+        places = [one for one in ast.walk(node) if isinstance(one, ast.Attribute) and one.attr == attribute]
+        return all(ast.unparse(place) == own for place in places) and _made_in(above, own)
 
     def _passes_through(self, new: Value, old: Value) -> None:
         """Where gradients are not recorded, a tensor handed on as it is keeps them; a new one has none."""
@@ -327,6 +331,21 @@ class Branches:
         if reads_outside(self.site, [self.innermost], name):
             return False
         return all(first_use(block, name) in ("given", "") for block in _branches(self.innermost))
+
+
+def _made_in(constructor: ast.FunctionDef, own: str) -> bool:
+    """Whether a constructor gives an attribute only what it makes: no tensor of somebody else."""
+    owner, attribute = own.split(".")
+    given: list[ast.expr | None] = []
+    for node in ast.walk(constructor):
+        match node:
+            case ast.Assign(targets=targets, value=value) if own in map(ast.unparse, targets):
+                given.append(value)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="register_buffer"), args=args):
+                match args:
+                    case [ast.Constant(value=known), value, *_] if name == owner and known == attribute:
+                        given.append(value)
+    return bool(given) and all(isinstance(value, ast.Call) for value in given)
 
 
 def scalar_choice(site: Site, top: ast.stmt, name: str, new: Value, old: Value) -> Value:

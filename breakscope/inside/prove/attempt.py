@@ -9,7 +9,7 @@ import logging
 import random
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,7 +142,8 @@ def attempt(
             calls = list(conditions.calls(calls))
         if conditions.look is not None:
             conditions.look.extend(f"{name} = {text_of(value)}" for name, value in _named(function, calls))
-        versions = _versions(world, copies)
+        present = [copies(tensor) for tensor in world.tensors]
+        versions = _versions(present)
         saved: set[int] = set()
         with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
             noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
@@ -160,9 +161,9 @@ def attempt(
             if wanted
             else ([], None)
         )
-        there = saved & {memory_of(copies(tensor)) for tensor in world.tensors}
-        now = _versions(world, copies)
-        written = {memory for memory, version in now.items() if version != versions.get(memory, version)}
+        there = saved & set(map(memory_of, present)) if saved else saved
+        changed = zip(present, versions, _versions(present), strict=True)
+        written = {memory_of(tensor) for tensor, was, now in changed if was != now}
         return Outcome(
             taken,
             raised,
@@ -180,14 +181,9 @@ def attempt(
         world.restore()
 
 
-def _versions(world: World, copies: Copies) -> dict[int, int]:
-    """How often each piece of memory that was there was written to: writing what is there already counts."""
-    found: dict[int, int] = {}
-    for tensor in map(copies, world.tensors):
-        if not tensor.is_inference():
-            memory = memory_of(tensor)
-            found[memory] = found.get(memory, 0) + tensor._version
-    return found
+def _versions(tensors: Iterable[torch.Tensor]) -> list[int]:
+    """How often each tensor was written to: writing what is there already counts."""
+    return [-1 if tensor.is_inference() else tensor._version for tensor in tensors]
 
 
 def _paths(taken: Picture, memories: Collection[int]) -> frozenset[str]:

@@ -166,13 +166,13 @@ def stored_in(code: types.CodeType) -> frozenset[str]:
     return frozenset(own).union(*map(stored_in, codes))
 
 
-# Code with its conditions watched, and the code that it was made of.
-_UNWATCHED: dict[types.CodeType, types.CodeType] = {}
+# What code means, by the code, which is kept so that its id stays its own: to hash code takes long.
+_MEANINGS: dict[int, tuple[tuple[Any, ...], types.CodeType]] = {}
 
 
 def note_watched(watched: types.CodeType, plain: types.CodeType) -> None:
-    """Note that functions made by one code are to be taken for those made by the other."""
-    _UNWATCHED[watched] = plain
+    """Note that functions made by code whose conditions are watched are those made by the plain code."""
+    _MEANINGS[id(watched)] = meaning_of(plain), watched
     others = _nested(plain)
     for inner in _nested(watched):
         # Watched conditions keep code that the compiler leaves out of the plain form.
@@ -188,17 +188,16 @@ def _nested(code: types.CodeType) -> list[types.CodeType]:
 
 def meaning_of(code: types.CodeType) -> tuple[Any, ...]:
     """What a function does, but for its globals and closure: equal for equal source, wherever it stands."""
-    return _meaning_of(_UNWATCHED.get(code, code))
-
-
-@functools.cache
-def _meaning_of(code: types.CodeType) -> tuple[Any, ...]:
-    consts = tuple(
-        meaning_of(one) if isinstance(one, types.CodeType) else (type(one), repr(one))
-        for one in code.co_consts
-    )
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    return (code.co_code, code.co_argcount, code.co_kwonlyargcount, code.co_flags, names, consts)
+    known = _MEANINGS.get(id(code))
+    if known is None:
+        consts = tuple(
+            meaning_of(one) if isinstance(one, types.CodeType) else (type(one), repr(one))
+            for one in code.co_consts
+        )
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        counts = (code.co_argcount, code.co_kwonlyargcount, code.co_flags)
+        known = _MEANINGS[id(code)] = (code.co_code, counts, names, consts), code
+    return known[0]
 
 
 def texts_in(code: types.CodeType) -> Iterator[str]:
@@ -387,14 +386,6 @@ def _of_mapping(mapping: Any, owner: Any) -> Holder:
         return items
 
     def write(content: list[tuple[Any, Any]]) -> None:
-        if len(mapping) == len(content) and all(
-            key is label for (label, _), key in zip(content, base.keys(mapping), strict=True)
-        ):
-            # In its place: another thread may look at it meanwhile.
-            for label, value in content:
-                if base.__getitem__(mapping, label) is not value:
-                    base.__setitem__(mapping, label, value)
-            return
         base.clear(mapping)
         for label, value in content:
             key, kept = value if isinstance(label, Pair) else (label, value)
@@ -423,8 +414,9 @@ def _of_object(value: Any) -> Iterator[Holder]:
             return
         if hasattr(value, "__next__") or hasattr(value, "fileno"):
             raise Opaque(type(value).__qualname__)
-        if not isinstance(value, _PLAIN_OBJECTS):
-            return
+        if isinstance(value, _PLAIN_OBJECTS):
+            yield _of_attributes(value)
+        return
     if hasattr(value, "__dict__"):
         yield _of_mapping(value.__dict__, value)
     if not foreign(module) and (slots := _slots_of(type(value))):
@@ -459,6 +451,21 @@ def _of_random(value: Any, numpy: Any) -> Holder | None:
         lambda: [("state", pickle.dumps(read()))],
         lambda content: write(pickle.loads(content[0][1])),  # noqa: S301 -- what was dumped above
     )
+
+
+def _of_attributes(value: Any) -> Holder:
+    """The attributes of an object that another thread may look at meanwhile: each is there all the time."""
+    own = value.__dict__
+
+    def write(content: list[tuple[Any, Any]]) -> None:
+        wanted = dict(content)
+        for name in own.keys() - wanted.keys():
+            del own[name]
+        for name, item in content:
+            if own.get(name, MISSING) is not item:
+                own[name] = item
+
+    return Holder(value, lambda: list(own.items()), write)
 
 
 def _of_text(value: Any) -> Holder | None:

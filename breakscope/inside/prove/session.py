@@ -414,12 +414,13 @@ class Session:
                 found = {name: local[name] for name in keys if isinstance(local.get(name), torch.Tensor)}
                 made.update({name: tensor.detach().clone() for name, tensor in found.items()})
 
-        before = sys.getprofile()
+        if sys.getprofile() is not None:
+            return  # the script is profiled, by what cannot be put back
         sys.setprofile(note)
         try:
             bench.run("old", Conditions("what the function makes"))
         finally:
-            sys.setprofile(before)
+            sys.setprofile(None)
         for name, tensor in made.items():
             yield from inputs.given(name, keys[name], tensor)
 
@@ -578,7 +579,7 @@ class Session:
             self.limits.setdefault(
                 "written", f"{limit} where the old one does not ({conditions.name}), and that raises there"
             )
-        places = new.picture.kept if self.anybody else old.picture.kept  # our own rewrites say so themselves
+        places = new.picture.kept
         for path in [at for at, tensor in old.picture.kept.items() if places.get(at) != tensor][:1]:
             limit = f"where somebody else holds `{bare(path)}` itself: the new code leaves another there"
             self.limits.setdefault("replaced", f"{limit} ({conditions.name})")

@@ -1761,6 +1761,43 @@ class f(nn.Module):
     ),
     Example(
         """\
+class Reset:
+    def __init__(self, owner):
+        owner.peak.zero_()
+
+
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("peak", torch.zeros(()))
+
+    def forward(self, x):
+        if x.sum() > 0:
+            self.peak = x.detach().max()
+        return x
+""",
+        why="`self.peak` is changed in place elsewhere, so others may rely on holding it",
+    ),
+    Example(
+        """\
+SHARED = torch.zeros(())
+
+
+class f(nn.Module):
+    def __init__(self, shared=SHARED):
+        super().__init__()
+        self.register_buffer("peak", shared)
+        self.peak.zero_()
+
+    def forward(self, x):
+        if x.sum() > 0:
+            self.peak = x.detach().max()
+        return x
+""",
+        why="`self.peak` is changed in place elsewhere, so others may rely on holding it",
+    ),
+    Example(
+        """\
 class f(nn.Module):
     def __init__(self):
         super().__init__()
