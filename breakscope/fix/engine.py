@@ -289,7 +289,9 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
     if any(together.values()):
         wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
         inductor = work.options.inductor
-        eager = [eagerly(work.options.settings)] if inductor else []
+        # What only leaves messages out changes no result under Inductor.
+        changes = any(not patch.rewrite.silent for patch in wanted)
+        eager = [eagerly(work.options.settings)] if inductor and changes else []
         recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
         causes = [finding for finding in recompiles if finding.caused_by is None]
         remedies = likely(work.report, work.trials, causes)

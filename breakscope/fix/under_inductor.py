@@ -25,8 +25,9 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
 
     Returns:
         ``verdict``: "agrees", "differs", "slower" or "not compared", and ``why``; the distances from eager,
-        relative; ``step_ms``, without and with the patches, where steps could be timed, and ``compiled_ms``
-        of it: in compiled graphs and at breaks, which is what the patches change.
+        relative, ``before`` and ``after``, unless the patches change no bit; ``step_ms``, without and with
+        the patches, where steps could be timed, and ``compiled_ms`` of it: in compiled graphs and at breaks,
+        which is what the patches change.
     """
     found = _compared(trials, patches, settings)
     against = found["verdict"] in ("differs", "slower") or "calls" not in found
@@ -39,21 +40,25 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
 def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
     inductor = replace(settings, backend="inductor", cost=True)
     # With and without the patches at one time, so that their steps are timed on a machine that is as busy.
-    with trials.side_by_side(patches, inductor, [eagerly(settings)]) as ran:
-        after, before, eager = ran
-        if unusable := _unusable(after, before, eager):
+    with trials.side_by_side(patches, inductor) as ran:
+        after, before = ran
+        if unusable := _unusable(after, before):
             return unusable
-        was, now = trials.compared(eager, before), trials.compared(eager, after)
-    found = {"before": was.max_rel, "after": now.max_rel, "calls": now.calls}
+        same = trials.compared(before, after)
+        distances = None
+        if not (same.bitwise and same.calls):  # else it is as far from eager as it was
+            eager = trials.uncompiled
+            if eager.ended.status != "ok":
+                why = f"the script run eagerly ended with {eager.ended.status}"
+                return {"verdict": "not compared", "why": why}
+            distances = trials.compared(eager, before), trials.compared(eager, after)
     times = _steps(before.report.timing, after.report.timing)
-    if not now.calls:
-        return {"verdict": "not compared", "why": "no outermost call returned anything", **found, **times}
-    rounded = None
-    if different := _apart(was, now):
-        # Other shapes and types, or NaN in one of them, are no matter of rounding.
-        rounded = None if now.differences else _rounded_alike(trials, patches, settings)
-        if rounded is None:
-            return {"verdict": "differs", "why": different, **found, **times}
+    if distances is None:
+        verdict = {"verdict": "agrees", "why": "bit for bit as without the patches", "calls": same.calls}
+    else:
+        verdict = _judged(trials, patches, settings, *distances)
+    if verdict["verdict"] == "differs" or not verdict["calls"]:
+        return {**verdict, **times}
     skipped = any(
         finding.kind == "skip" for finding in before.report.findings
     )  # what ran eagerly was not counted
@@ -65,21 +70,34 @@ def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> d
             slower = _slower(again.report.timing, patched.report.timing, skipped)
             times = _steps(again.report.timing, patched.report.timing) or times
     if slower is not None:
-        return {"verdict": "slower", "why": slower, **found, **times}
+        return {**verdict, "verdict": "slower", "why": slower, **times}
+    return {**verdict, **times}
+
+
+def _judged(
+    trials: Trials, patches: Sequence[Patch], settings: Settings, was: Comparison, now: Comparison
+) -> dict[str, Any]:
+    """The verdict on outputs that the patches change: how far from eager's they were, and are."""
+    found = {"before": was.max_rel, "after": now.max_rel, "calls": now.calls}
+    if not now.calls:
+        return {"verdict": "not compared", "why": "no outermost call returned anything", **found}
+    rounded = None
+    if different := _apart(was, now):
+        # Other shapes and types, or NaN in one of them, are no matter of rounding.
+        rounded = None if now.differences else _rounded_alike(trials, patches, settings)
+        if rounded is None:
+            return {"verdict": "differs", "why": different, **found}
     if was.max_rel > LOOSE:
         why = f"without the patches too, Inductor's results are {was.max_rel:.2g} from eager's"
-        return {"verdict": "not compared", "why": why, **found, **times}
+        return {"verdict": "not compared", "why": why, **found}
     why = f"within {now.max_rel:.2g} of eager, {was.max_rel:.2g} without the patches"
     if rounded is not None:
         why += f"; within {rounded:.2g} where Inductor rounds as eager does"
-    return {"verdict": "agrees", "why": why, **found, **times}
+    return {"verdict": "agrees", "why": why, **found}
 
 
-def _unusable(after: Trial, before: Trial, eager: Trial) -> dict[str, Any] | None:
+def _unusable(after: Trial, before: Trial) -> dict[str, Any] | None:
     """The answer where one of the runs did not come to its end."""
-    if eager.ended.status != "ok":
-        why = f"the script run eagerly ended with {eager.ended.status}"
-        return {"verdict": "not compared", "why": why}
     if before.ended.status != "ok":
         why = f"without the patches the script ends with {before.ended.status}"
         return {"verdict": "not compared", "why": why}
