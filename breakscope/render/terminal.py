@@ -128,7 +128,8 @@ class _Layout(Layout):
         number = Text(f"{group.number or '':>{number_width}}{_GAP}", "dim")
         indent = " " * (2 if self.width < _NARROW else number.cell_len)
         style = _SEVERITY_STYLES.get(group.severity, "bold red")
-        code = self.leading(_KIND_STYLES[group.kind], help_page(group.code))
+        page = help_page(group.code) if self._links else None  # which reads the package's metadata
+        code = self.leading(_KIND_STYLES[group.kind], page)
         title = Text.assemble((group.code, code), _GAP, (group.severity, style), _GAP, (group.title, "bold"))
         lines = self.sides(number, title, Text(group.amount, "bold"), indent)
         for place in group.places:
