@@ -290,6 +290,10 @@ def _limits(changes: Sequence[Change], parts: set[tuple[str, str]]) -> tuple[str
     devices = tuple(f"on another device: `{one}` is on one of its own" for one in made)
     forwards = [name for _, name in sorted(parts) if name.rpartition(".")[2] == "forward"]
     calls = tuple(f"other calls of {name} than the script makes: nobody looked for them" for name in forwards)
+    others = [name for _, name in sorted(parts) if name not in forwards]
+    calls += tuple(
+        f"callers of {name} outside of this script: it is compared through those here" for name in others
+    )
     gone = dict.fromkeys(
         one for change in changes for one in unseen.read_no_more(change.old.text, change.new.text)
     )

@@ -69,6 +69,12 @@ class Conditions:
     number: str = ""
     words: bool = False
 
+    @property
+    def leads(self) -> bool:
+        """Whether it is another input than the script's in something else than values of tensors."""
+        other = self.prepare is not None or self.calls is not None or self.other_dtypes
+        return other and self.mutate is None and not self.gradients and not self.beyond
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -288,7 +294,8 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
         return Difference("they draw different random numbers")
     for name, mode in old.modes.items():
         if new.modes.get(name) != mode:
-            return Difference(f"the old code leaves {name} {mode}, the new one {new.modes.get(name)}")
+            was, now = str(mode)[:80], str(new.modes.get(name))[:80]
+            return Difference(f"the old code leaves {name} {was}, the new one {now}")
     if old.backward_failed != new.backward_failed:
         return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
     zeros = [comparer.zeros or (comparer.zeros_unwanted and not own) for own in old.own]

@@ -30,7 +30,7 @@ def values(
 
 def together(constants: Iterable[float], *, gradients: bool) -> Iterator[Conditions]:
     """Other values for all tensors that a function is given at once."""
-    numbers = sorted({c for c in constants if abs(c) < 1e30}, key=abs)[:8]
+    numbers = _told(constants)
     fills = [*_EDGES, *_around(numbers)]
     if not gradients:
         fills += [
@@ -56,6 +56,16 @@ def _given(name: str, mutate: Callable[[list[torch.Tensor]], None], gradients: b
 def filled(edge: str) -> Callable[[list[torch.Tensor]], None]:
     """What gives all tensors the values of an edge, by its name."""
     return partial(_each, dict(_EDGES)[edge])
+
+
+def fills(constants: Iterable[float]) -> Iterator[tuple[str, Callable[[list[torch.Tensor]], None]]]:
+    """Values to be tried along with something else: the edges that tell most, and numbers of the code."""
+    for name, fill in (*_ALONE, *_around(_told(constants))):
+        yield name, partial(_each, fill)
+
+
+def _told(constants: Iterable[float]) -> list[float]:
+    return sorted({c for c in constants if abs(c) < 1e30}, key=abs)[:8]
 
 
 def states_together() -> Iterator[Conditions]:
@@ -86,7 +96,7 @@ def dtypes() -> Iterator[Conditions]:
 
 
 def shapes(calls: Sequence[Call], limits: Iterable[int] = ()) -> Iterator[Conditions]:
-    """Other sizes: every dimension of one size, in all arguments, becomes one longer, half, one, or empty.
+    """Other sizes: every dimension of one size, in all arguments, one longer or shorter, halved, 2, 1 or 0.
 
     Args:
         limits: sizes that may be one: a dimension becomes as long, and one longer.
@@ -97,7 +107,8 @@ def shapes(calls: Sequence[Call], limits: Iterable[int] = ()) -> Iterator[Condit
         for tensor in tensors((args, kwargs)):
             sizes.update(dict.fromkeys(tensor.shape))
     for size in [one for one in sizes if one > 0][:_MOST_SIZES]:
-        for other in dict.fromkeys((size + 1, max(1, size // 2), 1, 0, *beside)):
+        near = (size + 1, max(1, size - 1), max(1, size // 2), 2, 1, 0)
+        for other in dict.fromkeys((*near, *beside)):
             if other != size:
                 yield Conditions(f"size {other} for {size}", calls=partial(_resized, size, other))
 
@@ -281,6 +292,15 @@ def _noise(scale: float, seed: int, tensor: torch.Tensor) -> None:
         tensor.copy_(tensor.flatten()[order].reshape(tensor.shape))
 
 
+def _few(values: int, seed: int, tensor: torch.Tensor) -> None:
+    """Whole numbers around zero, so few that most are there more than once."""
+    if tensor.is_floating_point():
+        generator = torch.Generator().manual_seed(seed)
+        tensor.copy_(torch.randint(values, tensor.shape, generator=generator) - values // 2)
+    else:
+        _noise(1.0, seed, tensor)
+
+
 _EDGES: tuple[tuple[str, Fill], ...] = (
     ("random values", partial(_noise, 1.0, 0)),
     ("random values times 30", partial(_noise, 30.0, 1)),
@@ -302,6 +322,10 @@ _EDGES: tuple[tuple[str, Fill], ...] = (
     ("ones", partial(_constant, 1.0)),
     ("minus ones", partial(_constant, -1.0)),
     ("random values, small", partial(_noise, 1e-3, 2)),
+    *(
+        (f"{count} values, {seed}", partial(_few, count, seed))
+        for count, seed in ((5, 3), (3, 4), (2, 5), (3, 6))
+    ),
 )
 _ALONE = tuple(
     pair

@@ -1,8 +1,12 @@
-"""The modes of torch that a call may leave entered: grad mode, autocast, default dtype and their like."""
+"""Settings of the process that a call may leave changed: grad mode, autocast, levels of loggers."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
+import logging
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +15,8 @@ import torch
 from breakscope.inside.prove.compat import modes_entered
 
 _AUTOCAST = ("cpu", "cuda")
+# Changed by what is imported at a first call as well, such as torch's compiler.
+_ONCE = frozenset({"the filters of warnings"})
 
 
 def now() -> Mapping[str, Any]:
@@ -21,11 +27,41 @@ def now() -> Mapping[str, Any]:
         "the default dtype": torch.get_default_dtype(),
         "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
         "the number of function modes": modes_entered(),
+        "anomaly detection": torch.is_anomaly_enabled(),
+        "the precision of float32 matmul": torch.get_float32_matmul_precision(),
+        "the number of threads": torch.get_num_threads(),
+        "the filters of warnings": tuple(warnings.filters),
+        "the level that logging disables": logging.root.manager.disable,
+        "the levels of loggers": _levels(),
+        "numpy's handling of errors": _numpy_errors(),
+        "the garbage collector": gc.isenabled(),
+        "the recursion limit": sys.getrecursionlimit(),
     }
     for device in _AUTOCAST:
         found[f"autocast on {device}"] = torch.is_autocast_enabled(device)
         found[f"the dtype of autocast on {device}"] = torch.get_autocast_dtype(device)
     return found
+
+
+def lasting(modes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those that a second call leaves as the first did."""
+    return {name: mode for name, mode in modes.items() if name not in _ONCE}
+
+
+def _levels() -> Mapping[str, tuple[int, bool, bool]]:
+    """Level, whether it is disabled and whether it propagates, of each logger that somebody has set up."""
+    known = [logging.root, *logging.root.manager.loggerDict.values()]
+    found = [
+        (one.name, (one.level, one.disabled, one.propagate))
+        for one in known
+        if isinstance(one, logging.Logger)
+    ]
+    return {name: said for name, said in found if said != (logging.NOTSET, False, True)}
+
+
+def _numpy_errors() -> Mapping[str, str]:
+    numpy = sys.modules.get("numpy")
+    return numpy.geterr() if numpy is not None else {}
 
 
 @contextlib.contextmanager
@@ -42,6 +78,35 @@ def kept() -> Iterator[None]:
             torch.set_default_dtype(before["the default dtype"])
         if after["deterministic algorithms"] != before["deterministic algorithms"]:
             torch.use_deterministic_algorithms(before["deterministic algorithms"])
+        _put_back(before, after)
         for device in _AUTOCAST:
             torch.set_autocast_enabled(device, before[f"autocast on {device}"])
             torch.set_autocast_dtype(device, before[f"the dtype of autocast on {device}"])
+
+
+def _put_back(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Put settings back that were changed. Who calls this does it for filters of warnings."""
+
+    def changed(name: str) -> bool:
+        return bool(before[name] != after[name])
+
+    if changed("anomaly detection"):
+        torch.autograd.set_detect_anomaly(before["anomaly detection"])
+    if changed("the precision of float32 matmul"):
+        torch.set_float32_matmul_precision(before["the precision of float32 matmul"])
+    if changed("the number of threads"):
+        torch.set_num_threads(before["the number of threads"])
+    if changed("the level that logging disables"):
+        logging.disable(before["the level that logging disables"])
+    if changed("the levels of loggers"):
+        was, now = before["the levels of loggers"], after["the levels of loggers"]
+        for name in was.keys() | now.keys():
+            logger = logging.getLogger(name) if name != "root" else logging.root
+            level, logger.disabled, logger.propagate = was.get(name, (logging.NOTSET, False, True))
+            logger.setLevel(level)
+    if changed("numpy's handling of errors") and before["numpy's handling of errors"]:
+        sys.modules["numpy"].seterr(**before["numpy's handling of errors"])
+    if changed("the garbage collector"):
+        (gc.enable if before["the garbage collector"] else gc.disable)()
+    if changed("the recursion limit"):
+        sys.setrecursionlimit(before["the recursion limit"])

@@ -142,6 +142,10 @@ class _Pairing:
 
     def _added(self, statement: ast.stmt, prefix: str) -> ast.stmt:
         names = _bound(statement)
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and not prefix:
+            again = [name for name in names or () if name in self.result.removed]
+            if again:
+                raise NotPairedError(f"it binds `{again[0]}` in another way: who imports it can tell")
         if names is None or (prefix and not isinstance(statement, ast.FunctionDef)):
             where = f"in the class {prefix.rstrip('.')}" if prefix else "outside of functions"
             raise NotPairedError(f"it adds code {where} at line {statement.lineno}")
@@ -208,6 +212,10 @@ class _Pairing:
         same_modes = [*map(ast.dump, modes)] == [*map(ast.dump, new_modes)]
         if not same_modes and others:
             raise NotPairedError(f"it changes the decorators of {name}")
+        if (changed := _default_that_changes(old, new)) is not None:
+            raise NotPairedError(
+                f"it changes the default of `{changed}` in {name}: who leaves it out can tell"
+            )
         awaits = isinstance(old, ast.AsyncFunctionDef) or isinstance(new, ast.AsyncFunctionDef)
         lazy = awaits or pair._is_generator(old) or pair._is_generator(new)
         through = name in self.as_through or _signature(old) != _signature(new) or lazy
@@ -312,6 +320,23 @@ def _signature(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
         if isinstance(one, ast.arg):
             one.annotation = None
     return ast.dump(bare)
+
+
+def _default_that_changes(
+    old: ast.FunctionDef | ast.AsyncFunctionDef, new: ast.FunctionDef | ast.AsyncFunctionDef
+) -> str | None:
+    """A parameter that may be left out of calls of either form, which then get another value."""
+    before, after = _defaults(old), _defaults(new)
+    return next((name for name in before if name in after and before[name] != after[name]), None)
+
+
+def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
+    given, args = function.args, [*function.args.posonlyargs, *function.args.args]
+    pairs = [
+        *zip(args[len(args) - len(given.defaults) :], given.defaults, strict=True),
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]
+    return {parameter.arg: ast.dump(default) for parameter, default in pairs if default is not None}
 
 
 # ---- conditions ----

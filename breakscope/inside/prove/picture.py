@@ -245,6 +245,7 @@ def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tenso
         value.stride() if value.numel() else (),
         memory,
         value.storage_offset() if value.numel() else 0,
+        value.is_inference(),
     )
     with torch.no_grad():
         values = value.detach()
@@ -266,6 +267,7 @@ _ASPECTS = (
     "stride",
     "memory",
     "offset",
+    "inference mode",
 )
 CODE = "code"
 _MEMORY, _OFFSET = _ASPECTS.index("memory"), _ASPECTS.index("offset")

@@ -561,6 +561,10 @@ def related(value: Any) -> Iterator[tuple[int | str, Any]]:
     elif isinstance(value, types.MethodType):
         yield "__self__", value.__self__
         yield "__func__", value.__func__
+    elif isinstance(value, collections.defaultdict):
+        yield "default_factory", value.default_factory
+    elif isinstance(value, collections.deque):
+        yield "maxlen", value.maxlen
     elif isinstance(value, functools.partial):
         yield from (("func", value.func), ("args", value.args), ("keywords", value.keywords))
     elif isinstance(value, types.FunctionType):

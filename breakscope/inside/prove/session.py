@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import torch
 
-from breakscope.inside.prove import inputs, python_state, reach
+from breakscope.inside.prove import inputs, modes, python_state, reach
 from breakscope.inside.prove.attempt import (
     Call,
     Conditions,
@@ -53,6 +53,8 @@ MAX_BYTES = 4 * 2**30
 EDGES_COMPILED = 16
 # Larger sizes of tensors take too long, and may fill the memory.
 MAX_SIZE = 1024
+# Inputs that lead where no values of the tensors do: edge values are tried around so many.
+MOST_LEADING = 4
 MOST_SIZES = 6
 # Relative to a tensor's largest value, where sums are taken in another order.
 REASSOCIATED = 1e-5
@@ -384,12 +386,21 @@ class Session:
                     return
                 self._tried.add(kind)
                 self.untried.pop(kind, None)
+        for conditions in self._elsewhere(constants):
+            if not self._agree(bench, conditions, "edge values where another input leads", skip_raising=True):
+                return
         count = len(bench.world.tensors) - len(given)
         for conditions in itertools.chain(
             inputs.states_together() if count > 1 else (), inputs.states(count)
         ):
             if self._driven() or not self._agree(bench, conditions, "values of parameters"):
                 return
+
+    def _elsewhere(self, constants: Sequence[float]) -> Iterator[Conditions]:
+        """Edge values on ways to which no values lead: behind a dtype, a size, a flag, a number."""
+        found = [one for one in self._inputs_that_drive() if one.leads]
+        for one, (name, fill) in itertools.product(found[:MOST_LEADING], inputs.fills(constants)):
+            yield replace(one, name=f"{name}, {one.name}", mutate=fill)
 
     def _give_arguments(self, bench: _Bench) -> None:
         """Drive checks of what the function makes itself: few inputs, and no others drive those."""
@@ -765,7 +776,8 @@ class Session:
         ways = [
             (condition.text, way)
             for condition in self.conditions
-            if condition.kept
+            # What is computed of elements goes no way.
+            if condition.kept and (condition.taken or not condition.computed)
             for way in condition.ways_left
         ]
         return [f"`{text}` was never {str(way).lower()}: nothing was compared there" for text, way in ways]
@@ -814,7 +826,7 @@ def _compiling(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:
     """Without what is printed, as torch says some things only once; ``raised``: without the exception."""
-    outcome = replace(outcome, printed="")
+    outcome = replace(outcome, printed="", modes=modes.lasting(outcome.modes))
     return replace(outcome, raised=None, error=()) if raised else outcome
 
 
