@@ -35,9 +35,27 @@ def placed_by_default(old: str, new: str) -> Iterator[str]:
 
 
 def read_no_more(old: str, new: str) -> Iterator[str]:
-    """Attributes that only the old form reads: other values of them may tell the forms apart."""
+    """Attributes and parameters that only the old form reads: other values may tell the forms apart."""
     left = _read(new)
     yield from (f"self.{name}" for name in sorted(_read(old) - left))
+    after = _parameters_read(new)
+    for function, names in _parameters_read(old).items():
+        yield from sorted(names - after.get(function, names))
+
+
+def _parameters_read(source: str) -> dict[str, set[str]]:
+    """The parameters that functions read, by their names."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)} - {"self", "cls"}
+            read = {
+                one.id
+                for one in ast.walk(node)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+            }
+            found[node.name] = found.get(node.name, set()) | (given & read)
+    return found
 
 
 def _read(source: str) -> set[str]:

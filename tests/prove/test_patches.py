@@ -11,11 +11,11 @@ import asking
 import pytest
 import right
 import wrong
-from patches import Patched
+from patches import Patched, change
 from scanning import clean_environment
 from warm import Warm
 
-from breakscope.fix.unseen import effects
+from breakscope.fix.unseen import effects, read_no_more
 
 pytestmark = pytest.mark.torch
 
@@ -97,3 +97,55 @@ def test_what_is_set_in_a_library_is_an_effect_under_every_name() -> None:
         assert list(effects(new.format(f"{setting}\n    "), new.format(""))) == [
             f"`{setting.removesuffix(' = 1')}` is set"
         ]
+
+
+ALONE = """
+LIMIT = 3
+
+
+def scaled(x, by=1.0):
+    return x * by
+
+
+@torch.compile
+def f(a, b):
+    torch._dynamo.graph_break()
+    a[0] = 1.0
+    return scaled(a + b, 2.0)
+
+
+for x in batches(3, 4):
+    print(f(x, x * 2).sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("by=1.0", "by=2.0", "it changes the default of `by` in scaled"),
+        ("LIMIT = 3", "LIMIT = 4", "it binds `LIMIT` in another way"),
+    ],
+)
+def test_what_only_others_can_tell_is_compared_by_the_whole_script_alone(
+    old: str, new: str, why: str, tmp_path: Path, product: Warm
+) -> None:
+    broken = ("    torch._dynamo.graph_break()\n", "")
+    asked = asking.prove(product, change("alone", "others", ALONE, broken, (old, new)), tmp_path)
+    assert (asked.status, asked.answer["level"]) == ("unproved", "whole script")
+    assert why in asked.why
+
+
+def test_a_limit_says_that_one_tensor_in_two_places_tells_the_forms_apart(
+    tmp_path: Path, product: Warm
+) -> None:
+    body = ("    torch._dynamo.graph_break()\n    a[0] = 1.0\n", "    b = b.clone()\n    a[0] = 1.0\n")
+    asked = asking.prove(product, change("twice", "aliases", ALONE, body), tmp_path)
+    assert asked.status == "proved", asked.why
+    assert [
+        one for one in asked.answer["evidence"]["limits"] if one.startswith("with one tensor in two places")
+    ]
+
+
+def test_a_limit_names_a_parameter_that_is_read_no_more() -> None:
+    old = "def f(x, reduction):\n    return getattr(x, reduction)()\n"
+    assert list(read_no_more(old, "def f(x, reduction):\n    return x.mean()\n")) == ["reduction"]

@@ -225,6 +225,56 @@ for x in batches(3, 4):
     print(scaled(x, [2, 3]).sum().item())
 """
 
+ONE = """
+@torch.compile
+def computed(x):
+    torch._dynamo.graph_break()
+{body}
+
+for x in batches(3, 4):
+    print(computed(x).sum().item())
+"""
+BROKEN = "    torch._dynamo.graph_break()\n"
+
+REDUCED = """
+@torch.compile
+def reduced(x, reduction="mean"):
+    torch._dynamo.graph_break()
+    return {'mean': torch.mean, 'sum': torch.sum}[reduction](x)
+
+
+for x in batches(3, 4):
+    print(reduced(x, "mean").item())
+"""
+
+LISTED = """
+@torch.compile
+def total(xs):
+    torch._dynamo.graph_break()
+    return torch.stack(xs).sum(0)
+
+
+for x in batches(3, 4):
+    print(total([x, x * 2]).sum().item())
+"""
+
+GROUPED = """
+from collections import defaultdict
+
+
+@torch.compile
+def grouped(x):
+    torch._dynamo.graph_break()
+    groups = defaultdict(list)
+    groups["all"] = x * 2
+    return groups
+
+
+for x in batches(3, 4):
+    print(grouped(x)["all"].sum().item())
+"""
+
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "default_written_out",
@@ -483,5 +533,99 @@ PATCHES: tuple[Patched, ...] = (
                 "        elif x.sum() > 0:\n            x = x * 2\n        else:\n            x = x - 1\n"
             ),
         ),
+    ),
+    change(
+        "warnings_silenced",
+        "what stays changed in the process",
+        "import warnings\n\n" + ONE.format(body="    return x * 2\n"),
+        (BROKEN, ""),
+        ("    return x * 2\n", "    warnings.simplefilter('ignore')\n    return x * 2\n"),
+    ),
+    change(
+        "messages_disabled",
+        "what stays changed in the process",
+        "import logging\n\n" + ONE.format(body="    return x * 2\n"),
+        (BROKEN, ""),
+        ("    return x * 2\n", "    logging.disable(logging.ERROR)\n    return x * 2\n"),
+    ),
+    change(
+        "inference_for_no_grad",
+        "inference tensors",
+        ONE.format(body="    with torch.no_grad():\n        return x * 2\n"),
+        (BROKEN, ""),
+        (
+            "    with torch.no_grad():\n        return x * 2\n",
+            "    with torch.inference_mode():\n        return x * 2\n",
+        ),
+    ),
+    change(
+        "clamp_of_half_left_out",
+        "values behind a dtype",
+        ONE.format(
+            body="    if x.dtype == torch.float16:\n        x = x.clamp(-60000, 60000)\n    return x * 1\n"
+        ),
+        (BROKEN, ""),
+        (
+            "    if x.dtype == torch.float16:\n        x = x.clamp(-60000, 60000)\n    return x * 1\n",
+            "    return x * 1\n",
+        ),
+    ),
+    change(
+        "least_of_rows_and_columns",
+        "ties",
+        ONE.format(body="    return x.argmin()\n"),
+        (BROKEN, ""),
+        (
+            "    return x.argmin()\n",
+            "    return x.min(-1).values.argmin() * x.shape[1] + x.min(0).values.argmin()\n",
+        ),
+    ),
+    change(
+        "last_rows",
+        "a size of two",
+        ONE.format(body="    n = x.shape[0]\n    return x[n - 3 :] * 1\n"),
+        (BROKEN, ""),
+        ("    n = x.shape[0]\n    return x[n - 3 :] * 1\n", "    return x[-3:] * 1\n"),
+    ),
+    change(
+        "counted_in_a_byte",
+        "a large size",
+        ONE.format(body="    return x * torch.arange(x.shape[0])[:, None]\n"),
+        (BROKEN, ""),
+        (
+            "    return x * torch.arange(x.shape[0])[:, None]\n",
+            "    return x * torch.arange(x.shape[0], dtype=torch.uint8)[:, None]\n",
+        ),
+    ),
+    change(
+        "rounded_limit",
+        "a number that float32 rounds",
+        ONE.format(body="    return x * 2 if x.sum().item() > 0.1 else x * 3\n"),
+        (BROKEN, ""),
+        (
+            "    return x * 2 if x.sum().item() > 0.1 else x * 3\n",
+            "    return torch.where(x.sum() > 0.1, x * 2, x * 3)\n",
+        ),
+    ),
+    change(
+        "one_reduction",
+        "a text among the arguments",
+        REDUCED,
+        (BROKEN, ""),
+        ("{'mean': torch.mean, 'sum': torch.sum}[reduction](x)", "torch.mean(x)"),
+    ),
+    change(
+        "sum_of_two",
+        "the length of a list",
+        LISTED,
+        (BROKEN, ""),
+        ("torch.stack(xs).sum(0)", "xs[0] + xs[-1]"),
+    ),
+    change(
+        "other_factory",
+        "what a container makes",
+        GROUPED,
+        (BROKEN, ""),
+        ("defaultdict(list)", "defaultdict(dict)"),
     ),
 )

@@ -51,6 +51,7 @@ class Conditions:
         look: gets the arguments of the calls as text, as they are made.
         number: the attribute to which ``prepare`` gives another value.
         words: what is written is compared, though the input is of another kind.
+        unfrozen: parameters that take no gradients take part as well.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Conditions:
     look: list[str] | None = None
     number: str = ""
     words: bool = False
+    unfrozen: bool = False
 
     @property
     def leads(self) -> bool:
@@ -131,7 +133,8 @@ def attempt(
         NotCopiedError: a tensor in the world cannot be copied.
         UnreadableError: what the call left behind cannot be looked at.
     """
-    copies = Copies(world.tensors, conditions.change, world.given if conditions.gradients else ())
+    joining = {*world.given, *(world.frozen if conditions.unfrozen else ())} if conditions.gradients else ()
+    copies = Copies(world.tensors, conditions.change, joining)
     originals = {id(copies(tensor)): tensor for tensor in world.tensors}
     for cache in world.caches:
         cache.cache_clear()

@@ -8,6 +8,7 @@ script and has a limit, which is told.
 from __future__ import annotations
 
 import inspect
+import itertools
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -55,6 +56,18 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     ]
     for limit, name, change in changes:
         yield Conditions(f"all tensors {name}", calls=partial(_each, change), beyond=limit)
+    alike = [
+        pair
+        for pair in itertools.combinations(range(min(len(tensors), _MOST_ALONE)), 2)
+        if _layout(tensors[pair[0]]) == _layout(tensors[pair[1]])
+    ]
+    for first, second in alike:
+        name, limit = f"input {second + 1} is input {first + 1}", "with one tensor in two places"
+        yield Conditions(name, calls=partial(_twice, first, second), beyond=limit)
+    for text, more in (("a key more", True), ("a key fewer", False)):
+        if any(type(value) is dict and value for value in _arguments(calls[0])):
+            limit = "with other keys in a dict"
+            yield Conditions(f"dicts with {text}", calls=partial(_rekeyed, more), beyond=limit)
     for key, name, other in _omitted(function, calls[0]):
         yield Conditions(
             f"{name} = None", calls=partial(inputs.with_argument, key, other), beyond="without it"
@@ -169,6 +182,45 @@ def _one(index: int, change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
 
         changed.append(inputs.rebuilt(call, only))
     return changed
+
+
+def _arguments(call: Call) -> list[Any]:
+    args, kwargs = call
+    return [*args, *kwargs.values()]
+
+
+def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.dtype, tensor.shape, tensor.device, tensor.requires_grad
+
+
+def _twice(one: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
+    """One tensor in the place of another as well."""
+    changed = []
+    for call in calls:
+        there = list(inputs.tensors(call))
+        same = {id(there[other]): there[one]} if len(there) > other else {}
+
+        def first(tensor: torch.Tensor, same: dict[int, torch.Tensor] = same) -> torch.Tensor:
+            return same.get(id(tensor), tensor)
+
+        changed.append(inputs.rebuilt(call, first))
+    return changed
+
+
+def _rekeyed(more: bool, calls: Sequence[Call]) -> Sequence[Call]:
+    """Dicts among the arguments with a key more, or without their last one."""
+
+    def made(value: Any) -> Any:
+        if type(value) is not dict or not value:
+            return value
+        *kept, (key, last) = value.items()
+        copied = last.detach().clone() if isinstance(last, torch.Tensor) else last
+        return {**value, f"{key}_": copied} if more and isinstance(key, str) else dict(kept)
+
+    return [
+        (tuple(map(made, args)), {key: made(value) for key, value in kwargs.items()})
+        for args, kwargs in calls
+    ]
 
 
 def _inferred(calls: Sequence[Call]) -> Sequence[Call]:

@@ -17,7 +17,10 @@ _MOST_ALONE = 6
 _MOST_SIZES = 6
 _MOST_NUMBERS = 8
 _MOST_STATES = 48
+_MOST_TEXTS = 8
 _LARGE = 10_000  # above every size
+_LONG = 300  # of a dimension: above what a byte counts
+_MOST_ELEMENTS = 2**20
 
 
 def values(
@@ -95,11 +98,12 @@ def dtypes() -> Iterator[Conditions]:
         yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype), other_dtypes=True)
 
 
-def shapes(calls: Sequence[Call], limits: Iterable[int] = ()) -> Iterator[Conditions]:
+def shapes(calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = False) -> Iterator[Conditions]:
     """Other sizes: every dimension of one size, in all arguments, one longer or shorter, halved, 2, 1 or 0.
 
     Args:
         limits: sizes that may be one: a dimension becomes as long, and one longer.
+        large: also a size above what a byte counts, where the memory for it is small.
     """
     beside = [size for limit in limits for size in (limit, limit + 1)]
     sizes: dict[int, None] = {}
@@ -111,6 +115,52 @@ def shapes(calls: Sequence[Call], limits: Iterable[int] = ()) -> Iterator[Condit
         for other in dict.fromkeys((*near, *beside)):
             if other != size:
                 yield Conditions(f"size {other} for {size}", calls=partial(_resized, size, other))
+        most = max(
+            one.numel() * _LONG // size for call in calls for one in tensors(call) if size in one.shape
+        )
+        if large and size < _LONG and most <= _MOST_ELEMENTS:
+            yield Conditions(f"size {_LONG} for {size}", calls=partial(_resized, size, _LONG))
+
+
+def lengths(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Lists and tuples of tensors among the arguments, one item longer or shorter."""
+    if any(_is_list(value) for args, kwargs in calls for value in (*args, *kwargs.values())):
+        for name, change in (("more", _longer), ("fewer", _shorter)):
+            yield Conditions(f"lists with one item {name}", calls=partial(_relisted, change))
+
+
+def _is_list(value: Any) -> bool:
+    return type(value) in (list, tuple) and any(isinstance(item, torch.Tensor) for item in value)
+
+
+def _longer(items: list[Any]) -> list[Any]:
+    last = items[-1]
+    return [*items, last.detach().clone() if isinstance(last, torch.Tensor) else last]
+
+
+def _shorter(items: list[Any]) -> list[Any]:
+    return items[:-1]
+
+
+def _relisted(change: Callable[[list[Any]], list[Any]], calls: Sequence[Call]) -> Sequence[Call]:
+    def made(value: Any) -> Any:
+        return type(value)(change(list(value))) if _is_list(value) else value
+
+    return [
+        (tuple(map(made, args)), {key: made(value) for key, value in kwargs.items()})
+        for args, kwargs in calls
+    ]
+
+
+def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
+    """Other texts for arguments that are one, of those that stand in the code."""
+    for args, kwargs in calls[:1]:
+        arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+        for key, value in arguments:
+            for other in list(dict.fromkeys(known))[:_MOST_TEXTS] if type(value) is str else ():
+                if other != value:
+                    name = key + 1 if isinstance(key, int) else key
+                    yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
 
 
 def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -355,7 +405,10 @@ def _around(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
 
 
 def _beside(constants: Iterable[float]) -> Iterator[tuple[str, Fill]]:
-    """One element beyond a number of the code among others of any sign: two conditions at once."""
+    """One element at a number of the code, or beyond it, among others: two conditions at once."""
+    constants = tuple(constants)
+    for value in constants:
+        yield f"{value:g} among zeros", partial(_odd_one, value, 0.0)
     odd = [v for c in constants for v in (c * 1.5 + 1, c * 0.5 - 1, -c * 1.5 - 1)]
     for value in dict.fromkeys((*odd, 1e4, -1e4)):
         for rest in (2e4, -2e4, 1e-2):

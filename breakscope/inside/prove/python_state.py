@@ -21,11 +21,14 @@ _MOST = 8
 _MOST_CONSTANTS = 6
 
 
-def states(world: World, names: Collection[str], constants: Collection[float]) -> Iterator[Conditions]:
-    """Other values for each number and flag that a function mentions, one at a time.
+def states(
+    world: World, names: Collection[str], constants: Collection[float], texts: Collection[str] = ()
+) -> Iterator[Conditions]:
+    """Other values for each number, flag and text that a function mentions, one at a time.
 
     Args:
-        names: that the function's code mentions. constants: numbers that stand in it.
+        names: that the function's code mentions. constants: numbers that stand in it. texts: and texts; none:
+            what is a text stays as it is.
     """
     if any(isinstance(holder.owner, torch.nn.Module) for holder, _ in world.content):
         yield Conditions("all modules switched between training and evaluation", prepare=_switch)
@@ -34,14 +37,17 @@ def states(world: World, names: Collection[str], constants: Collection[float]) -
         if not isinstance(holder.owner, torch.Tensor | list):
             found += [(holder, label, value) for label, value in content if _changes(label, value, names)]
     for holder, label, value in found[:_MOST]:
-        known = [("", other) for other in _others(value, constants)]
+        others = (
+            [one for one in texts if one != value] if isinstance(value, str) else _others(value, constants)
+        )
+        known = [("", other) for other in others]
         for limit, other in (*known, *odd_numbers(value)):
             prepare = partial(_give, holder, label, other)
             yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label, beyond=limit)
 
 
 def _changes(label: Any, value: Any, names: Collection[str]) -> bool:
-    return isinstance(label, str) and label in names and type(value) in (bool, int, float)
+    return isinstance(label, str) and label in names and type(value) in (bool, int, float, str)
 
 
 def _others(value: Any, constants: Collection[float]) -> Iterator[Any]:

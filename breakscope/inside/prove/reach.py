@@ -202,20 +202,24 @@ def meaning_of(code: types.CodeType) -> tuple[Any, ...]:
 
 def texts_in(code: types.CodeType) -> Iterator[str]:
     """Every text that stands in a function's code: keys of dicts among them."""
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from texts_in(constant)
-        elif isinstance(constant, str):
-            yield constant
+    yield from (constant for constant in _constants(code) if isinstance(constant, str))
 
 
 def constants_in(code: types.CodeType) -> Iterator[float]:
     """Every number that stands in a function's code."""
-    for constant in code.co_consts:
+    yield from (float(constant) for constant in _constants(code) if type(constant) in (int, float))
+
+
+def _constants(code: types.CodeType) -> Iterator[Any]:
+    """The constants of a function's code, also those of one nested in it, and items of constant tuples."""
+    left: list[Any] = [*code.co_consts]
+    for constant in left:
         if isinstance(constant, types.CodeType):
-            yield from constants_in(constant)
-        elif type(constant) in (int, float):
-            yield float(constant)
+            left += constant.co_consts
+        elif isinstance(constant, tuple | frozenset):
+            left += constant
+        else:
+            yield constant
 
 
 class Opaque(Exception):  # noqa: N818 -- an answer, not an error

@@ -55,6 +55,7 @@ EDGES_COMPILED = 16
 MAX_SIZE = 1024
 # Inputs that lead where no values of the tensors do: edge values are tried around so many.
 MOST_LEADING = 4
+MOST_TEXTS = 8
 MOST_SIZES = 6
 # Relative to a tensor's largest value, where sums are taken in another order.
 REASSOCIATED = 1e-5
@@ -344,13 +345,16 @@ class Session:
         # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
         # early. Edge values never do, and no kind does for a patch of which nothing is believed.
         again = again and not self.anybody
-        unlike = beyond(bench.forms["old"], bench.calls, _names(bench.forms))
-        state = python_state.states(bench.world, self._labels(bench), constants)
+        unlike = itertools.chain(
+            _unfrozen(bench), beyond(bench.forms["old"], bench.calls, _names(bench.forms))
+        )
+        texts = self._texts(bench)
+        state = python_state.states(bench.world, self._labels(bench), constants, texts)
         groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
             (EDGES, inputs.values(given, constants, gradients=False), False, False),
             ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
             ("random seeds", inputs.seeds(), False, again),
-            ("other shapes", inputs.shapes(bench.calls, self._sizes(bench, constants)), True, again),
+            ("other shapes", self._shapes(bench, constants), True, again),
             ("other scalars", inputs.scalars(bench.calls), True, again),
             ("other state in Python", state, True, again),
             ("other dtypes", inputs.dtypes(), True, False),
@@ -360,6 +364,8 @@ class Session:
             held = inputs.states(len(bench.world.tensors) - len(given))
             defaults = inputs.defaults(bench.forms["old"], bench.calls)
             groups.append(("other defaults", defaults, True, False))
+            groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
+            groups.append(("other lengths", inputs.lengths(bench.calls), True, False))
             groups.append(("numbers in containers", inputs.inside(bench.calls), True, False))
             groups.append(("values of what is held", held, True, False))
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
@@ -442,6 +448,18 @@ class Session:
             return names
         codes = [_code(bench.forms[form]) for form in ("watched", "new")]
         return names | {text for code in codes for text in reach.texts_in(code)}
+
+    def _texts(self, bench: _Bench) -> list[str]:
+        """Texts of the code that a patch by anybody may decide by."""
+        if not self.anybody:
+            return []
+        codes = [_code(bench.forms[form]) for form in ("watched", "new")]
+        # Not sentences, nor what is nobody's name for anything.
+        found = dict.fromkeys(text for code in codes for text in reach.texts_in(code) if text.isidentifier())
+        return list(found)[:MOST_TEXTS]
+
+    def _shapes(self, bench: _Bench, constants: Iterable[float]) -> Iterator[Conditions]:
+        return inputs.shapes(bench.calls, self._sizes(bench, constants), large=self.anybody)
 
     def _sizes(self, bench: _Bench, constants: Iterable[float]) -> list[int]:
         """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
@@ -822,6 +840,12 @@ def _compiling(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
 
     return call
+
+
+def _unfrozen(bench: _Bench) -> Iterator[Conditions]:
+    if bench.world.frozen:
+        limit = "with parameters that take gradients"
+        yield Conditions("no parameter frozen", gradients=True, unfrozen=True, beyond=limit)
 
 
 def _quiet(outcome: Outcome, *, raised: bool = False) -> Outcome:

@@ -68,6 +68,12 @@ class World:
         if self.bytes > max_bytes:
             raise TooLargeError(f"what it can reach holds {self.bytes / 2**20:.0f} MiB of tensors")
 
+    @property
+    def frozen(self) -> set[int]:
+        """Ids of parameters that take no gradients."""
+        held = (one for one in self.tensors if isinstance(one, torch.nn.Parameter))
+        return {id(one) for one in held if not one.requires_grad and one.is_floating_point()}
+
     def _strided(self) -> list[torch.Tensor]:
         return [tensor for tensor in self.tensors if tensor.layout is torch.strided]
 
