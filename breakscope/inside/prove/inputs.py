@@ -122,11 +122,24 @@ def shapes(calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = F
             yield Conditions(f"size {_LONG} for {size}", calls=partial(_resized, size, _LONG))
 
 
-def lengths(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Lists and tuples of tensors among the arguments, one item longer or shorter."""
-    if any(_is_list(value) for args, kwargs in calls for value in (*args, *kwargs.values())):
-        for name, change in (("more", _longer), ("fewer", _shorter)):
-            yield Conditions(f"lists with one item {name}", calls=partial(_relisted, change))
+def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Lists and tuples of tensors among the arguments, and ``*args``, one item longer or shorter."""
+    args, kwargs = calls[0]
+    lists = sum(map(_is_list, (*args, *kwargs.values())))
+    for name, change in (("more", _longer), ("fewer", _shorter)) if lists else ():
+        yield Conditions(f"lists with one item {name}", calls=partial(_relisted, change, lists))
+        if lists > 1:
+            first = partial(_relisted, change, 1)
+            limit = "with lists of different lengths"
+            yield Conditions(f"the first list with one item {name}", calls=first, beyond=limit)
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    rest = inspect.Parameter.VAR_POSITIONAL
+    if args and rest in kinds and len(args) >= kinds.index(rest):
+        yield Conditions("one argument more", calls=_with_one_more)
+
+
+def _with_one_more(calls: Sequence[Call]) -> Sequence[Call]:
+    return [(tuple(_longer([*args])) if args else args, kwargs) for args, kwargs in calls]
 
 
 def _is_list(value: Any) -> bool:
@@ -142,14 +155,17 @@ def _shorter(items: list[Any]) -> list[Any]:
     return items[:-1]
 
 
-def _relisted(change: Callable[[list[Any]], list[Any]], calls: Sequence[Call]) -> Sequence[Call]:
-    def made(value: Any) -> Any:
-        return type(value)(change(list(value))) if _is_list(value) else value
-
-    return [
-        (tuple(map(made, args)), {key: made(value) for key, value in kwargs.items()})
-        for args, kwargs in calls
-    ]
+def _relisted(change: Callable[[list[Any]], list[Any]], count: int, calls: Sequence[Call]) -> Sequence[Call]:
+    """The calls with their first lists changed, ``count`` of them each."""
+    changed = []
+    for args, kwargs in calls:
+        left = iter(range(count))
+        values = [
+            type(value)(change(list(value))) if _is_list(value) and next(left, None) is not None else value
+            for value in (*args, *kwargs.values())
+        ]
+        changed.append((tuple(values[: len(args)]), dict(zip(kwargs, values[len(args) :], strict=True))))
+    return changed
 
 
 def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:

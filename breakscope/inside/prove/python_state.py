@@ -6,12 +6,14 @@ limit, a module is switched from training to evaluation.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
 import torch
 
+from breakscope.inside.prove import reach
 from breakscope.inside.prove.attempt import Conditions
 from breakscope.inside.prove.inputs import odd_numbers
 from breakscope.inside.prove.reach import Holder
@@ -19,6 +21,7 @@ from breakscope.inside.prove.world import World
 
 _MOST = 8
 _MOST_CONSTANTS = 6
+_MOST_HELD = 12
 
 
 def states(
@@ -44,6 +47,26 @@ def states(
         for limit, other in (*known, *odd_numbers(value)):
             prepare = partial(_give, holder, label, other)
             yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label, beyond=limit)
+
+
+def held(world: World, names: Collection[str]) -> Iterator[Conditions]:
+    """Other numbers and flags in what a library's object holds, such as an optimizer's learning rate.
+
+    The function's code does not mention them: a form that goes without the object is right as long as they
+    stay what they are, and what differs is a limit.
+    """
+    found = [
+        (holder, label, value)
+        for holder, content in world.content
+        if isinstance(holder.owner, dict) or reach.foreign(type(holder.owner).__module__)
+        for label, value in content
+        if isinstance(label, str) and label not in names and type(value) in (bool, int, float)
+        if label != "training" and not label.startswith("_")
+    ]
+    for holder, label, value in found[:_MOST_HELD]:
+        for other in itertools.islice(_others(value, ()), 2):
+            prepare = partial(_give, holder, label, other)
+            yield Conditions(f"{label} = {other!r}", prepare=prepare, beyond=f"with another `{label}`")
 
 
 def _changes(label: Any, value: Any, names: Collection[str]) -> bool:

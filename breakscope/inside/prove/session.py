@@ -345,8 +345,9 @@ class Session:
         # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
         # early. Edge values never do, and no kind does for a patch of which nothing is believed.
         again = again and not self.anybody
+        around = python_state.held(bench.world, self._labels(bench)) if self.anybody else ()
         unlike = itertools.chain(
-            _unfrozen(bench), beyond(bench.forms["old"], bench.calls, _names(bench.forms))
+            around, _unfrozen(bench), beyond(bench.forms["old"], bench.calls, _names(bench.forms))
         )
         texts = self._texts(bench)
         state = python_state.states(bench.world, self._labels(bench), constants, texts)
@@ -365,7 +366,7 @@ class Session:
             defaults = inputs.defaults(bench.forms["old"], bench.calls)
             groups.append(("other defaults", defaults, True, False))
             groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
-            groups.append(("other lengths", inputs.lengths(bench.calls), True, False))
+            groups.append(("other lengths", inputs.lengths(bench.forms["old"], bench.calls), True, False))
             groups.append(("numbers in containers", inputs.inside(bench.calls), True, False))
             groups.append(("values of what is held", held, True, False))
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
