@@ -67,6 +67,7 @@ class Rewrite:
         limits: calls that the run did not make, and that it is not right for, one sentence each.
         numbers: attributes whose number other objects were made for, as ``assumes`` says: with another one
             the new code may raise where the old one does not. The proof tries it, and names it as a limit.
+        sums: a sum takes its gradients only from what is added. Where nothing of that does is a limit.
     """
 
     edits: tuple[Edit, ...]
@@ -88,6 +89,7 @@ class Rewrite:
     forbids: str = ""
     limits: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    sums: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,7 @@ def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
         compiled_only=any(rewrite.compiled_only for rewrite in rewrites),
         zeros=any(rewrite.consent and (rewrite.zeros or rewrite.compiled_only) for rewrite in rewrites),
         no_gradients=any(map(_wants_none, rewrites)),
+        sums=any(rewrite.sums for rewrite in rewrites),
         raises=any(rewrite.raises for rewrite in rewrites),
         silent=any(rewrite.silent for rewrite in rewrites),
         numbers=tuple(name for rewrite in rewrites for name in rewrite.numbers),

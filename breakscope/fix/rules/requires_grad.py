@@ -20,19 +20,22 @@ class RequiresGrad(Rule):
 
     name = "requires-grad"
     codes = ("BS115",)
-    title = "requires_grad_() instead of an assignment that changes nothing"
+    title = "requires_grad_() instead of an assignment that changes nothing; a sum without a flag"
     does = (
         "`p.requires_grad = False`, where it is so already, becomes `p.requires_grad_(False)`, "
-        "which does not break"
+        "which does not break; `loss = torch.tensor(0.0, requires_grad=True)`, to which losses are added, "
+        "goes without the flag"
     )
     after = ("known-size",)
     needs = (
         "A constant is assigned to requires_grad of a tensor.",
         "In every recorded call the tensor's flag had that value before.",
+        "Or a sum begins with a tensor made with the flag, and what is added was seen to take gradients.",
     )
     hazards = (
         "A call that does change the flag still breaks.",
         "A flag that is changed in compiled code is refused: the change belongs in front of the call.",
+        "A sum to which nothing is added takes no gradients any more: said as an assumption.",
     )
     rewritten = Example(
         """\
@@ -128,20 +131,70 @@ def _call(site: Site) -> ast.Call | None:
     return None
 
 
-def _created(site: Site) -> Refusal | None:
+def _created(site: Site) -> Rewrite | Refusal | None:
     """``torch.zeros(…, requires_grad=True)``: a leaf that compiled code makes."""
-    for node in ast.walk(enclosing_statement(site, site.node)):
-        if isinstance(node, ast.Call) and any(
-            keyword.arg == "requires_grad"
-            and isinstance(keyword.value, ast.Constant)
-            and keyword.value.value is True
-            for keyword in node.keywords
-        ):
+    statement = enclosing_statement(site, site.node)
+    for node in ast.walk(statement):
+        if not isinstance(node, ast.Call):
+            continue
+        flag = next((keyword for keyword in node.keywords if keyword.arg == "requires_grad"), None)
+        if flag is None or (isinstance(flag.value, ast.Constant) and flag.value.value is not True):
+            continue
+        name = _started(statement, node)
+        if name is not None and _is_sum(site, name, statement):
+            return _without_flag(site, node, flag, name)
+        if isinstance(flag.value, ast.Constant):
             return Refusal(
                 f"`{shown(site, node)}` makes a leaf that takes gradients, which Dynamo cannot trace: make "
                 "it in `__init__`, as a parameter, or hand it in"
             )
     return None
+
+
+def _started(statement: ast.stmt, made: ast.Call) -> str | None:
+    """The name that a statement gives to what a call makes."""
+    match statement:
+        case ast.Assign([ast.Name(name)], value) if value is made:
+            return name
+    return None
+
+
+def _is_sum(site: Site, name: str, start: ast.stmt) -> bool:
+    """Whether a name is only a sum that begins with a statement, and what is added takes gradients."""
+    given = [
+        site.parents[node]
+        for node in own_nodes(site.function)
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+    ]
+    added = [_added(name, statement) for statement in given if statement is not start]
+    seen = [site.seen(one) if one is not None else None for one in added]
+    takes = (tensor.requires_grad for one in seen if one is not None for tensor in one.tensors)
+    return None not in added and any(takes)
+
+
+def _added(name: str, statement: ast.AST) -> ast.expr | None:
+    """What ``name = name + …`` adds, in either order; None where a statement is no such sum."""
+    match statement:
+        case ast.Assign([ast.Name()], ast.BinOp(ast.Name(first), ast.Add(), other)) if first == name:
+            return other
+        case ast.Assign([ast.Name()], ast.BinOp(other, ast.Add(), ast.Name(second))) if second == name:
+            return other
+    return None
+
+
+def _without_flag(site: Site, made: ast.Call, flag: ast.keyword, name: str) -> Rewrite:
+    kept = [site.text(argument) for argument in made.args]
+    for keyword in made.keywords:
+        if keyword is not flag:
+            start = f"{keyword.arg}=" if keyword.arg else "**"
+            kept.append(start + site.text(keyword.value))
+    text = f"{site.text(made.func)}({', '.join(kept)})"
+    return Rewrite(
+        edits=(Edit(*site.offsets(made), text),),
+        summary="a sum that takes its gradients from what is added",
+        assumes=(f"something that takes gradients is added to `{name}`, as in the recorded run",),
+        sums=True,
+    )
 
 
 def _elsewhere(site: Site, tensor: ast.expr, seen: Seen | None, *, value: bool, assigns: bool) -> str:

@@ -24,6 +24,8 @@ class Claims:
         silent: in compiled code messages are not written.
         numbers: attributes whose number other objects were made for (a count of experts): with another one
             the new code may raise where the old one did not come to it. Another result stays a difference.
+        sums: a sum that began with a tensor of its own gradient has one only from what is added: where that
+            takes none, the sum takes none.
     """
 
     exact: bool
@@ -36,3 +38,4 @@ class Claims:
     raises: bool = False
     silent: bool = False
     numbers: tuple[str, ...] = ()
+    sums: bool = False

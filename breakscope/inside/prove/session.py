@@ -667,6 +667,8 @@ class Session:
         """What does not hold in a test, if it is something that the rewrite relies on; else ""."""
         if conditions.other_dtypes and found.aspect == "dtype" and self.claims.conditional:
             return "in other dtypes"
+        if found.aspect == "requires_grad" and self.claims.sums and "True, now False" in found.text:
+            return "where nothing that is added takes gradients"
         if found.aspect == "raised" and conditions.number in self.claims.numbers:
             return f"with another `{conditions.number}`"
         return conditions.beyond

@@ -24,7 +24,35 @@ def _left(before: str, why: str, calls: tuple[str, ...] = ("torch.randn(3, 4)",)
     return Example(before, why=why, calls=calls)
 
 
+_SUMMED = """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.weight = 0.5
+
+    def forward(self, x):
+        loss = {start}
+        for layer in self.layers:
+            x = layer(x)
+            {add}
+        return x, loss
+"""
+
+
+def _summed(start: str, add: str) -> str:
+    return _SUMMED.format(start=start, add=add)
+
+
 REWRITES = (
+    Example(
+        _summed("torch.tensor(0.0, requires_grad=True)", "loss = loss + x.pow(2).mean() * self.weight"),
+        _summed("torch.tensor(0.0)", "loss = loss + x.pow(2).mean() * self.weight"),
+    ),
+    Example(
+        _summed("torch.zeros(1, requires_grad=self.training, device=x.device)", "loss = x.mean() + loss"),
+        _summed("torch.zeros(1, device=x.device)", "loss = x.mean() + loss"),
+    ),
     _frozen(
         """\
         x = x * 2
@@ -137,6 +165,8 @@ def f(x):
 """,
         "`torch.zeros(4, requires_grad=True)` makes a leaf that takes gradients",
     ),
+    _left(_summed("torch.zeros(1, requires_grad=True)", "loss = loss * x.mean()"), "makes a leaf"),
+    _left(_summed("torch.zeros(1, requires_grad=True)", "loss = loss + x.detach().mean()"), "makes a leaf"),
     _left(
         """\
 def f(x, flag=True):
