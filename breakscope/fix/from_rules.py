@@ -173,7 +173,9 @@ def site_of(finding: Finding, sources: Mapping[str, Source], evidence: Evidence)
 
 
 def read_sources(findings: Sequence[Finding], hashes: Mapping[str, str]) -> dict[str, Source]:
-    """The files of findings by real path. Those that cannot be read, or have changed, are missing.
+    """The files of findings that patches may change, by real path, if they can be read and are the same.
+
+    What a patch may change is loaded by each run itself; what everything imports could then not be forked.
 
     Args:
         hashes: sha256 of files at the time of the scan, as far as known.
@@ -181,7 +183,7 @@ def read_sources(findings: Sequence[Finding], hashes: Mapping[str, str]) -> dict
     found: dict[str, Source] = {}
     for finding in findings:
         file = os.path.realpath(finding.location.file)
-        if file in found:
+        if file in found or finding.location.owner == "torch" or _in_python(file):
             continue
         try:
             source = read(file)
