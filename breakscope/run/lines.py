@@ -266,5 +266,6 @@ def _left_out(gone: Sequence[str], steady: Sequence[_Line], loose: Sequence[froz
         said.append(f"{count}, such as {shown(line.tokens[min(parts)])} in {shown(line.text)}")
     times = sum(any(passing(line.tokens, i) for i in range(len(line.tokens))) for line in steady)
     if times:
-        said.append(f"times, amounts of memory and addresses in {times} line{'s' if times != 1 else ''}")
+        lines = "1 line" if times == 1 else f"{times} lines"
+        said.append(f"times, amounts of memory, addresses or lines of warnings in {lines}")
     return said

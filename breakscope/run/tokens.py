@@ -43,9 +43,9 @@ def shape(token: str) -> str:
 
 
 def passing(tokens: Sequence[str], at: int) -> bool:
-    """Whether a token is of this run alone: a time, a duration, a rate, an amount of memory, an address."""
+    """Whether a token is of this run alone: a time, a rate, an address, memory, the line of a warning."""
     token = tokens[at]
-    if _CLOCK.match(token) or _SPEED.match(token) or _ADDRESS.match(token):
+    if _CLOCK.match(token) or _SPEED.match(token) or _ADDRESS.match(token) or _warns_at(tokens, at):
         return True
     number = _NUMBER.match(token)
     if number is None:
@@ -55,6 +55,12 @@ def passing(tokens: Sequence[str], at: int) -> bool:
         return True
     before = [one for one in tokens[max(0, at - 4) : at] if not one.isspace() and one not in ":=(["]
     return bool(before) and before[-1].lower() in _TIMED
+
+
+def _warns_at(tokens: Sequence[str], at: int) -> bool:
+    """Whether a token is the line in ``model.py:304: UserWarning:``: a patch moves it, and so does Dynamo."""
+    before, behind = tuple(tokens[max(0, at - 3) : at]), tuple(tokens[at + 1 : at + 4])
+    return before == (".", "py", ":") and behind[:2] == (":", " ") and behind[-1].endswith("Warning")
 
 
 def near(old: str, new: str, tolerance: float) -> bool:

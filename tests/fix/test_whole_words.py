@@ -56,6 +56,7 @@ THE_SAME = {
     "a rate below one": ("9 it [00:01, 9.5it/s]\n", "9 it [00:01, 9.5it/s]\n", "9 it [00:09,  1.50s/it]\n", "times"),
     "an amount of memory": ("peak 12.5 MiB\n", "peak 12.5 MiB\n", "peak 7.0 MiB\n", "amounts of memory"),
     "an address": ("<Net at 0x7f00aa11bb22>\n", "<Net at 0x7f00aa11bb22>\n", "<Net at 0x7faabbccdd22>\n", "addresses"),
+    "the line of a warning": ("net.py:304: UserWarning: slow\n", "net.py:304: UserWarning: slow\n", "net.py:299: UserWarning: slow\n", "lines of warnings"),
     "a date": ("2026-11-22 13:59\n", "2026-11-22 13:59\n", "2026-11-22 14:00\n", "times"),
     "a process id": ("pid 4711 ready\n", "pid 4712 ready\n", "pid 99 ready\n", "a part of 1 line"),
     "a temporary path": (
