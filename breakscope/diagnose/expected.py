@@ -135,13 +135,14 @@ def _axis(guard: Guard) -> Axis | None:
             return "mode"
         case "dispatch_keys":
             return "mode" if all(value and _GRADIENT_KEYS.fullmatch(value) for value in both) else None
-        case "size" | "symbolic_shape" | "int_value" | "float_value":
+        case "size":
+            return "once" if _of_parameter(guard) else "number"
+        case "symbolic_shape" | "int_value" | "float_value":
             return "number"
         case "module_attribute":
             if (guard.source or "").endswith(".training"):
                 return "mode"
-            # A whole number of a module is compiled in for good: it may be a counter.
-            return "number" if all(value and _is_float(value) for value in both) else _flag(guard)
+            return _of_a_number(guard)
         case "constant_value":
             return _flag(guard)
         case "stride" | "rank":
@@ -151,6 +152,22 @@ def _axis(guard: Guard) -> Axis | None:
         case "container":
             return "once" if both[0] in ("0 items", "empty", "present", "missing") else None
     return None
+
+
+def _of_a_number(guard: Guard) -> Axis | None:
+    """Of an attribute: a whole number of a module is compiled in for good, and may be a counter.
+
+    One of another object is not, which is seen where it goes on and nothing more is compiled.
+    """
+    both = [value or "" for value in (guard.expected, guard.actual)]
+    if all(map(_is_float, both)):
+        return "number"
+    return "once" if all(map(str.isdecimal, both)) else _flag(guard)
+
+
+def _of_parameter(guard: Guard) -> bool:
+    """Torch compiles the sizes of parameters in: there is a graph for each model."""
+    return "Guard failed on a parameter" in guard.expression
 
 
 def _flag(guard: Guard) -> Axis | None:
@@ -182,8 +199,10 @@ def _why(cause: Cause) -> str:
             return f"one graph where {guard.source} needs gradients, and one where it does not"
         case "module_attribute" if (guard.source or "").endswith(".training"):
             return "one graph each for train() and eval()"
-        case "size":
+        case "size" if _axis(guard) == "number":
             return _why_size(guard, made)
+        case "module_attribute" if (guard.actual or "").isdecimal():
+            return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
             return f"sizes on either side of what the code was compiled for: {made}"
         case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":

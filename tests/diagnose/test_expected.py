@@ -70,6 +70,49 @@ def test_what_comes_once_is_expected_and_what_repeats_is_not(
     assert judged(scan(CALLS.format(call=call, options=options))) == expected
 
 
+HELD = """
+    import torch
+    {made}
+    @torch.compile
+    def f(self, x):
+        return x * {used}
+    for n in range(15):
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "call", "said"),
+    [
+        (
+            "class Track:\n        def __init__(self):\n            self.hits = 2\n    self = Track()",
+            "self.hits",
+            "f(self, torch.ones(3)); self.hits += 1",
+            ["a second value of self.hits: compiled once more, and not again"],
+        ),
+        (
+            "self = torch.nn.Linear(3, 3); self.hits = 2",
+            "self.hits",
+            "f(self, torch.ones(3)); self.hits += 1",
+            [None],
+        ),
+        (
+            "self = [torch.nn.Linear(3, 3), torch.nn.Linear(4, 4)]",
+            "self.weight.sum()",
+            "f(self[n % 2], torch.ones(3))",
+            ["one graph for each of the two: compiled once more, and not again"],
+        ),
+    ],
+    ids=["a number of a plain object", "a counter of a module", "a parameter of another model"],
+)
+def test_a_second_value_is_expected_where_no_third_is_compiled(
+    made: str, used: str, call: str, said: list[str | None], scan: Scan
+) -> None:
+    report = scan(HELD.format(made=made, used=used, call=call))
+    found = [one for one in report.findings if one.kind == "recompile"]
+    assert [one.expected for one in found][:1] == said
+
+
 def test_each_mode_has_its_own_sizes(scan: Scan) -> None:
     report = scan("""
         import torch
