@@ -347,6 +347,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
     " i.reshape(1)); of a"
     " Python list, dict or text, return the numbers and look them up in the caller.",
+    ("BS102", "tested pick"): (
+        "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(0,"
+        " i.reshape(1)) after a clamp to what is there, and select with torch.where; or do all of it in the"
+        " caller, after the compiled call."
+    ),
     (
         "BS107",
         "with",
@@ -362,7 +367,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "list",
     ): "Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
     f" {_SCALARS}"
-    " (integers only).",
+    " (for integers by which no branch asks and no Python list is indexed).",
     (
         "BS102",
         "index",

@@ -34,6 +34,7 @@ Shape = Literal[
     "returned",
     "given",
     "pick",
+    "tested pick",
     "spared",
     "skip",
     "with",
@@ -55,8 +56,9 @@ text. told: it sets tensors, and writes text. count: it asks for a number of ste
 
 Of a value: size: a Python number is required, for a shape, a range or a slice. order: Python sorts or
 searches by it. list: Python needs all of them. index: a tensor picks an element. pick: a number that
-was read does. kept: it is only stored. returned: it is only returned. given: it goes to a call that is
-made for its effect. reduced: what a mask selects is only summed up.
+was read does. tested pick: it decides a branch as well. kept: it is only stored. returned: it is only
+returned. given: it goes to a call that is made for its effect. reduced: what a mask selects is only summed
+up.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
@@ -199,14 +201,14 @@ def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
         ("order", uses.is_ordered),
         ("pick", uses.picks),
     )
+    tests = [way for way in ways if uses.in_test(way) or uses.in_if_test(way)]
     for shape, decides in decided:
         if any(map(decides, ways)):
-            return shape
+            return "tested pick" if shape == "pick" and tests else shape
     if ways and all(map(uses.in_message, ways)):
         return "message"
     if ways and _selects(statement) and all(map(uses.is_reduced, ways)):
         return "reduced"
-    tests = [way for way in ways if uses.in_test(way) or uses.in_if_test(way)]
     if tests:
         return "count" if any(map(uses.is_counted, tests)) else "branch"
     if ways and all(uses.is_kept(way) or uses.in_message(way) for way in ways):
@@ -299,9 +301,26 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     silent = [side for side in sides if not uses.is_message(side)]
     if silent and all(map(_sets_flag, silent)):
         return "choice"
-    if any(map(_is_of_python, silent)) or _filters(around):
+    of_python = any(_is_of_python(side) or _steps_a_number(side, around) for side in silent)
+    if of_python or _filters(around):
         return "python"
     return "told" if len(silent) < len(sides) else None
+
+
+def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether a statement changes a Python number that its object keeps: ``self.beta *= 1.5``."""
+    match side:
+        case ast.AugAssign(ast.Attribute(ast.Name("self"), name), _, ast.Constant()):
+            made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
+            return any(_begins_with_a_number(node, name) for node in made)
+    return False
+
+
+def _begins_with_a_number(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Assign([ast.Attribute(ast.Name("self"), attribute)], ast.Constant(int() | float())):
+            return attribute == name
+    return False
 
 
 def _loops(around: Sequence[ast.AST]) -> list[ast.For | ast.While]:

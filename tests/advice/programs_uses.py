@@ -35,6 +35,33 @@ USES: tuple[Followed, ...] = (
     ),
     f(
         "BS102",
+        "a number that is an index and decides",
+        r"^The number picks an element and decides a branch.*index_select",
+        "i = int(x.sum(0).argmax())\nif i > 0:\n    return x[:, i]\nreturn x[:, 0] * 2",
+        (
+            "i = int(x.sum(0).argmax())\n    if i > 0:\n        return x[:, i]\n    return x[:, 0] * 2",
+            (
+                "i = x.sum(0).argmax()\n    picked = x.index_select(1, i.reshape(1)).squeeze(1)\n"
+                "    return torch.where(i > 0, picked, x[:, 0] * 2)"
+            ),
+        ),
+    ),
+    f(
+        "BS101",
+        "a number that the object keeps",
+        r"^What the branch does is Python's own",
+        "return keeper(x)",
+        (
+            "        y = x * 2\n        if y.sum() > 99:\n            self.beta *= 1.5\n        return y\n",
+            "        y = x * 2\n        return y, y.sum() > 99\n",
+        ),
+        ("return keeper(x)", "return keeper(x)[0]"),
+        outside="class Keeper:\n    def __init__(self):\n        self.beta = 0.1\n"
+        "    def __call__(self, x):\n        y = x * 2\n        if y.sum() > 99:\n            self.beta *= 1.5\n        return y\n"
+        "keeper = Keeper()",
+    ),
+    f(
+        "BS102",
         "an element that a test asks for",
         r"^A tensor of one number is an index here",
         "v = x.sum(0)\ni = v.argmax()\nif v[i] < 0.3:\n    return x\nreturn x * 2",
