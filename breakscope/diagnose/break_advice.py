@@ -347,6 +347,10 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
     " i.reshape(1)); of a"
     " Python list, dict or text, return the numbers and look them up in the caller.",
+    ("BS102", "bound"): (
+        "Python's min or max compares the number: keep x.detach() a tensor and bound it with x.clamp(min=…,"
+        " max=…); where Python needs the result, read it in the caller."
+    ),
     ("BS102", "tested pick"): (
         "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(0,"
         " i.reshape(1)) after a clamp to what is there, and select with torch.where; or do all of it in the"

@@ -494,8 +494,8 @@ def _attribute(guard: Guard, times: int) -> str:
     if len(shown) > _A_SECOND and {"str", "None"} & set(map(_kind, shown)):
         return (
             f"{name} chooses what runs, and each of its values ({_seen(guard)}) is a version: that is normal"
-            " for a few that come again. For many raise torch._dynamo.config.recompile_limit, or compile a"
-            " module for each"
+            " for a few that come again. For many raise torch._dynamo.config.recompile_limit: models of one"
+            " class share it, and torch.compiler.reset() empties it between models that follow each other"
         )
     if set(guard.values) == {"True", "False"}:
         return (
@@ -556,7 +556,8 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
             " modules, buffers and hooks before the first compiled call; one more version for a change that"
-            f" is made once is normal{'' if len(guard.values) < _SEVERAL else f' ({_seen(guard)} were seen)'}"
+            " is made once is normal, and so is one for another model of the class"
+            f"{'' if len(guard.values) < _SEVERAL else f' ({_seen(guard)} were seen)'}"
         )
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)

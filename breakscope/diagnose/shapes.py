@@ -28,6 +28,7 @@ Shape = Literal[
     "python",
     "search",
     "order",
+    "bound",
     "list",
     "index",
     "kept",
@@ -55,10 +56,10 @@ choice: it selects texts or flags. flag: it asks a tensor that an object keeps. 
 text. told: it sets tensors, and writes text. count: it asks for a number of steps. branch: any other test.
 
 Of a value: size: a Python number is required, for a shape, a range or a slice. order: Python sorts or
-searches by it. list: Python needs all of them. index: a tensor picks an element. pick: a number that
-was read does. tested pick: it decides a branch as well. kept: it is only stored. returned: it is only
-returned. given: it goes to a call that is made for its effect. reduced: what a mask selects is only summed
-up.
+searches by it. bound: Python's min or max compares it with a number. list: Python needs all of them.
+index: a tensor picks an element. pick: a number that was read does. tested pick: it decides a branch as
+well. kept: it is only stored. returned: it is only returned. given: it goes to a call that is made for its
+effect. reduced: what a mask selects is only summed up.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
@@ -112,6 +113,8 @@ def _of_place(around: Sequence[ast.AST]) -> Shape | None:
         return "loop"
     if uses.needs_number(around):
         return "size"
+    if uses.is_bounded(around):
+        return "bound"
     if uses.is_ordered(around):
         return "order"
     if any(map(_chooses_text, around)):

@@ -174,6 +174,19 @@ def is_ordered(way: Sequence[ast.AST]) -> bool:
     )
 
 
+def is_bounded(way: Sequence[ast.AST]) -> bool:
+    """Whether Python's ``min`` or ``max`` compares a value with a number: ``min(0.01, 1 / v.item())``."""
+    return any(
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Name)
+        and parent.func.id in ("min", "max")
+        and child in parent.args
+        and len(parent.args) > 1
+        and any(isinstance(one, ast.Constant) for one in parent.args)
+        for parent, child in pairwise(way)
+    )
+
+
 def is_reduced(way: Sequence[ast.AST]) -> bool:
     """Whether what is selected is summed up at once: ``x[mask].mean()``, ``torch.sum(x[mask])``."""
     while len(way) > 1 and isinstance(way[-2], ast.BinOp):

@@ -47,6 +47,16 @@ USES: tuple[Followed, ...] = (
         ),
     ),
     f(
+        "BS102",
+        "a number that min() bounds",
+        r"^Python's min or max compares the number.*clamp",
+        "dt = min(0.01, 0.1 / (x.norm().item() + 1e-6))\nreturn x * dt",
+        (
+            "min(0.01, 0.1 / (x.norm().item() + 1e-6))",
+            "(0.1 / (x.norm().detach() + 1e-6)).clamp(max=0.01)",
+        ),
+    ),
+    f(
         "BS101",
         "a number that the object keeps",
         r"^What the branch does is Python's own",
