@@ -674,6 +674,71 @@ def test_what_only_a_message_asks_for_need_not_go_both_ways(tmp_path: Path) -> N
     assert found.evidence.not_driven == ()
 
 
+def looped(element: str, over: str, columns: int = 4) -> str:
+    start = " " * columns
+    return f"[]\n{start}for k in {over}:\n{start}    found.append({element})"
+
+
+LISTED = """\
+import numpy as np
+
+def f(x, n=3):
+    noise = np.random.rand(2)
+    found = [x * k for k in range(n) if k]
+    return sum(found) * float(noise[0])"""
+LOOPED = LISTED.replace(
+    "[x * k for k in range(n) if k]",
+    "[]\n    for k in range(n):\n        if k:\n            found.append(x * k)",
+)
+
+
+def test_a_comprehension_is_the_loop_that_it_means_and_numpy_draws_otherwise_in_compiled_code(
+    tmp_path: Path,
+) -> None:
+    given = proof(LISTED, LOOPED, ("torch.rand(3)",), tmp_path)
+    assert given["functions"][0]["by_structure"] is True
+    found = judge(given, Claims(exact=True))
+    assert found.status == "proved", found.why
+    assert found.evidence.kinds["compiled by Dynamo"] == 1
+
+
+KEPT = """\
+def f(x):
+    found = [lambda: x * k for k in (1, 2)]
+    k = 5
+    return found[0]()"""
+CAUGHT = """\
+def f(x):
+    found = []
+    try:
+        found = [x / (1 // k) for k in (1, 0)]
+    except ZeroDivisionError:
+        pass
+    return x + len(found)"""
+SHARED = """\
+def f(x, k=1):
+    found = [x * k for k in (2, 3)]
+    return found[0] * k"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (LISTED, LOOPED.replace("if k", "if not k")),
+        (LISTED, LOOPED.replace("float(noise[0])", "float(noise[0] + 1)")),
+        (KEPT, KEPT.replace("[lambda: x * k for k in (1, 2)]", looped("lambda: x * k", "(1, 2)"))),
+        (CAUGHT, CAUGHT.replace("[x / (1 // k) for k in (1, 0)]", looped("x / (1 // k)", "(1, 0)", 8))),
+        (SHARED, SHARED.replace("[x * k for k in (2, 3)]", looped("x * k", "(2, 3)"))),
+    ],
+)
+def test_a_loop_that_does_something_else_is_not_proved_by_the_text(
+    before: str, after: str, tmp_path: Path
+) -> None:
+    given = proof(before, after, ("torch.rand(3)",), tmp_path, budget=10)
+    assert not given["functions"][0]["by_structure"]
+    assert judge(given, Claims(exact=True)).status == "refused"
+
+
 def test_what_is_no_message_is_not_proved_by_the_text(tmp_path: Path) -> None:
     before = "def f(x):\n    x.add_(1)\n    return x * 2"
     after = before.replace("x.add", f"if {EAGER}: x.add")

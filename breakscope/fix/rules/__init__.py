@@ -14,6 +14,7 @@ from breakscope.fix.rules.branch_to_cond import BranchToCond
 from breakscope.fix.rules.branch_to_where import BranchToWhere
 from breakscope.fix.rules.builtin_pow import BuiltinPow
 from breakscope.fix.rules.capture_flag import CaptureFlag
+from breakscope.fix.rules.comprehension import Comprehension
 from breakscope.fix.rules.custom_op import CustomOp
 from breakscope.fix.rules.eager_leaf import EagerLeaf
 from breakscope.fix.rules.empty_turn import EmptyTurn
@@ -70,6 +71,7 @@ RULES = in_order(
         BranchToWhere(),
         BuiltinPow(),
         CaptureFlag(),
+        Comprehension(),
         CustomOp(),
         EagerLeaf(),
         EmptyTurn(),

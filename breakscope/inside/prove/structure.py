@@ -1,7 +1,7 @@
 """Where the text of two forms shows that they do the same outside of compiled code, whatever they are given.
 
 A search for an input that tells them apart could find none there, so none is made: the recorded calls are
-compared, and the new form compiled. Three changes are of this kind, in any number:
+compared, and the new form compiled. Four changes are of this kind, in any number:
 
 - ``S`` becomes ``if not torch.compiler.is_compiling(): S``, where S writes a message. ``is_compiling()``
   reads a flag that is False whenever Python itself runs the function: the new form then does what the old one
@@ -13,6 +13,8 @@ compared, and the new form compiled. Three changes are of this kind, in any numb
   Run by Python, T is asked as before. While compiled it is not: the same holds for evaluating it as for S.
 - ``pow(a, b)`` becomes ``a ** b``. With two arguments the builtin is that operator: both end in
   ``PyNumber_Power(a, b, None)``, on operands that are evaluated in the same order.
+- ``found = [f(k) for k in names]`` becomes a loop that fills ``found``: that is what a comprehension means,
+  where nobody sees the loop's names or the half filled value (``source/comprehensions``).
 
 That a size is handed on as a number (``known-size``) is no such change: whether the number is right is a
 question of values.
@@ -27,7 +29,11 @@ import types
 
 import torch
 
+from breakscope.source import comprehensions
+from breakscope.source.module import FunctionNode
+
 _IS_COMPILING = "compiler.is_compiling()"
+_BUILTINS = {"pow": pow, "set": set}
 _MESSAGES = {
     "print", "warn", "warning", "debug", "info", "error", "critical", "exception", "log", "warning_once",
     "info_once", "warning_advice",
@@ -41,9 +47,11 @@ def relies_on(old: ast.stmt, new: ast.stmt, *, silent: bool) -> frozenset[str] |
         silent: messages may be left out while compiling.
     """
     names: set[str] = set()
-    before = _Plainly(names, unwraps=False).visit(copy.deepcopy(old))
-    after = _Plainly(names, unwraps=silent).visit(copy.deepcopy(new))
-    if not names or ast.dump(_bare(before)) != ast.dump(_bare(after)):
+    old, new = copy.deepcopy(old), copy.deepcopy(new)
+    loops = _with_loops(old, new, names)
+    before = _Plainly(names, unwraps=False).visit(old)
+    after = _Plainly(names, unwraps=silent).visit(new)
+    if not (names or loops) or ast.dump(_bare(before)) != ast.dump(_bare(after)):
         return None
     return frozenset(names)
 
@@ -53,7 +61,7 @@ def means_it(function: types.FunctionType, names: frozenset[str]) -> bool:
     code, scope = function.__code__, function.__globals__
     local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
     for name in names:
-        meant = vars(builtins).get(name) if name == "pow" else torch
+        meant = _BUILTINS.get(name, torch)
         there = scope.get(name, vars(builtins).get(name))
         if name in local or there is not meant or (name == "pow" and type(there) is not type(len)):
             return False
@@ -64,6 +72,34 @@ def _bare(function: ast.stmt) -> ast.stmt:
     """Without decorators, which the proof run changes itself."""
     function.decorator_list = []  # type: ignore[attr-defined]
     return function
+
+
+def _with_loops(old: ast.stmt, new: ast.stmt, names: set[str]) -> bool:
+    """Write the comprehensions that the new form does not have as loops; whether there are any.
+
+    Args:
+        names: gets the global names that this relies on.
+    """
+    kept = {ast.dump(one) for one in ast.walk(new) if isinstance(one, ast.Assign)}
+    parents = {child: node for node in ast.walk(old) for child in ast.iter_child_nodes(node)}
+    changed: dict[ast.AST, list[ast.stmt]] = {}
+    for statement in ast.walk(old):
+        if not isinstance(statement, ast.Assign) or ast.dump(statement) in kept:
+            continue
+        around: ast.AST | None = statement
+        while around is not None and not isinstance(around, FunctionNode | ast.ClassDef):
+            around = parents.get(around)
+        made = statement.value
+        if not isinstance(made, comprehensions.Comprehension) or not isinstance(around, FunctionNode):
+            continue
+        if not comprehensions.why_no_loop(around, statement, parents):
+            changed[statement] = comprehensions.loop_of(statement)
+            names |= {"set"} if isinstance(made, ast.SetComp) else set()
+    for node in {parents[one] for one in changed}:
+        for _, block in ast.iter_fields(node):
+            if isinstance(block, list):
+                block[:] = [new for one in block for new in changed.get(one, [one])]
+    return bool(changed)
 
 
 class _Plainly(ast.NodeTransformer):

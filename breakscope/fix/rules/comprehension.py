@@ -1,0 +1,108 @@
+"""Comprehensions in functions that run eagerly: a frame each before Python 3.12; a loop is none."""
+
+from __future__ import annotations
+
+import ast
+
+from breakscope.fix.layout import Layout
+from breakscope.fix.patch import Edit, Rewrite
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
+from breakscope.source import comprehensions
+
+
+class Comprehension(Rule):
+    """``found = {k: f(k) for k in names}`` -> ``found = {}``, and a loop that fills it."""
+
+    name = "comprehension"
+    codes = ("BS302",)
+    title = "a loop instead of a comprehension that is a frame of its own"
+    does = "`found = [f(k) for k in names]`, where Dynamo begins in the comprehension and gives it up: a loop"
+    needs = (
+        "The comprehension is all of an assignment's value, to one local name that it does not read.",
+        "The function uses its loop names for nothing else.",
+    )
+    hazards = (
+        "What would keep a turn's names (a lambda, a generator) or see them (`locals()`) is refused.",
+        "Inside `try` or `with`, behind which a half filled value could be seen, it is left alone.",
+        "The last element is held until the function returns.",
+    )
+    rewritten = Example(
+        """\
+def f(x, **options):
+    flags = {f"use_{k}": options.get(k, False) for k in {"bias": 1, "scale": 2}}
+    return x + len(flags)
+""",
+        """\
+def f(x, **options):
+    flags = {}
+    for k in {"bias": 1, "scale": 2}:
+        flags.update({f"use_{k}": options.get(k, False)})
+    return x + len(flags)
+""",
+        site='{f"use_{k}": options.get(k, False) for k in {"bias": 1, "scale": 2}}',
+        code="BS302",
+    )
+    left_alone = Example(
+        """\
+def f(x):
+    steps = [lambda value: value * k for k in (1, 2, 3)]
+    return x + steps[0](1)
+""",
+        why="a lambda or generator in it keeps `k`",
+        site="[lambda value: value * k for k in (1, 2, 3)]",
+        code="BS302",
+    )
+
+    def propose(self, site: Site) -> Rewrite | None:
+        """Write the comprehension at the site as a loop."""
+        node = site.node
+        if site.code != "BS302" or not isinstance(node, comprehensions.Comprehension):
+            return None
+        statement = site.parents[node]
+        if not isinstance(statement, ast.Assign):
+            raise Unsafe("the comprehension is only a part of an expression")
+        why = comprehensions.why_no_loop(site.function, statement, site.parents)
+        if why:
+            raise Unsafe(why)
+        start, _ = site.offsets(statement)
+        return Rewrite(
+            edits=(Edit(start, Layout(site).end(statement), _loop(site, node, statement)),),
+            summary="a loop, which is no frame of its own, instead of the comprehension",
+        )
+
+
+def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.Assign) -> str:
+    """The assignment of an empty value, and the loop."""
+    layout = Layout(site)
+    if layout.comments_in(statement) and not layout.trailing(statement):
+        raise Unsafe("it holds comments")
+    unit, column = " " * layout.unit, statement.col_offset
+    if site.lines[statement.lineno - 1][:column].strip() or _shares_line(site, statement):
+        raise Unsafe("it shares its line with another statement")
+    if isinstance(node, ast.SetComp) and "set" in site.module.bound | site.module.imported:
+        raise Unsafe("`set` is not Python's own here")
+    name = site.text(statement.targets[0])
+    method, _ = comprehensions.filling(node)
+    if isinstance(node, ast.DictComp):
+        element = f"{{{site.text(node.key)}: {site.text(node.value)}}}"
+    else:
+        element = site.text(node.elt)
+    heads: list[str] = []
+    for generator in node.generators:
+        heads.append(f"for {site.text(generator.target)} in {_on_its_own(site, generator.iter)}:")
+        heads += [f"if {_on_its_own(site, test)}:" for test in generator.ifs]
+    lines = [f"{name} = {comprehensions.empty(node)}{layout.trailing(statement)}"]
+    lines += [f"{' ' * column}{unit * depth}{head}" for depth, head in enumerate(heads)]
+    return "\n".join([*lines, f"{' ' * column}{unit * len(heads)}{name}.{method}({element})"])
+
+
+def _on_its_own(site: Site, node: ast.expr) -> str:
+    """An expression's text where no brackets are around it."""
+    text = site.text(node)
+    return f"({text})" if "\n" in text else text
+
+
+def _shares_line(site: Site, statement: ast.stmt) -> bool:
+    line = site.span(statement).end_line
+    rest = site.lines[line - 1][site.span(statement).end_column - 1 :].strip()
+    return bool(rest) and not rest.startswith("#")
