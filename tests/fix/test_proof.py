@@ -674,6 +674,41 @@ def test_what_only_a_message_asks_for_need_not_go_both_ways(tmp_path: Path) -> N
     assert found.evidence.not_driven == ()
 
 
+WRITES = """\
+def f(x):
+    y = x * 2
+    if y.sum() > 0:
+        y.sub_(9)
+        y.neg_()
+    return y"""
+WRITTEN = """\
+def f(x):
+    y = x * 2
+    c = y.sum() > 0
+    y.copy_(torch.where(c, y.sub(9), y))
+    y.copy_(torch.where(c, y.neg(), y))
+    return y"""
+
+
+@pytest.mark.parametrize(
+    ("after", "status"),
+    [
+        (WRITTEN, "proved"),
+        (WRITTEN.replace("y.sub(9), y)", "y.sub(9), 0)"), "refused"),
+        # Asked again, the condition sees what was written.
+        (WRITTEN.replace("where(c", "where(y.sum() > 0").replace("    c = y.sum() > 0\n", ""), "refused"),
+        # A copy in the place of what others hold.
+        (WRITTEN.replace("y.copy_(torch.where(c, y.neg(), y))", "y = y + c"), "refused"),
+    ],
+)
+def test_a_write_in_every_call_is_compared_with_the_branch_that_writes(
+    after: str, status: str, tmp_path: Path
+) -> None:
+    with torch.no_grad():
+        found = judged(WRITES, after, ("torch.rand(3, 4)", "-torch.rand(3, 4)"), tmp_path)
+    assert found.status == status, found.why
+
+
 def looped(element: str, over: str, columns: int = 4) -> str:
     start = " " * columns
     return f"[]\n{start}for k in {over}:\n{start}    found.append({element})"

@@ -42,6 +42,7 @@ def test_rules_are_asked_in_this_order() -> None:
         "guard-in-graph",
         "loop-exit",
         "branch-to-where",
+        "branch-in-place",
         "ternary-to-where",
         "scalar-read",
         "boolean-value",

@@ -10,6 +10,7 @@ from breakscope.fix.installed_rules import answer_of, installed_rules
 from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.rule import Rule, Site
 from breakscope.fix.rules.boolean_value import BooleanValue
+from breakscope.fix.rules.branch_in_place import BranchInPlace
 from breakscope.fix.rules.branch_to_cond import BranchToCond
 from breakscope.fix.rules.branch_to_where import BranchToWhere
 from breakscope.fix.rules.builtin_pow import BuiltinPow
@@ -67,6 +68,7 @@ def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 RULES = in_order(
     (
         BooleanValue(),
+        BranchInPlace(),
         BranchToCond(),
         BranchToWhere(),
         BuiltinPow(),
