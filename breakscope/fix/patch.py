@@ -67,6 +67,7 @@ class Rewrite:
         limits: calls that the run did not make, and that it is not right for, one sentence each.
         numbers: attributes whose number other objects were made for, as ``assumes`` says: with another one
             the new code may raise where the old one does not. The proof tries it, and names it as a limit.
+        never: conditions of the old code that nothing can make true, as text: no input has to.
     """
 
     edits: tuple[Edit, ...]
@@ -88,6 +89,7 @@ class Rewrite:
     forbids: str = ""
     limits: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,7 @@ def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
         raises=any(rewrite.raises for rewrite in rewrites),
         silent=any(rewrite.silent for rewrite in rewrites),
         numbers=tuple(name for rewrite in rewrites for name in rewrite.numbers),
+        never=tuple(text for rewrite in rewrites for text in rewrite.never),
     )
 
 

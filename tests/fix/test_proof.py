@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from programs import sites
 from proving import proof
 
 from breakscope.fix.evidence import Verdict
 from breakscope.fix.judge import judge
+from breakscope.fix.patch import Rewrite
+from breakscope.fix.rule import Example
+from breakscope.fix.rules import RULES
 from breakscope.inside.prove import session
 from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.claims import Claims
@@ -803,6 +808,26 @@ def judged_experts(after: str, folder: Path, *, grad: bool = False, **claims: An
     with torch.set_grad_enabled(grad):
         given = proof(EXPERTS, after, ("torch.randn(3, 4)",), folder, no_gradients=True, budget=20, **claims)
     return judge(given, Claims(exact=True, no_gradients=True, **claims))
+
+
+def test_a_skip_that_no_turn_of_the_old_loop_can_reach_need_not_be_driven(tmp_path: Path) -> None:
+    """It goes over the turns that are hit: none of them has no rows."""
+    turn = "            rows = torch.where(mask[e])[0]\n"
+    before = EXPERTS.replace(turn, f"{turn}            if rows.numel() == 0:\n                continue\n")
+    (rule,) = [rule for rule in RULES if rule.name == "empty-turn"]
+    (site, *_) = sites(Example(before, calls=("torch.randn(3, 4)",)))
+    answer = rule.rewrite(site)
+    assert isinstance(answer, Rewrite)
+    assert answer.never == ("rows.numel() == 0",)
+    said: dict[str, Any] = {"no_gradients": True, "numbers": ("count",)}
+    with torch.no_grad():
+        given = proof(before, ALL_EXPERTS, ("torch.randn(3, 4)",), tmp_path, budget=20, **said)
+    claims = Claims(exact=True, **said)
+    assert judge(given, replace(claims, never=answer.never)).status == "proved"
+    found = judge(given, claims)
+    assert found.why == "no input was found for which `rows.numel() == 0` is true"
+    # What it says is of one condition, and of one way.
+    assert judge(given, replace(claims, never=("rows.numel() == 1",))).status == "unproved"
 
 
 def test_a_gradient_of_a_parameter_is_not_wanted_where_autograd_is_off(tmp_path: Path) -> None:

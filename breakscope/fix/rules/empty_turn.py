@@ -122,6 +122,8 @@ class EmptyTurn(Rule):
         if turn.naming is not None:
             edits.append(removed_lines(site, layout, turn.naming))
             edits.append(Edit(*site.offsets(loop.target), turn.number))
+        # A turn that is hit has rows: nothing makes its skip true.
+        never = (skip.test,) if skip is not None and listed is not None else ()
         counts = _counts(site, loop, selection.mask)
         wanted = site.evidence.grad or switches_autograd(site)
         return Rewrite(
@@ -137,6 +139,7 @@ class EmptyTurn(Rule):
             zeros=True,
             config={SHAPES: True},
             numbers=counts,
+            never=tuple(ast.unparse(test) for test in never if _stands_once(site, test)),
         )
 
 
@@ -159,6 +162,11 @@ def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
     of = [loop.iter, *stores(site, mask.id), *tests]
     attributes = [node for one in of for node in ast.walk(one) if isinstance(node, ast.Attribute)]
     return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
+
+
+def _stands_once(site: Site, test: ast.expr) -> bool:
+    """Whether a function has a condition in one place only."""
+    return [ast.dump(node) for node in ast.walk(site.function)].count(ast.dump(test)) == 1
 
 
 def switches_autograd(site: Site) -> bool:

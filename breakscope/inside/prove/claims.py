@@ -24,6 +24,7 @@ class Claims:
         silent: in compiled code messages are not written.
         numbers: attributes whose number other objects were made for (a count of experts): with another one
             the new code may raise where the old one did not come to it. Another result stays a difference.
+        never: conditions of the old code that nothing can make true, as text: no input has to.
     """
 
     exact: bool
@@ -36,3 +37,4 @@ class Claims:
     raises: bool = False
     silent: bool = False
     numbers: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
