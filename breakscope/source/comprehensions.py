@@ -22,19 +22,53 @@ _CATCHING = (ast.Try, ast.TryStar, ast.With, ast.AsyncWith)
 Parents = Mapping[ast.AST, ast.AST]
 
 
-def why_no_loop(function: FunctionNode, statement: ast.Assign, parents: Parents) -> str:
-    """Why ``found = [... for ...]`` must stay a comprehension, as a sentence; empty if it need not.
+def filled_name(statement: ast.stmt, node: Comprehension) -> str:
+    """``found`` of ``found = [... for ...]``; empty for another statement."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+            return name
+    return ""
+
+
+def called_before(node: Comprehension, statement: ast.stmt, parents: Parents) -> list[str] | None:
+    """The names that a statement reads before a comprehension in it, which is the first to be evaluated.
+
+    They are the roots of what it calls: ``torch`` of ``return torch.cat([... for ...])``. None: it is not the
+    first, or not certainly.
+    """
+    roots: list[str] = []
+    below: ast.AST = node
+    while (above := parents[below]) is not statement:
+        match above:
+            case ast.Call(func=function, args=[first, *_]) if first is below:
+                while isinstance(function, ast.Attribute):
+                    function = function.value
+                if not isinstance(function, ast.Name):
+                    return None
+                roots.append(function.id)
+            case ast.Call(func=first) | ast.Attribute(value=first) | ast.BinOp(left=first):
+                if first is not below:
+                    return None
+            case _:
+                return None
+        below = above
+    match statement:
+        case ast.Return() | ast.Expr() | ast.Assign(targets=[ast.Name()]):
+            return roots
+    return None
+
+
+def why_no_loop(
+    function: FunctionNode, statement: ast.stmt, node: Comprehension, name: str, parents: Parents
+) -> str:
+    """Why a comprehension must stay one, as a sentence; empty if it need not.
 
     Args:
-        function: the innermost one around the statement. parents: of its nodes.
+        function: the innermost one around the statement that holds it. parents: of its nodes.
+        name: the local name that the loop fills.
     """
-    node = statement.value
-    assert isinstance(node, Comprehension)
-    match statement.targets:
-        case [ast.Name(id=name)] if not rebound_elsewhere(function, name):
-            pass
-        case _:
-            return "its value is not given to one local name"
+    if rebound_elsewhere(function, name):
+        return "its value is not given to one local name"
     if reads_frame(function):
         return "the function looks at its own local variables"
     if any(isinstance(above, _CATCHING) for above in _above(statement, function, parents)):
@@ -53,19 +87,16 @@ def why_no_loop(function: FunctionNode, statement: ast.Assign, parents: Parents)
     return ""
 
 
-def loop_of(statement: ast.Assign) -> list[ast.stmt]:
+def loop_of(node: Comprehension, name: str) -> list[ast.stmt]:
     """The assignment of an empty value, and the loop that fills it."""
-    node, (target,) = statement.value, statement.targets
-    assert isinstance(node, Comprehension)
-    assert isinstance(target, ast.Name)
     method, element = filling(node)
-    call = ast.Call(ast.Attribute(ast.Name(target.id, ast.Load()), method, ast.Load()), [element], [])
+    call = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), method, ast.Load()), [element], [])
     body: ast.stmt = ast.Expr(call)
     for generator in reversed(node.generators):
         for test in reversed(generator.ifs):
             body = ast.If(test, [body], [])
         body = ast.For(generator.target, generator.iter, [body], [])
-    return [ast.Assign([target], ast.parse(empty(node), mode="eval").body), body]
+    return [ast.Assign([ast.Name(name, ast.Store())], ast.parse(empty(node), mode="eval").body), body]
 
 
 def empty(node: Comprehension) -> str:

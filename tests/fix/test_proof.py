@@ -732,6 +732,34 @@ LOOPED = LISTED.replace(
 )
 
 
+FIRST = "def f(x):\n    return torch.stack([x * k for k in (1, 2)], dim=0).sum() + x"
+SECOND = "def f(x):\n    return x.add_(1).sum() + sum([x.sum() * k for k in (1, 2)])"
+
+
+def with_parts(before: str) -> str:
+    """The comprehension made in a loop before the statement that holds it."""
+    start, end = before.index("["), before.index("]") + 1
+    element, _, over = before[start + 1 : end - 1].partition(" for k in ")
+    head, _, rest = before.partition("\n    ")
+    loop = f"parts = {looped(element, over).replace('found', 'parts')}"
+    return f"{head}\n    {loop}\n    {rest.replace(before[start:end], 'parts')}"
+
+
+def test_a_comprehension_that_is_evaluated_first_may_be_made_before_its_statement(tmp_path: Path) -> None:
+    given = proof(FIRST, with_parts(FIRST), ("torch.rand(3)",), tmp_path)
+    assert given["functions"][0]["by_structure"] is True
+    assert judge(given, Claims(exact=True)).status == "proved"
+    shadowed = FIRST.replace("torch.stack", "sum").replace(", dim=0", "").replace("(x)", "(x, sum=sum)")
+    given = proof(shadowed, with_parts(shadowed), ("torch.rand(3)",), tmp_path)
+    assert not given["functions"][0]["by_structure"]
+
+
+def test_a_comprehension_that_is_evaluated_second_sees_what_the_first_did(tmp_path: Path) -> None:
+    given = proof(SECOND, with_parts(SECOND), ("torch.rand(3)",), tmp_path)
+    assert not given["functions"][0]["by_structure"]
+    assert judge(given, Claims(exact=True)).status == "refused"
+
+
 def test_a_comprehension_is_the_loop_that_it_means_and_numpy_draws_otherwise_in_compiled_code(
     tmp_path: Path,
 ) -> None:

@@ -8,6 +8,7 @@ from breakscope.fix.layout import Layout
 from breakscope.fix.patch import Edit, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source import comprehensions
+from breakscope.source.dominance import enclosing_statement
 
 
 class Comprehension(Rule):
@@ -18,7 +19,7 @@ class Comprehension(Rule):
     title = "a loop instead of a comprehension that is a frame of its own"
     does = "`found = [f(k) for k in names]`, where Dynamo begins in the comprehension and gives it up: a loop"
     needs = (
-        "The comprehension is all of an assignment's value, to one local name that it does not read.",
+        "It is the first that its statement evaluates: the value of a name, or the first argument of a call.",
         "The function uses its loop names for nothing else.",
     )
     hazards = (
@@ -58,21 +59,33 @@ def f(x):
         node = site.node
         if site.code != "BS302" or not isinstance(node, comprehensions.Comprehension):
             return None
-        statement = site.parents[node]
-        if not isinstance(statement, ast.Assign):
-            raise Unsafe("the comprehension is only a part of an expression")
-        why = comprehensions.why_no_loop(site.function, statement, site.parents)
+        statement = enclosing_statement(site, node)
+        layout = Layout(site)
+        name = comprehensions.filled_name(statement, node)
+        rest = ""
+        if not name:
+            if comprehensions.called_before(node, statement, site.parents) is None:
+                raise Unsafe("the comprehension is not the first that its statement evaluates")
+            name = layout.unique("parts")
+            rest = _with_name(site, statement, node, name)
+        why = comprehensions.why_no_loop(site.function, statement, node, name, site.parents)
         if why:
             raise Unsafe(why)
         start, _ = site.offsets(statement)
         return Rewrite(
-            edits=(Edit(start, Layout(site).end(statement), _loop(site, node, statement)),),
+            edits=(Edit(start, layout.end(statement), _loop(site, node, statement, name, rest)),),
             summary="a loop, which is no frame of its own, instead of the comprehension",
         )
 
 
-def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.Assign) -> str:
-    """The assignment of an empty value, and the loop."""
+def _with_name(site: Site, statement: ast.stmt, node: comprehensions.Comprehension, name: str) -> str:
+    """A statement with a name in the place of the comprehension, and the comment behind it."""
+    (first, last), (start, end) = site.offsets(statement), site.offsets(node)
+    return f"{site.source[first:start]}{name}{site.source[end:last]}"
+
+
+def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.stmt, name: str, rest: str) -> str:
+    """The assignment of an empty value, the loop, and what is left of the statement."""
     layout = Layout(site)
     if layout.comments_in(statement) and not layout.trailing(statement):
         raise Unsafe("it holds comments")
@@ -81,7 +94,6 @@ def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.Assign)
         raise Unsafe("it shares its line with another statement")
     if isinstance(node, ast.SetComp) and "set" in site.module.bound | site.module.imported:
         raise Unsafe("`set` is not Python's own here")
-    name = site.text(statement.targets[0])
     method, _ = comprehensions.filling(node)
     if isinstance(node, ast.DictComp):
         element = f"{{{site.text(node.key)}: {site.text(node.value)}}}"
@@ -91,9 +103,11 @@ def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.Assign)
     for generator in node.generators:
         heads.append(f"for {site.text(generator.target)} in {_on_its_own(site, generator.iter)}:")
         heads += [f"if {_on_its_own(site, test)}:" for test in generator.ifs]
-    lines = [f"{name} = {comprehensions.empty(node)}{layout.trailing(statement)}"]
+    comment = layout.trailing(statement)
+    lines = [f"{name} = {comprehensions.empty(node)}{'' if rest else comment}"]
     lines += [f"{' ' * column}{unit * depth}{head}" for depth, head in enumerate(heads)]
-    return "\n".join([*lines, f"{' ' * column}{unit * len(heads)}{name}.{method}({element})"])
+    lines.append(f"{' ' * column}{unit * len(heads)}{name}.{method}({element})")
+    return "\n".join([*lines, f"{' ' * column}{rest}{comment}"] if rest else lines)
 
 
 def _on_its_own(site: Site, node: ast.expr) -> str:

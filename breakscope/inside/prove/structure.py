@@ -26,6 +26,8 @@ import ast
 import builtins
 import copy
 import types
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -33,7 +35,8 @@ from breakscope.source import comprehensions
 from breakscope.source.module import FunctionNode
 
 _IS_COMPILING = "compiler.is_compiling()"
-_BUILTINS = {"pow": pow, "set": set}
+_BUILTINS = {one.__name__: one for one in (pow, all, any, dict, len, list, max, min, set, sum, tuple)}
+_OWN = ("builtins", "")  # of the builtins themselves, and of the module torch
 _MESSAGES = {
     "print", "warn", "warning", "debug", "info", "error", "critical", "exception", "log", "warning_once",
     "info_once", "warning_advice",
@@ -63,7 +66,7 @@ def means_it(function: types.FunctionType, names: frozenset[str]) -> bool:
     for name in names:
         meant = _BUILTINS.get(name, torch)
         there = scope.get(name, vars(builtins).get(name))
-        if name in local or there is not meant or (name == "pow" and type(there) is not type(len)):
+        if name in local or there is not meant or getattr(there, "__module__", "") not in _OWN:
             return False
     return True
 
@@ -80,26 +83,58 @@ def _with_loops(old: ast.stmt, new: ast.stmt, names: set[str]) -> bool:
     Args:
         names: gets the global names that this relies on.
     """
-    kept = {ast.dump(one) for one in ast.walk(new) if isinstance(one, ast.Assign)}
+    kept = {ast.dump(one) for one in ast.walk(new) if isinstance(one, ast.stmt)}
+    known = {one.id for one in ast.walk(old) if isinstance(one, ast.Name)}
+    # Names that the new form gives to what was a part of an expression, in its order.
+    own = [one for one in ast.walk(new) if isinstance(one, ast.Name) and one.id not in known]
+    fresh = iter(dict.fromkeys(one.id for one in sorted(own, key=lambda one: (one.lineno, one.col_offset))))
     parents = {child: node for node in ast.walk(old) for child in ast.iter_child_nodes(node)}
+    found = [one for one in ast.walk(old) if isinstance(one, comprehensions.Comprehension)]
     changed: dict[ast.AST, list[ast.stmt]] = {}
-    for statement in ast.walk(old):
-        if not isinstance(statement, ast.Assign) or ast.dump(statement) in kept:
+    for node in sorted(found, key=lambda one: (one.lineno, one.col_offset)):
+        statement = _statement(node, parents)
+        around = _function(statement, parents)
+        if around is None or statement in changed or ast.dump(statement) in kept:
             continue
-        around: ast.AST | None = statement
-        while around is not None and not isinstance(around, FunctionNode | ast.ClassDef):
-            around = parents.get(around)
-        made = statement.value
-        if not isinstance(made, comprehensions.Comprehension) or not isinstance(around, FunctionNode):
+        filled = comprehensions.filled_name(statement, node)
+        called = [] if filled else comprehensions.called_before(node, statement, parents)
+        name = filled or (next(fresh, "") if called is not None else "")
+        if not name or comprehensions.why_no_loop(around, statement, node, name, parents):
             continue
-        if not comprehensions.why_no_loop(around, statement, parents):
-            changed[statement] = comprehensions.loop_of(statement)
-            names |= {"set"} if isinstance(made, ast.SetComp) else set()
-    for node in {parents[one] for one in changed}:
-        for _, block in ast.iter_fields(node):
+        rest = [] if filled else [_Named(node, name).visit(statement)]
+        changed[statement] = [*comprehensions.loop_of(node, name), *rest]
+        names.update(called or (), {"set"} if isinstance(node, ast.SetComp) else ())
+    for above in {parents[one] for one in changed}:
+        for _, block in ast.iter_fields(above):
             if isinstance(block, list):
                 block[:] = [new for one in block for new in changed.get(one, [one])]
     return bool(changed)
+
+
+def _statement(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt:
+    while not isinstance(node, ast.stmt):
+        node = parents[node]
+    return node
+
+
+def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> FunctionNode | None:
+    """The function around a statement; None: it stands in a class."""
+    above = parents.get(node)
+    while above is not None and not isinstance(above, FunctionNode | ast.ClassDef):
+        above = parents.get(above)
+    return above if isinstance(above, FunctionNode) else None
+
+
+class _Named(ast.NodeTransformer):
+    """A statement with a name in the place of one of its nodes."""
+
+    def __init__(self, node: ast.AST, name: str) -> None:
+        self._node, self._name = node, name
+
+    def visit(self, node: ast.AST) -> Any:
+        if node is self._node:
+            return ast.Name(self._name, ast.Load())
+        return super().generic_visit(node)
 
 
 class _Plainly(ast.NodeTransformer):

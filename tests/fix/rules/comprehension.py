@@ -42,8 +42,28 @@ REWRITES = (
     ),
 )
 
+# As the first argument of a call.
+REWRITES = (
+    *REWRITES,
+    Example(
+        f"{_HEAD}    return torch.stack([x * k for k in range(n)], dim=0).sum()  # of all\n",
+        f"{_HEAD}    parts = []\n    for k in range(n):\n        parts.append(x * k)\n"
+        "    return torch.stack(parts, dim=0).sum()  # of all\n",
+        site="[x * k for k in range(n)]",
+        code="BS302",
+    ),
+    Example(
+        f"{_HEAD}    parts = sum([k for k in range(n)]) + len(options)\n    return x + parts\n",
+        f"{_HEAD}    parts_1 = []\n    for k in range(n):\n        parts_1.append(k)\n"
+        "    parts = sum(parts_1) + len(options)\n    return x + parts\n",
+        site="[k for k in range(n)]",
+        code="BS302",
+    ),
+)
+
 LEAVES = (
-    _left("    return x + len([k for k in range(n)])\n", "[k for k in range(n)]", "only a part"),
+    _left("    return x + len([k for k in range(n)])\n", "[k for k in range(n)]", "not the first"),
+    _left("    return [k for k in range(n)][-1] + x\n", "[k for k in range(n)]", "not the first"),
     _left(
         "    k = 5\n    found = [k for k in range(n)]\n    return x + k + len(found)\n",
         "[k for k in range(n)]",
