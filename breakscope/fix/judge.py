@@ -63,7 +63,8 @@ def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None 
 
 def _how(evidence: Evidence) -> str:
     how = "bitwise equal" if evidence.exact else "equal up to the order of sums"
-    ways = ", both branches" if evidence.branches else ""
+    driven = all(one["true"] and one["false"] for one in evidence.branches or ())
+    ways = ", both branches" if evidence.branches and driven else ""
     count = len(evidence.limits or ())
     limits = f", within {count} limit{'' if count == 1 else 's'}" if count else ""
     return f"{how} on {evidence.compared} inputs{ways}{limits}"

@@ -123,13 +123,18 @@ class EmptyTurn(Rule):
             edits.append(removed_lines(site, layout, turn.naming))
             edits.append(Edit(*site.offsets(loop.target), turn.number))
         # A turn that is hit has rows: nothing makes its skip true.
-        never = (skip.test,) if skip is not None and listed is not None else ()
+        never = () if skip is None or listed is None or not _stands_once(site, skip.test) else (skip.test,)
         counts = _counts(site, loop, selection.mask)
         wanted = site.evidence.grad or switches_autograd(site)
         return Rewrite(
             edits=tuple(edits),
             summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=(ALL_MADE, *([LOST] if wanted else []), *([NEGATIVE] if negative else [])),
+            notes=(
+                ALL_MADE,
+                *([LOST] if wanted else []),
+                *([NEGATIVE] if negative else []),
+                *map(_unreached, never),
+            ),
             assumes=(
                 EMPTY,
                 *([] if wanted else [UNWANTED]),
@@ -139,7 +144,7 @@ class EmptyTurn(Rule):
             zeros=True,
             config={SHAPES: True},
             numbers=counts,
-            never=tuple(ast.unparse(test) for test in never if _stands_once(site, test)),
+            never=tuple(map(ast.unparse, never)),
         )
 
 
@@ -162,6 +167,10 @@ def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
     of = [loop.iter, *stores(site, mask.id), *tests]
     attributes = [node for one in of for node in ast.walk(one) if isinstance(node, ast.Attribute)]
     return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
+
+
+def _unreached(test: ast.expr) -> str:
+    return f"`{ast.unparse(test)}` was true for no turn of the old loop, because those that are hit have rows"
 
 
 def _stands_once(site: Site, test: ast.expr) -> bool:
