@@ -770,7 +770,7 @@ def test_a_comprehension_is_the_loop_that_it_means_and_numpy_draws_otherwise_in_
     assert found.evidence.kinds["compiled by Dynamo"] == 1
 
 
-KEPT = """\
+LAMBDAS = """\
 def f(x):
     found = [lambda: x * k for k in (1, 2)]
     k = 5
@@ -794,7 +794,7 @@ def f(x, k=1):
     [
         (LISTED, LOOPED.replace("if k", "if not k")),
         (LISTED, LOOPED.replace("float(noise[0])", "float(noise[0] + 1)")),
-        (KEPT, KEPT.replace("[lambda: x * k for k in (1, 2)]", looped("lambda: x * k", "(1, 2)"))),
+        (LAMBDAS, LAMBDAS.replace("[lambda: x * k for k in (1, 2)]", looped("lambda: x * k", "(1, 2)"))),
         (CAUGHT, CAUGHT.replace("[x / (1 // k) for k in (1, 0)]", looped("x / (1 // k)", "(1, 0)", 8))),
         (SHARED, SHARED.replace("[x * k for k in (2, 3)]", looped("x * k", "(2, 3)"))),
     ],
