@@ -17,6 +17,7 @@ from breakscope.source.names import reads_outside, stores
 from breakscope.source.syntax import grouped
 from breakscope.source.torch_facts import FLOATING, OPS, is_in_place
 
+_EXPANDED = "for an expanded tensor the write raises in every call, and not only where the branch is taken"
 _SEQUENCES = ("list", "tuple")
 
 
@@ -35,7 +36,7 @@ class BranchInPlace(Rule):
     )
     hazards = (
         "The tensor is written in calls in which it was only read, with what it held.",
-        "A tensor through which gradients flow is refused.",
+        "A tensor through which gradients flow is refused; for an expanded one every call raises.",
     )
     rewritten = Example(
         """\
@@ -91,6 +92,7 @@ def _rewrite(site: Site, top: ast.If) -> Rewrite:
     rewrite = branches.replaced(
         branches.assembled(top, condition, lines), summary="a write in every call instead of the branch"
     )
+    rewrite = replace(rewrite, notes=(*rewrite.notes, _EXPANDED))
     if not site.evidence.grad:
         return rewrite
     note = "a backward pass that needs what the tensor held before raises in every call"
