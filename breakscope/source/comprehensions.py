@@ -8,7 +8,8 @@ have either from Python 3.12 on (PEP 709). Where nobody sees those, both forms d
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import copy
+from collections.abc import Collection, Iterator, Mapping
 
 from breakscope.source.module import FunctionNode
 from breakscope.source.names import parameters, reads_frame, rebound_elsewhere
@@ -58,14 +59,38 @@ def called_before(node: Comprehension, statement: ast.stmt, parents: Parents) ->
     return None
 
 
+def to_rename(function: FunctionNode, node: Comprehension, parents: Parents) -> list[str]:
+    """The names of a comprehension that the function uses for something else, in their order."""
+    targets = [one for generator in node.generators for one in ast.walk(generator.target)]
+    used = _used_elsewhere(function, parents)
+    return list(dict.fromkeys(one.id for one in targets if isinstance(one, ast.Name) and one.id in used))
+
+
+def _cannot_rename(node: Comprehension, names: Collection[str]) -> bool:
+    """Whether a name of a comprehension means something else in a part of it, or stands in a text."""
+    inner = [one for one in ast.walk(node) if one is not node]
+    outside = ast.walk(node.generators[0].iter)
+    return (
+        any(isinstance(one, ast.Name) and one.id in names for one in outside)
+        or any(isinstance(one, ast.arg) and one.arg in names for one in inner)
+        or any(isinstance(one, ast.JoinedStr) and _reads(one, names) for one in inner)
+        or any(isinstance(one, _OWN_SCOPE) and not _bound_by(one).isdisjoint(names) for one in inner)
+    )
+
+
 def why_no_loop(
-    function: FunctionNode, statement: ast.stmt, node: Comprehension, name: str, parents: Parents
+    function: FunctionNode,
+    statement: ast.stmt,
+    node: Comprehension,
+    name: str,
+    parents: Parents,
+    renamed: Collection[str] = (),
 ) -> str:
     """Why a comprehension must stay one, as a sentence; empty if it need not.
 
     Args:
         function: the innermost one around the statement that holds it. parents: of its nodes.
-        name: the local name that the loop fills.
+        name: the local name that the loop fills. renamed: names of the comprehension that get new ones.
     """
     if rebound_elsewhere(function, name):
         return "its value is not given to one local name"
@@ -78,7 +103,8 @@ def why_no_loop(
     made = _bound_by(node)
     if any(isinstance(one, _KEPT) and _reads(one, made) for one in ast.walk(node)):
         return f"a lambda or generator in it keeps `{min(made)}`"
-    other = made & _used_elsewhere(function, parents)
+    other = (made & _used_elsewhere(function, parents)) - {*renamed}
+    other |= {*renamed} if _cannot_rename(node, renamed) else set()
     if other:
         return f"the function uses `{min(other)}` for something else as well"
     inner = [one for one in ast.walk(function) if isinstance(one, _KEPT) and one is not function]
@@ -87,8 +113,16 @@ def why_no_loop(
     return ""
 
 
-def loop_of(node: Comprehension, name: str) -> list[ast.stmt]:
-    """The assignment of an empty value, and the loop that fills it."""
+def loop_of(node: Comprehension, name: str, renamed: Mapping[str, str]) -> list[ast.stmt]:
+    """The assignment of an empty value, and the loop that fills it.
+
+    Args:
+        renamed: new names of its loops, by the old ones.
+    """
+    node = copy.deepcopy(node)
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            one.id = renamed.get(one.id, one.id)
     method, element = filling(node)
     call = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), method, ast.Load()), [element], [])
     body: ast.stmt = ast.Expr(call)
@@ -153,5 +187,5 @@ def _bound_inside(name: ast.Name, function: FunctionNode, parents: Parents) -> b
     return False
 
 
-def _reads(node: ast.AST, names: set[str]) -> bool:
+def _reads(node: ast.AST, names: Collection[str]) -> bool:
     return any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(node))

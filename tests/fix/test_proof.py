@@ -754,6 +754,19 @@ def test_a_comprehension_that_is_evaluated_first_may_be_made_before_its_statemen
     assert not given["functions"][0]["by_structure"]
 
 
+def test_a_name_that_the_function_has_for_something_else_may_be_another_one_in_the_loop(
+    tmp_path: Path,
+) -> None:
+    new = SHARED.replace(
+        "[x * k for k in (2, 3)]", looped("x * k_1", "(2, 3)").replace("for k in", "for k_1 in")
+    )
+    given = proof(SHARED, new, ("torch.rand(3)",), tmp_path)
+    assert given["functions"][0]["by_structure"] is True
+    given = proof(SHARED, new.replace("x * k_1", "x * k"), ("torch.rand(3)",), tmp_path, budget=10)
+    assert not given["functions"][0]["by_structure"]
+    assert judge(given, Claims(exact=True)).status == "refused"
+
+
 def test_a_comprehension_that_is_evaluated_second_sees_what_the_first_did(tmp_path: Path) -> None:
     given = proof(SECOND, with_parts(SECOND), ("torch.rand(3)",), tmp_path)
     assert not given["functions"][0]["by_structure"]

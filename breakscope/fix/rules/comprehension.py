@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from breakscope.fix.layout import Layout
-from breakscope.fix.patch import Edit, Rewrite
+from breakscope.fix.patch import Edit, Rewrite, apply
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source import comprehensions
 from breakscope.source.dominance import enclosing_statement
@@ -20,7 +21,7 @@ class Comprehension(Rule):
     does = "`found = [f(k) for k in names]`, where Dynamo begins in the comprehension and gives it up: a loop"
     needs = (
         "It is the first that its statement evaluates: the value of a name, or the first argument of a call.",
-        "The function uses its loop names for nothing else.",
+        "Its loop names are used for nothing else in the function, or can be renamed.",
     )
     hazards = (
         "What would keep a turn's names (a lambda, a generator) or see them (`locals()`) is refused.",
@@ -68,12 +69,15 @@ def f(x):
                 raise Unsafe("the comprehension is not the first that its statement evaluates")
             name = layout.unique("parts")
             rest = _with_name(site, statement, node, name)
-        why = comprehensions.why_no_loop(site.function, statement, node, name, site.parents)
+        renamed = {
+            one: layout.unique(one) for one in comprehensions.to_rename(site.function, node, site.parents)
+        }
+        why = comprehensions.why_no_loop(site.function, statement, node, name, site.parents, renamed)
         if why:
             raise Unsafe(why)
         start, _ = site.offsets(statement)
         return Rewrite(
-            edits=(Edit(start, layout.end(statement), _loop(site, node, statement, name, rest)),),
+            edits=(Edit(start, layout.end(statement), _loop(site, node, statement, name, rest, renamed)),),
             summary="a loop, which is no frame of its own, instead of the comprehension",
         )
 
@@ -84,7 +88,14 @@ def _with_name(site: Site, statement: ast.stmt, node: comprehensions.Comprehensi
     return f"{site.source[first:start]}{name}{site.source[end:last]}"
 
 
-def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.stmt, name: str, rest: str) -> str:
+def _loop(
+    site: Site,
+    node: comprehensions.Comprehension,
+    statement: ast.stmt,
+    name: str,
+    rest: str,
+    renamed: Mapping[str, str],
+) -> str:
     """The assignment of an empty value, the loop, and what is left of the statement."""
     layout = Layout(site)
     if layout.comments_in(statement) and not layout.trailing(statement):
@@ -96,13 +107,15 @@ def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.stmt, n
         raise Unsafe("`set` is not Python's own here")
     method, _ = comprehensions.filling(node)
     if isinstance(node, ast.DictComp):
-        element = f"{{{site.text(node.key)}: {site.text(node.value)}}}"
+        element = f"{{{_text(site, node.key, renamed)}: {_text(site, node.value, renamed)}}}"
     else:
-        element = site.text(node.elt)
+        element = _text(site, node.elt, renamed)
     heads: list[str] = []
     for generator in node.generators:
-        heads.append(f"for {site.text(generator.target)} in {_on_its_own(site, generator.iter)}:")
-        heads += [f"if {_on_its_own(site, test)}:" for test in generator.ifs]
+        heads.append(
+            f"for {_text(site, generator.target, renamed)} in {_on_its_own(site, generator.iter, renamed)}:"
+        )
+        heads += [f"if {_on_its_own(site, test, renamed)}:" for test in generator.ifs]
     comment = layout.trailing(statement)
     lines = [f"{name} = {comprehensions.empty(node)}{'' if rest else comment}"]
     lines += [f"{' ' * column}{unit * depth}{head}" for depth, head in enumerate(heads)]
@@ -110,9 +123,17 @@ def _loop(site: Site, node: comprehensions.Comprehension, statement: ast.stmt, n
     return "\n".join([*lines, f"{' ' * column}{rest}{comment}"] if rest else lines)
 
 
-def _on_its_own(site: Site, node: ast.expr) -> str:
+def _text(site: Site, node: ast.expr, renamed: Mapping[str, str]) -> str:
+    """An expression's text with other names."""
+    start, end = site.offsets(node)
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in renamed]
+    places = [(*site.offsets(one), renamed[one.id]) for one in names]
+    return apply(site.source[start:end], [Edit(at - start, to - start, new) for at, to, new in places])
+
+
+def _on_its_own(site: Site, node: ast.expr, renamed: Mapping[str, str]) -> str:
     """An expression's text where no brackets are around it."""
-    text = site.text(node)
+    text = _text(site, node, renamed)
     return f"({text})" if "\n" in text else text
 
 

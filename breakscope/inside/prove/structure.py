@@ -99,10 +99,11 @@ def _with_loops(old: ast.stmt, new: ast.stmt, names: set[str]) -> bool:
         filled = comprehensions.filled_name(statement, node)
         called = [] if filled else comprehensions.called_before(node, statement, parents)
         name = filled or (next(fresh, "") if called is not None else "")
-        if not name or comprehensions.why_no_loop(around, statement, node, name, parents):
+        renamed = {one: next(fresh, "") for one in comprehensions.to_rename(around, node, parents) if name}
+        if not name or comprehensions.why_no_loop(around, statement, node, name, parents, renamed):
             continue
         rest = [] if filled else [_Named(node, name).visit(statement)]
-        changed[statement] = [*comprehensions.loop_of(node, name), *rest]
+        changed[statement] = [*comprehensions.loop_of(node, name, renamed), *rest]
         names.update(called or (), {"set"} if isinstance(node, ast.SetComp) else ())
     for above in {parents[one] for one in changed}:
         for _, block in ast.iter_fields(above):

@@ -42,9 +42,17 @@ REWRITES = (
     ),
 )
 
-# As the first argument of a call.
+# As the first argument of a call; with names that the function has for something else.
 REWRITES = (
     *REWRITES,
+    Example(
+        f"{_HEAD}    k, v = 5, 6\n    found = [k * j + v for k, j in zip(range(n), range(n)) if k]\n"
+        "    return x + k + v + len(found)\n",
+        f"{_HEAD}    k, v = 5, 6\n    found = []\n    for k_1, j in zip(range(n), range(n)):\n        if k_1:\n"
+        "            found.append(k_1 * j + v)\n    return x + k + v + len(found)\n",
+        site="[k * j + v for k, j in zip(range(n), range(n)) if k]",
+        code="BS302",
+    ),
     Example(
         f"{_HEAD}    return torch.stack([x * k for k in range(n)], dim=0).sum()  # of all\n",
         f"{_HEAD}    parts = []\n    for k in range(n):\n        parts.append(x * k)\n"
@@ -65,8 +73,18 @@ LEAVES = (
     _left("    return x + len([k for k in range(n)])\n", "[k for k in range(n)]", "not the first"),
     _left("    return [k for k in range(n)][-1] + x\n", "[k for k in range(n)]", "not the first"),
     _left(
-        "    k = 5\n    found = [k for k in range(n)]\n    return x + k + len(found)\n",
-        "[k for k in range(n)]",
+        "    k = [5]\n    found = [k for k in k]\n    return x + len(k) + len(found)\n",
+        "[k for k in k]",
+        "uses `k` for something else",
+    ),
+    _left(
+        '    k = 5\n    found = [f"{k}" for k in range(n)]\n    return x + k + len(found)\n',
+        '[f"{k}" for k in range(n)]',
+        "uses `k` for something else",
+    ),
+    _left(
+        "    k = 5\n    found = [[k for k in range(k)] for k in range(n)]\n    return x + k + len(found)\n",
+        "[[k for k in range(k)] for k in range(n)]",
         "uses `k` for something else",
     ),
     _left(
