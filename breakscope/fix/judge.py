@@ -37,7 +37,7 @@ def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None 
     if "trouble" in proof:
         return Verdict("unproved", proof["trouble"])
     functions = proof["functions"]
-    evidence = _evidence(functions, claims.exact)
+    evidence = _evidence(functions, claims)
     for function in functions:
         if function["mismatch"]:
             # No consent makes a new exception right.
@@ -63,7 +63,8 @@ def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None 
 
 def _how(evidence: Evidence) -> str:
     how = "bitwise equal" if evidence.exact else "equal up to the order of sums"
-    ways = ", both branches" if evidence.branches else ""
+    driven = all(one["true"] and one["false"] for one in evidence.branches or ())
+    ways = ", both branches" if evidence.branches and driven else ""
     count = len(evidence.limits or ())
     limits = f", within {count} limit{'' if count == 1 else 's'}" if count else ""
     return f"{how} on {evidence.compared} inputs{ways}{limits}"
@@ -146,13 +147,13 @@ def _missing(functions: Functions, evidence: Evidence) -> str | None:
     return None
 
 
-def _evidence(functions: Functions, exact: bool) -> Evidence:
+def _evidence(functions: Functions, claims: Claims) -> Evidence:
     conditions = [one for function in functions for one in function["conditions"]]
     kinds: dict[str, int] = {}
     for function in functions:
         for kind, count in function["kinds"].items():
             kinds[kind] = kinds.get(kind, 0) + count
-    not_driven, operands = _not_driven(conditions)
+    not_driven, operands = _not_driven(conditions, claims.never)
     gradients = kinds.get("calls with gradients", 0)
     return Evidence(
         functions=tuple(one["function"] for one in functions),
@@ -164,7 +165,7 @@ def _evidence(functions: Functions, exact: bool) -> Evidence:
         kinds=kinds,
         what=_COMPARED,
         gradients=f"equal in {gradients} calls" if gradients else "none flow",
-        exact=exact,
+        exact=claims.exact,
         max_difference=max((one["max_difference"] for one in functions), default=0.0),
         branches=tuple(
             {"condition": condition["text"], "true": condition["true"], "false": condition["false"]}
@@ -189,7 +190,7 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(found)
 
 
-def _not_driven(conditions: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+def _not_driven(conditions: Sequence[Mapping[str, Any]], never: Sequence[str]) -> tuple[list[str], list[str]]:
     """What no input did that one has to do, and what operands never were though their condition was all."""
     # An operand of `and` or `or` that no input drives one way (`a.isnan() or b.isnan()`, b made of a) is all
     # right where the whole condition went both ways, and it was evaluated.
@@ -198,7 +199,12 @@ def _not_driven(conditions: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
         condition["text"] for condition in conditions if not (condition["true"] and condition["false"])
     }
     evaluated = [one for one in known if one["true"] + one["false"]]
-    missing = [(one, way) for one in evaluated for way in ("true", "false") if not one[way]]
+    missing = [
+        (one, way)
+        for one in evaluated
+        for way in ("true", "false")
+        if not one[way] and (way == "false" or one["text"] not in never)
+    ]
     not_driven = [f"`{one['text']}` is {way}" for one, way in missing if one["operand_of"] not in driven]
     operands = [f"`{one['text']}` was never {way}" for one, way in missing if one["operand_of"] in driven]
     # A condition that was never evaluated decides about code that nobody compared.

@@ -68,6 +68,7 @@ class Rewrite:
         numbers: attributes whose number other objects were made for, as ``assumes`` says: with another one
             the new code may raise where the old one does not. The proof tries it, and names it as a limit.
         sums: a sum takes its gradients only from what is added. Where nothing of that does is a limit.
+        never: conditions of the old code that nothing can make true, as text: no input has to.
     """
 
     edits: tuple[Edit, ...]
@@ -90,6 +91,7 @@ class Rewrite:
     limits: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     sums: bool = False
+    never: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,7 @@ def claims_of(rewrites: Sequence[Rewrite]) -> Claims:
         raises=any(rewrite.raises for rewrite in rewrites),
         silent=any(rewrite.silent for rewrite in rewrites),
         numbers=tuple(name for rewrite in rewrites for name in rewrite.numbers),
+        never=tuple(text for rewrite in rewrites for text in rewrite.never),
     )
 
 

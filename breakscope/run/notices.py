@@ -15,6 +15,7 @@ _COMPILER = (
 # A graph's own code has no file; outside of it the same warns at a line of the script, or nothing does.
 _WARNING = re.compile(rf"(?:.*{_COMPILER}.*\.py|<eval_with_key>[.\d]*):\d+: \w+: ")
 _TRACEBACK = "Traceback (most recent call last):"
+_FRAME = '  File "'
 # A warning's text may have lines of its own; behind it stands the line of source, indented by two.
 _MAX_WARNING = 15
 
@@ -46,6 +47,11 @@ def script_lines(lines: Sequence[Numbered]) -> list[Numbered]:
 
 
 def _behind_warning(lines: Sequence[Numbered], at: int) -> int:
-    ends = range(at + 1, min(at + 1 + _MAX_WARNING, len(lines)))
-    source = next((index for index in ends if lines[index][1].startswith("  ")), None)
-    return at + 1 if source is None else source + 1
+    """The place behind a warning; frames that its text quotes are part of it."""
+    in_frame = False
+    for index in range(at + 1, min(at + 1 + _MAX_WARNING, len(lines))):
+        text = lines[index][1]
+        in_frame = text.startswith(_FRAME) or (in_frame and text.startswith("    "))
+        if text.startswith("  ") and not in_frame:
+            return index + 1
+    return at + 1

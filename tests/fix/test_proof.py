@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from programs import sites
 from proving import proof
 
 from breakscope.fix.evidence import Verdict
 from breakscope.fix.judge import judge
+from breakscope.fix.patch import Rewrite
+from breakscope.fix.rule import Example
+from breakscope.fix.rules import RULES
 from breakscope.inside.prove import session
 from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.claims import Claims
@@ -674,6 +679,147 @@ def test_what_only_a_message_asks_for_need_not_go_both_ways(tmp_path: Path) -> N
     assert found.evidence.not_driven == ()
 
 
+WRITES = """\
+def f(x):
+    y = x * 2
+    if y.sum() > 0:
+        y.sub_(9)
+        y.neg_()
+    return y"""
+WRITTEN = """\
+def f(x):
+    y = x * 2
+    c = y.sum() > 0
+    y.copy_(torch.where(c, y.sub(9), y))
+    y.copy_(torch.where(c, y.neg(), y))
+    return y"""
+
+
+@pytest.mark.parametrize(
+    ("after", "status"),
+    [
+        (WRITTEN, "proved"),
+        (WRITTEN.replace("y.sub(9), y)", "y.sub(9), 0)"), "refused"),
+        # Asked again, the condition sees what was written.
+        (WRITTEN.replace("where(c", "where(y.sum() > 0").replace("    c = y.sum() > 0\n", ""), "refused"),
+        # A copy in the place of what others hold.
+        (WRITTEN.replace("y.copy_(torch.where(c, y.neg(), y))", "y = y + c"), "refused"),
+    ],
+)
+def test_a_write_in_every_call_is_compared_with_the_branch_that_writes(
+    after: str, status: str, tmp_path: Path
+) -> None:
+    with torch.no_grad():
+        found = judged(WRITES, after, ("torch.rand(3, 4)", "-torch.rand(3, 4)"), tmp_path)
+    assert found.status == status, found.why
+
+
+def looped(element: str, over: str, columns: int = 4) -> str:
+    start = " " * columns
+    return f"[]\n{start}for k in {over}:\n{start}    found.append({element})"
+
+
+LISTED = """\
+import numpy as np
+
+def f(x, n=3):
+    noise = np.random.rand(2)
+    found = [x * k for k in range(n) if k]
+    return sum(found) * float(noise[0])"""
+LOOPED = LISTED.replace(
+    "[x * k for k in range(n) if k]",
+    "[]\n    for k in range(n):\n        if k:\n            found.append(x * k)",
+)
+
+
+FIRST = "def f(x):\n    return torch.stack([x * k for k in (1, 2)], dim=0).sum() + x"
+SECOND = "def f(x):\n    return x.add_(1).sum() + sum([x.sum() * k for k in (1, 2)])"
+
+
+def with_parts(before: str) -> str:
+    """The comprehension made in a loop before the statement that holds it."""
+    start, end = before.index("["), before.index("]") + 1
+    element, _, over = before[start + 1 : end - 1].partition(" for k in ")
+    head, _, rest = before.partition("\n    ")
+    loop = f"parts = {looped(element, over).replace('found', 'parts')}"
+    return f"{head}\n    {loop}\n    {rest.replace(before[start:end], 'parts')}"
+
+
+def test_a_comprehension_that_is_evaluated_first_may_be_made_before_its_statement(tmp_path: Path) -> None:
+    given = proof(FIRST, with_parts(FIRST), ("torch.rand(3)",), tmp_path)
+    assert given["functions"][0]["by_structure"] is True
+    assert judge(given, Claims(exact=True)).status == "proved"
+    shadowed = FIRST.replace("torch.stack", "sum").replace(", dim=0", "").replace("(x)", "(x, sum=sum)")
+    given = proof(shadowed, with_parts(shadowed), ("torch.rand(3)",), tmp_path)
+    assert not given["functions"][0]["by_structure"]
+
+
+def test_a_name_that_the_function_has_for_something_else_may_be_another_one_in_the_loop(
+    tmp_path: Path,
+) -> None:
+    new = SHARED.replace(
+        "[x * k for k in (2, 3)]", looped("x * k_1", "(2, 3)").replace("for k in", "for k_1 in")
+    )
+    given = proof(SHARED, new, ("torch.rand(3)",), tmp_path)
+    assert given["functions"][0]["by_structure"] is True
+    given = proof(SHARED, new.replace("x * k_1", "x * k"), ("torch.rand(3)",), tmp_path, budget=10)
+    assert not given["functions"][0]["by_structure"]
+    assert judge(given, Claims(exact=True)).status == "refused"
+
+
+def test_a_comprehension_that_is_evaluated_second_sees_what_the_first_did(tmp_path: Path) -> None:
+    given = proof(SECOND, with_parts(SECOND), ("torch.rand(3)",), tmp_path)
+    assert not given["functions"][0]["by_structure"]
+    assert judge(given, Claims(exact=True)).status == "refused"
+
+
+def test_a_comprehension_is_the_loop_that_it_means_and_numpy_draws_otherwise_in_compiled_code(
+    tmp_path: Path,
+) -> None:
+    given = proof(LISTED, LOOPED, ("torch.rand(3)",), tmp_path)
+    assert given["functions"][0]["by_structure"] is True
+    found = judge(given, Claims(exact=True))
+    assert found.status == "proved", found.why
+    assert found.evidence.kinds["compiled by Dynamo"] == 1
+
+
+LAMBDAS = """\
+def f(x):
+    found = [lambda: x * k for k in (1, 2)]
+    k = 5
+    return found[0]()"""
+CAUGHT = """\
+def f(x):
+    found = []
+    try:
+        found = [x / (1 // k) for k in (1, 0)]
+    except ZeroDivisionError:
+        pass
+    return x + len(found)"""
+SHARED = """\
+def f(x, k=1):
+    found = [x * k for k in (2, 3)]
+    return found[0] * k"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (LISTED, LOOPED.replace("if k", "if not k")),
+        (LISTED, LOOPED.replace("float(noise[0])", "float(noise[0] + 1)")),
+        (LAMBDAS, LAMBDAS.replace("[lambda: x * k for k in (1, 2)]", looped("lambda: x * k", "(1, 2)"))),
+        (CAUGHT, CAUGHT.replace("[x / (1 // k) for k in (1, 0)]", looped("x / (1 // k)", "(1, 0)", 8))),
+        (SHARED, SHARED.replace("[x * k for k in (2, 3)]", looped("x * k", "(2, 3)"))),
+    ],
+)
+def test_a_loop_that_does_something_else_is_not_proved_by_the_text(
+    before: str, after: str, tmp_path: Path
+) -> None:
+    given = proof(before, after, ("torch.rand(3)",), tmp_path, budget=10)
+    assert not given["functions"][0]["by_structure"]
+    assert judge(given, Claims(exact=True)).status == "refused"
+
+
 def test_what_is_no_message_is_not_proved_by_the_text(tmp_path: Path) -> None:
     before = "def f(x):\n    x.add_(1)\n    return x * 2"
     after = before.replace("x.add", f"if {EAGER}: x.add")
@@ -703,6 +849,26 @@ def judged_experts(after: str, folder: Path, *, grad: bool = False, **claims: An
     with torch.set_grad_enabled(grad):
         given = proof(EXPERTS, after, ("torch.randn(3, 4)",), folder, no_gradients=True, budget=20, **claims)
     return judge(given, Claims(exact=True, no_gradients=True, **claims))
+
+
+def test_a_skip_that_no_turn_of_the_old_loop_can_reach_need_not_be_driven(tmp_path: Path) -> None:
+    """It goes over the turns that are hit: none of them has no rows."""
+    turn = "            rows = torch.where(mask[e])[0]\n"
+    before = EXPERTS.replace(turn, f"{turn}            if rows.numel() == 0:\n                continue\n")
+    (rule,) = [rule for rule in RULES if rule.name == "empty-turn"]
+    (site, *_) = sites(Example(before, calls=("torch.randn(3, 4)",)))
+    answer = rule.rewrite(site)
+    assert isinstance(answer, Rewrite)
+    assert answer.never == ("rows.numel() == 0",)
+    said: dict[str, Any] = {"no_gradients": True, "numbers": ("count",)}
+    with torch.no_grad():
+        given = proof(before, ALL_EXPERTS, ("torch.randn(3, 4)",), tmp_path, budget=20, **said)
+    claims = Claims(exact=True, **said)
+    assert judge(given, replace(claims, never=answer.never)).status == "proved"
+    found = judge(given, claims)
+    assert found.why == "no input was found for which `rows.numel() == 0` is true"
+    # What it says is of one condition, and of one way.
+    assert judge(given, replace(claims, never=("rows.numel() == 1",))).status == "unproved"
 
 
 def test_a_gradient_of_a_parameter_is_not_wanted_where_autograd_is_off(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -175,3 +176,27 @@ def test_a_message_whose_text_may_fail_says_that_it_did_not(text: str, may_fail:
     answer = answers(quiet, Example(before, "", calls=("torch.ones(3)",)))[0]
     assert isinstance(answer, Rewrite)
     assert any("raises nothing, as in the recorded run" in one for one in answer.assumes) == may_fail
+
+
+EAGER_AROUND = """\
+class f(nn.Module):
+    def forward(self, x, **options):
+        {found}
+        try:
+            torch._dynamo.graph_break()  # for which the whole function runs eagerly
+        finally:
+            x = x + len(found)
+        return x
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="a comprehension is no frame from Python 3.12 on")
+def test_a_comprehension_that_dynamo_gave_up_is_no_frame_any_more() -> None:
+    listed = '{k: getattr(self, k) for k in {"training": 1}}'
+    (rule,) = [rule for rule in RULES if rule.name == "comprehension"]
+    before = Example(EAGER_AROUND.format(found=f"found = {listed}"))
+    functions = [str(one.location.function) for one in findings(source_of(before.before), before.calls)]
+    assert [name.rpartition(".")[2] for name in functions].count("<dictcomp>") == 1
+    (answer,) = [found for found in map(rule.rewrite, sites(before)) if isinstance(found, Rewrite)]
+    after = [str(one.location.function) for one in findings(rewritten(before, answer), before.calls)]
+    assert after == [name for name in functions if "<dictcomp>" not in name], "the break around it is left"

@@ -32,6 +32,7 @@ def test_a_rule_is_named_as_its_file_its_class_and_its_table(rule: object) -> No
 def test_rules_are_asked_in_this_order() -> None:
     """Of rewrites that are alike in consent the first is taken, so another order is other behaviour."""
     assert [rule.name for rule in RULES] == [
+        "comprehension",
         "empty-turn",
         "masked-turn",
         "message-and-branch",
@@ -41,6 +42,7 @@ def test_rules_are_asked_in_this_order() -> None:
         "guard-in-graph",
         "loop-exit",
         "branch-to-where",
+        "branch-in-place",
         "ternary-to-where",
         "scalar-read",
         "boolean-value",

@@ -128,6 +128,12 @@ NOTICES = (
     "/x/torch/_dynamo/variables/functions.py:12: UserWarning: no trace\nMore about it.\n  torch._dynamo.warn_once(text)\n",
     "<eval_with_key>.8:18: UserWarning: To copy construct from a tensor\n  m = torch.tensor(m)\n",
     "breakscope: the capture stopped\n",
+    # Its text quotes a line of the script.
+    (
+        "/x/torch/_dynamo/variables/functions.py:9: UserWarning: Dynamo detected a call to a function\n\n"
+        'This call originates from:\n  File "/x/fsdp.py", line 56, in is_managed\n    if not is_available():\n'
+        "           ^^^^^^^^^^^^^^\n\n  torch._dynamo.utils.warn_once(msg)\n"
+    ),
 )
 
 

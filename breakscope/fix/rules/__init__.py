@@ -10,10 +10,12 @@ from breakscope.fix.installed_rules import answer_of, installed_rules
 from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.rule import Rule, Site
 from breakscope.fix.rules.boolean_value import BooleanValue
+from breakscope.fix.rules.branch_in_place import BranchInPlace
 from breakscope.fix.rules.branch_to_cond import BranchToCond
 from breakscope.fix.rules.branch_to_where import BranchToWhere
 from breakscope.fix.rules.builtin_pow import BuiltinPow
 from breakscope.fix.rules.capture_flag import CaptureFlag
+from breakscope.fix.rules.comprehension import Comprehension
 from breakscope.fix.rules.custom_op import CustomOp
 from breakscope.fix.rules.eager_leaf import EagerLeaf
 from breakscope.fix.rules.empty_turn import EmptyTurn
@@ -66,10 +68,12 @@ def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 RULES = in_order(
     (
         BooleanValue(),
+        BranchInPlace(),
         BranchToCond(),
         BranchToWhere(),
         BuiltinPow(),
         CaptureFlag(),
+        Comprehension(),
         CustomOp(),
         EagerLeaf(),
         EmptyTurn(),

@@ -122,12 +122,19 @@ class EmptyTurn(Rule):
         if turn.naming is not None:
             edits.append(removed_lines(site, layout, turn.naming))
             edits.append(Edit(*site.offsets(loop.target), turn.number))
+        # A turn that is hit has rows: nothing makes its skip true.
+        never = () if skip is None or listed is None or not _stands_once(site, skip.test) else (skip.test,)
         counts = _counts(site, loop, selection.mask)
         wanted = site.evidence.grad or switches_autograd(site)
         return Rewrite(
             edits=tuple(edits),
             summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=(ALL_MADE, *([LOST] if wanted else []), *([NEGATIVE] if negative else [])),
+            notes=(
+                ALL_MADE,
+                *([LOST] if wanted else []),
+                *([NEGATIVE] if negative else []),
+                *map(_unreached, never),
+            ),
             assumes=(
                 EMPTY,
                 *([] if wanted else [UNWANTED]),
@@ -137,6 +144,7 @@ class EmptyTurn(Rule):
             zeros=True,
             config={SHAPES: True},
             numbers=counts,
+            never=tuple(map(ast.unparse, never)),
         )
 
 
@@ -159,6 +167,15 @@ def _counts(site: Site, loop: ast.For, mask: ast.Name) -> tuple[str, ...]:
     of = [loop.iter, *stores(site, mask.id), *tests]
     attributes = [node for one in of for node in ast.walk(one) if isinstance(node, ast.Attribute)]
     return tuple(dict.fromkeys(node.attr for node in attributes if site.is_integer(node)))
+
+
+def _unreached(test: ast.expr) -> str:
+    return f"`{ast.unparse(test)}` was true for no turn of the old loop, because those that are hit have rows"
+
+
+def _stands_once(site: Site, test: ast.expr) -> bool:
+    """Whether a function has a condition in one place only."""
+    return [ast.dump(node) for node in ast.walk(site.function)].count(ast.dump(test)) == 1
 
 
 def switches_autograd(site: Site) -> bool:

@@ -26,6 +26,7 @@ class Claims:
             the new code may raise where the old one did not come to it. Another result stays a difference.
         sums: a sum that began with a tensor of its own gradient has one only from what is added: where that
             takes none, the sum takes none.
+        never: conditions of the old code that nothing can make true, as text: no input has to.
     """
 
     exact: bool
@@ -39,3 +40,4 @@ class Claims:
     silent: bool = False
     numbers: tuple[str, ...] = ()
     sums: bool = False
+    never: tuple[str, ...] = ()

@@ -710,6 +710,12 @@ class Session:
                 continue
             # The exception of a check in the graph is of another type: that is for the caller to know.
             found = compare(_quiet(old, raised=raised), _quiet(new, raised=raised), comparer)
+            if found is not None and self.by_structure:
+                # Where Python runs them both forms are the same: it may be the compiler that does otherwise.
+                torch.compiler.reset()
+                same = _compiling(torch.compile(bench.forms["old"], backend="eager"))
+                compiled_old = bench.run("old", conditions, same)
+                found = compare(_quiet(compiled_old), _quiet(new), comparer) and found
             if found is not None:
                 when = ", after its exception" if raised else ""
                 self.mismatch = f"compiled by Dynamo, on {conditions.name}{when}: {found.text}"

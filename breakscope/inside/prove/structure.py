@@ -1,7 +1,7 @@
 """Where the text of two forms shows that they do the same outside of compiled code, whatever they are given.
 
 A search for an input that tells them apart could find none there, so none is made: the recorded calls are
-compared, and the new form compiled. Three changes are of this kind, in any number:
+compared, and the new form compiled. Four changes are of this kind, in any number:
 
 - ``S`` becomes ``if not torch.compiler.is_compiling(): S``, where S writes a message. ``is_compiling()``
   reads a flag that is False whenever Python itself runs the function: the new form then does what the old one
@@ -13,6 +13,8 @@ compared, and the new form compiled. Three changes are of this kind, in any numb
   Run by Python, T is asked as before. While compiled it is not: the same holds for evaluating it as for S.
 - ``pow(a, b)`` becomes ``a ** b``. With two arguments the builtin is that operator: both end in
   ``PyNumber_Power(a, b, None)``, on operands that are evaluated in the same order.
+- ``found = [f(k) for k in names]`` becomes a loop that fills ``found``: that is what a comprehension means,
+  where nobody sees the loop's names or the half filled value (``source/comprehensions``).
 
 That a size is handed on as a number (``known-size``) is no such change: whether the number is right is a
 question of values.
@@ -24,10 +26,17 @@ import ast
 import builtins
 import copy
 import types
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
+from breakscope.source import comprehensions
+from breakscope.source.module import FunctionNode
+
 _IS_COMPILING = "compiler.is_compiling()"
+_BUILTINS = {one.__name__: one for one in (pow, all, any, dict, len, list, max, min, set, sum, tuple)}
+_OWN = ("builtins", "")  # of the builtins themselves, and of the module torch
 _MESSAGES = {
     "print", "warn", "warning", "debug", "info", "error", "critical", "exception", "log", "warning_once",
     "info_once", "warning_advice",
@@ -41,9 +50,11 @@ def relies_on(old: ast.stmt, new: ast.stmt, *, silent: bool) -> frozenset[str] |
         silent: messages may be left out while compiling.
     """
     names: set[str] = set()
-    before = _Plainly(names, unwraps=False).visit(copy.deepcopy(old))
-    after = _Plainly(names, unwraps=silent).visit(copy.deepcopy(new))
-    if not names or ast.dump(_bare(before)) != ast.dump(_bare(after)):
+    old, new = copy.deepcopy(old), copy.deepcopy(new)
+    loops = _with_loops(old, new, names)
+    before = _Plainly(names, unwraps=False).visit(old)
+    after = _Plainly(names, unwraps=silent).visit(new)
+    if not (names or loops) or ast.dump(_bare(before)) != ast.dump(_bare(after)):
         return None
     return frozenset(names)
 
@@ -53,9 +64,9 @@ def means_it(function: types.FunctionType, names: frozenset[str]) -> bool:
     code, scope = function.__code__, function.__globals__
     local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
     for name in names:
-        meant = vars(builtins).get(name) if name == "pow" else torch
+        meant = _BUILTINS.get(name, torch)
         there = scope.get(name, vars(builtins).get(name))
-        if name in local or there is not meant or (name == "pow" and type(there) is not type(len)):
+        if name in local or there is not meant or getattr(there, "__module__", "") not in _OWN:
             return False
     return True
 
@@ -64,6 +75,67 @@ def _bare(function: ast.stmt) -> ast.stmt:
     """Without decorators, which the proof run changes itself."""
     function.decorator_list = []  # type: ignore[attr-defined]
     return function
+
+
+def _with_loops(old: ast.stmt, new: ast.stmt, names: set[str]) -> bool:
+    """Write the comprehensions that the new form does not have as loops; whether there are any.
+
+    Args:
+        names: gets the global names that this relies on.
+    """
+    kept = {ast.dump(one) for one in ast.walk(new) if isinstance(one, ast.stmt)}
+    known = {one.id for one in ast.walk(old) if isinstance(one, ast.Name)}
+    # Names that the new form gives to what was a part of an expression, in its order.
+    own = [one for one in ast.walk(new) if isinstance(one, ast.Name) and one.id not in known]
+    fresh = iter(dict.fromkeys(one.id for one in sorted(own, key=lambda one: (one.lineno, one.col_offset))))
+    parents = {child: node for node in ast.walk(old) for child in ast.iter_child_nodes(node)}
+    found = [one for one in ast.walk(old) if isinstance(one, comprehensions.Comprehension)]
+    changed: dict[ast.AST, list[ast.stmt]] = {}
+    for node in sorted(found, key=lambda one: (one.lineno, one.col_offset)):
+        statement = _statement(node, parents)
+        around = _function(statement, parents)
+        if around is None or statement in changed or ast.dump(statement) in kept:
+            continue
+        filled = comprehensions.filled_name(statement, node)
+        called = [] if filled else comprehensions.called_before(node, statement, parents)
+        name = filled or (next(fresh, "") if called is not None else "")
+        renamed = {one: next(fresh, "") for one in comprehensions.to_rename(around, node, parents) if name}
+        if not name or comprehensions.why_no_loop(around, statement, node, name, parents, renamed):
+            continue
+        rest = [] if filled else [_Named(node, name).visit(statement)]
+        changed[statement] = [*comprehensions.loop_of(node, name, renamed), *rest]
+        names.update(called or (), {"set"} if isinstance(node, ast.SetComp) else ())
+    for above in {parents[one] for one in changed}:
+        for _, block in ast.iter_fields(above):
+            if isinstance(block, list):
+                block[:] = [new for one in block for new in changed.get(one, [one])]
+    return bool(changed)
+
+
+def _statement(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt:
+    while not isinstance(node, ast.stmt):
+        node = parents[node]
+    return node
+
+
+def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> FunctionNode | None:
+    """The function around a statement; None: it stands in a class."""
+    above = parents.get(node)
+    while above is not None and not isinstance(above, FunctionNode | ast.ClassDef):
+        above = parents.get(above)
+    return above if isinstance(above, FunctionNode) else None
+
+
+class _Named(ast.NodeTransformer):
+    """A statement with a name in the place of one of its nodes."""
+
+    def __init__(self, node: ast.AST, name: str) -> None:
+        self._node, self._name = node, name
+
+    def visit(self, node: ast.AST) -> Any:
+        if node is self._node:
+            return ast.Name(self._name, ast.Load())
+        return super().generic_visit(node)
 
 
 class _Plainly(ast.NodeTransformer):
