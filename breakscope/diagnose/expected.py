@@ -135,9 +135,7 @@ def _axis(guard: Guard) -> Axis | None:
             return "mode"
         case "dispatch_keys":
             return "mode" if all(value and _GRADIENT_KEYS.fullmatch(value) for value in both) else None
-        case "size":
-            return "once" if _of_parameter(guard) else "number"
-        case "symbolic_shape" | "int_value" | "float_value":
+        case "size" | "symbolic_shape" | "int_value" | "float_value":
             return "number"
         case "module_attribute":
             if (guard.source or "").endswith(".training"):
@@ -166,7 +164,6 @@ def _of_a_number(guard: Guard) -> Axis | None:
 
 
 def _of_parameter(guard: Guard) -> bool:
-    """Torch compiles the sizes of parameters in: there is a graph for each model."""
     return "Guard failed on a parameter" in guard.expression
 
 
@@ -199,7 +196,9 @@ def _why(cause: Cause) -> str:
             return f"one graph where {guard.source} needs gradients, and one where it does not"
         case "module_attribute" if (guard.source or "").endswith(".training"):
             return "one graph each for train() and eval()"
-        case "size" if _axis(guard) == "number":
+        case "size" if _of_parameter(guard):
+            return f"a parameter of another size, which torch compiles in by default: {made}"
+        case "size":
             return _why_size(guard, made)
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Collection, Iterator, Mapping
 
 from breakscope.source.module import FunctionNode
-from breakscope.source.names import parameters, reads_frame, rebound_elsewhere
+from breakscope.source.names import parameters, reads_frame, rebound_elsewhere, root_name
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 _OWN_SCOPE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -42,11 +42,10 @@ def called_before(node: Comprehension, statement: ast.stmt, parents: Parents) ->
     while (above := parents[below]) is not statement:
         match above:
             case ast.Call(func=function, args=[first, *_]) if first is below:
-                while isinstance(function, ast.Attribute):
-                    function = function.value
-                if not isinstance(function, ast.Name):
+                root = root_name(function)
+                if root is None or any(isinstance(one, ast.Subscript) for one in ast.walk(function)):
                     return None
-                roots.append(function.id)
+                roots.append(root)
             case ast.Call(func=first) | ast.Attribute(value=first) | ast.BinOp(left=first):
                 if first is not below:
                     return None

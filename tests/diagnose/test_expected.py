@@ -100,7 +100,7 @@ HELD = """
             "self = [torch.nn.Linear(3, 3), torch.nn.Linear(4, 4)]",
             "self.weight.sum()",
             "f(self[n % 2], torch.ones(3))",
-            ["one graph for each of the two: compiled once more, and not again"],
+            ["a parameter of another size, which torch compiles in by default: compiled once more"],
         ),
     ],
     ids=["a number of a plain object", "a counter of a module", "a parameter of another model"],

@@ -16,7 +16,7 @@ from breakscope.inside.prove.compat import modes_entered
 
 _AUTOCAST = ("cpu", "cuda")
 # Changed by what is imported at a first call as well, such as torch's compiler.
-_ONCE = frozenset({"the filters of warnings"})
+_ONCE = frozenset({"the filters of warnings", "the levels of loggers"})
 
 
 def now() -> Mapping[str, Any]:
