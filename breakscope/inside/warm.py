@@ -6,9 +6,9 @@ on to the script, which is the real ``__main__`` of a real Python with no frame 
 process that waits never gets that far.
 
 Only installed modules are loaded, and only such as a plain run of the script has imported; none of a file
-that is to be patched or watched, nor what imports one. No fork is made of a process that has threads or
-children, or whose forks cannot use the GPU: then the answer says why, and every run starts as any Python
-does.
+that is to be patched or watched, nor what imports one. No fork is made of a process that has children, or
+threads that do not know of forks, or whose forks cannot use the GPU: then the answer says why, and every run
+starts as any Python does.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import signal
 import socket
 import sys
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ _DYNAMO = (
     "torch._dynamo.repro.after_dynamo", "torch._dynamo.backends.distributed", "torch.export._trace",
     "torch.distributed.tensor.experimental._attention", "sympy.tensor.tensor", "sympy.sets.setexpr",
 )  # fmt: skip
+# Threads whose library stops them before a fork and starts them again in it: jemalloc's, of pyarrow, which pandas
+# loads, and so does nearly everything that reads data.
+_KNOW_FORKS = frozenset({"jemalloc_bg_thd"})
 # What most forks are made for: with these come nearly all modules of ours that they load.
 _AGENTS = (
     "breakscope.inside.capture.agent", "breakscope.inside.capture.dynamo",
@@ -235,8 +239,9 @@ class _Waiting:
         self._tested = True
         # Libraries of linear algebra end their threads before a fork, and start them again when asked.
         tasks, children = Path("/proc/self/task"), Path(f"/proc/self/task/{os.getpid()}/children")
-        if len(list(tasks.iterdir())) > 1:
-            return "an import starts a thread that no fork has"
+        threads = Counter(_name(task) for task in tasks.iterdir()) - Counter([_name(Path("/proc/self"))])
+        if missing := sorted(set(threads) - _KNOW_FORKS):
+            return f"an import starts a thread that no fork has ({missing[0]})"
         running = {str(pid) for pid, _ in self._running.values()}
         if children.exists() and set(children.read_text().split()) - running:
             return "an import starts a process"
@@ -256,6 +261,14 @@ def _ask_the_compiler() -> None:
         known()
         # What was found for each kind is kept; which of them are used may be set by the script.
         known.cache_clear()
+
+
+def _name(task: Path) -> str:
+    """A thread's name; "" of one that has ended meanwhile."""
+    try:
+        return (task / "comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _uses_the_gpu() -> int:

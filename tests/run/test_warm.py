@@ -187,3 +187,21 @@ def test_without_torch_nothing_is_loaded_beforehand(tmp_path: Path, monkeypatch:
     with waiting(tmp_path, "print('done')") as (what, _, _, warm):
         assert forked(tmp_path, what, warm)[1] == b"done\n"
     assert "torch" in warm.trouble
+
+
+def test_a_library_whose_threads_know_of_forks_keeps_none_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pandas loads pyarrow, whose memory is looked after by a thread of its own."""
+    monkeypatch.chdir(tmp_path)
+    script = """
+        import torch, pandas, pyarrow
+        from pathlib import Path
+        names = {(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
+        print("jemalloc_bg_thd" in names, pyarrow.array([1, 2, 3]).to_pandas().sum())
+    """
+    with waiting(tmp_path, script) as (what, _, printed, warm):
+        ended, said, errors = forked(tmp_path, what, warm)
+    assert (ended.status, errors, warm.forks) == ("ok", b"", 1)
+    assert printed == b"True 6\n"
+    assert said.endswith(b" 6\n")
