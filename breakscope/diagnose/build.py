@@ -75,7 +75,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         ]
     )
     made = following.linked(made, found, causes, places)
-    found.notes.extend(note for note in (priced.note, priced.busy) if note is not None)
+    found.notes.extend(note for note in (priced.note, *priced.machine) if note is not None)
     regions = _regions(found, places, made, by_slot, priced.region_ms)
     compiles = timeline.compiles(found, made)
     unattributed = (

@@ -37,6 +37,9 @@ FEWEST = 3  # sampled steps below which nothing is said
 _FEWEST_BARE = 10  # steps without marks, to compare those with marks to
 _MOST_REPLAYED = 24  # samples of one kind
 _CROWDED = 1.5  # load per CPU; bench calls a run on a CPU noisy from there on too
+# Of a pause of a card at its power limit, what is gained at least: a resting card takes about a third of the
+# power of one that works. Products 2,048 wide on an H200 gained 0.4 of their pauses.
+_AT_POWER_LIMIT = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class Costs:
         by_site: cost by the site's index; region_ms: host time of one run, by the region's slot.
         why_not: why there is none, as the end of a sentence.
         note: what became of ``--profile``, if it was asked for.
-        busy: what the reader must know of the machine, if it was busy while steps were sampled.
+        machine: what the reader must know of it: that it was busy while steps were sampled, or short of
+            power.
         together: milliseconds that an average steady step would be shorter without several sites.
     """
 
@@ -56,7 +60,7 @@ class Costs:
     region_ms: Mapping[int, float]
     why_not: str | None = None
     note: str | None = None
-    busy: str | None = None
+    machine: tuple[str, ...] = ()
     together: Callable[[Collection[int]], float] | None = None
 
 
@@ -91,8 +95,9 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
         device_busy_ms=seen.busy_ms,
         calibration_s=_calibration_s(found.calibration),
     )
+    machine = tuple(said for said in (busy(found), at_power_limit(found)) if said is not None)
     return Costs(
-        timing, made, _region_ms(sampled), None, seen.note, busy(found), lambda some: _ms(priced.gain(some))
+        timing, made, _region_ms(sampled), None, seen.note, machine, lambda some: _ms(priced.gain(some))
     )
 
 
@@ -105,6 +110,17 @@ def busy(found: Collected) -> str | None:
         f"costs were measured on a busy machine: load {seen['load']:.1f} per CPU, and the script lost its "
         f"CPU {seen['preempted']} times in {seen['samples']} sampled steps; ranges hold the middle half "
         "of the samples, and shares are to be trusted more than milliseconds"
+    )
+
+
+def at_power_limit(found: Collected) -> str | None:
+    """That the card's power set the pace of the sampled steps, if it did so in most of them."""
+    limited, asked = (found.busy or {}).get("power") or (0, 0)
+    if 2 * limited <= asked:
+        return None
+    return (
+        f"the card was at its power limit ({limited} of {asked} times when asked): with fewer pauses its "
+        "clock falls, so a repair gains less than the pauses that it ends; ranges begin at a third of them"
     )
 
 
@@ -131,7 +147,7 @@ class _Run:
         wall: of all steady steps, in nanoseconds; steps: their number; of_kind: how many are of each shape
             that was sampled; bare: how long those of each shape take without marks, where there are enough;
             others: what slots counted in steps of no such shape, and how many those are; busy: whether the
-            machine was.
+            machine was; certain: the part of a gain that is gained at least.
     """
 
     def __init__(
@@ -151,6 +167,7 @@ class _Run:
         self.wall = sum(ns for _, ns, _ in rows)
         self.steps = len(rows)
         self.busy = busy(found) is not None
+        self.certain = 1.0 if at_power_limit(found) is None else _AT_POWER_LIMIT
         self.of_kind: Counter[int] = Counter()
         self.others: Counter[Any] = Counter()
         touched = {e["of"] + after for e in (*found.samples, *found.held, *found.glances) for after in (0, 1)}
@@ -275,7 +292,7 @@ class _Priced:
             method=method,
             spread_ms=_ms(spread),
             parts=self._parts(index, each, kinds, one),
-            least_ms=_ms(min(ns, least)),
+            least_ms=_ms(run.certain * min(ns, least)),
             most_ms=_ms(max(ns, most)),
             steps=steps,
             of_steps=run.steps,
@@ -365,7 +382,7 @@ class _Priced:
             bound=bound,
             guard_us=round(statistics.median(step.total("prologue") for step in sampled) / 1e3, 3),
             gain_ms=_ms(likely),
-            least_gain_ms=_ms(min(likely, self.gain(sites, LEAST))),
+            least_gain_ms=_ms(run.certain * min(likely, self.gain(sites, LEAST))),
             most_gain_ms=_ms(max(likely, self.gain(sites, MOST))),
             steady_ms=_ms(run.wall),
             steady_steps=run.steps,

@@ -53,7 +53,9 @@ PARTIAL = "partial"  # the rest of a step from a site on that sampled steps do n
 HELD = "held"  # a sampled step in which the device was kept busy at each mark, see capture.clock
 GLANCE = "glance"  # a step with its guard checks and operations, see capture.glance
 CALIBRATION = "calibration"  # what entering a region takes on this host, see capture.calibrate
-BUSY = "busy"  # how busy the machine was: load per CPU, samples, and how often others took the CPU in them
+# How busy the machine was: load per CPU, samples, how often others took the CPU in them, and how often the
+# card was at its power limit, of so many times asked.
+BUSY = "busy"
 PROFILE = "profile"  # steps under torch's profiler, see capture.window; or why there are none
 OVER = "over"  # the script compiles by itself after all: what breakscope compiled until now is not counted
 NOTE = "note"  # something that the reader of the report must know

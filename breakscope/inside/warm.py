@@ -41,8 +41,8 @@ _DYNAMO = (
     "torch._dynamo.repro.after_dynamo", "torch._dynamo.backends.distributed", "torch.export._trace",
     "torch.distributed.tensor.experimental._attention", "sympy.tensor.tensor", "sympy.sets.setexpr",
 )  # fmt: skip
-# Threads whose library stops them before a fork and starts them again in it: jemalloc's, of pyarrow, which pandas
-# loads, and so does nearly everything that reads data.
+# Threads whose library stops them before a fork and starts them again in it: jemalloc's, of pyarrow, which
+# pandas loads, and with it nearly everything that reads data.
 _KNOW_FORKS = frozenset({"jemalloc_bg_thd"})
 # What most forks are made for: with these come nearly all modules of ours that they load.
 _AGENTS = (

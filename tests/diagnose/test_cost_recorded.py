@@ -18,6 +18,7 @@ import pytest
 from breakscope.diagnose.build import build
 from breakscope.diagnose.outcome import Outcome
 from breakscope.report.model import Report, Timing
+from breakscope.view import gain
 
 FOLDER = Path(__file__).resolve().parents[1] / "data/cost"
 RUNS = sorted(str(path.relative_to(FOLDER)).removesuffix(".json.gz") for path in FOLDER.glob("*/*.json.gz"))
@@ -216,6 +217,27 @@ def test_a_busy_machine_is_told_and_makes_ranges_of_costs() -> None:
             assert wide.cost.ms_per_step == quiet.cost.ms_per_step
             assert (wide.cost.least_ms or 0.0) < (quiet.cost.least_ms or 0.0)
             assert (wide.cost.most_ms or 0.0) > (quiet.cost.most_ms or 0.0)
+
+
+def test_a_card_at_its_power_limit_is_told_and_gains_less_than_its_pauses() -> None:
+    """On an H200 at its limit these breaks gained 0.4 of what the device waits at them (a loop of 2.5 s)."""
+    program = "first/device_bound"
+    seen = {"t": "busy", "load": 0.1, "samples": 42, "preempted": 0}
+    told, free = (with_more(program, {**seen, "power": [limited, 12]}) for limited in (8, 6))
+    assert any("power limit (8 of 12 times when asked)" in note for note in told.run.notes)
+    assert not any("power limit" in note for note in free.run.notes)
+    assert free.timing == timing_of(program)
+    assert told.timing is not None
+    assert free.timing is not None
+    assert told.timing.gain_ms == free.timing.gain_ms
+    assert told.timing.least_gain_ms == pytest.approx((free.timing.least_gain_ms or 0.0) / 3, abs=1e-6)
+    line = gain.faster(told)
+    assert line is not None
+    assert "1.03x to 1.10x faster" in line
+    for limited, other in zip(told.findings, free.findings, strict=True):
+        if limited.cost is not None and other.cost is not None:
+            assert limited.cost.ms_per_step == other.cost.ms_per_step
+            assert limited.cost.least_ms == pytest.approx((other.cost.least_ms or 0.0) / 3, abs=1e-6)
 
 
 @pytest.mark.parametrize(("load", "preempted"), [(5.5, 0), (1.2, 30)])

@@ -115,6 +115,7 @@ class Clock:
         self.device: Any = None
         self.window: Any = None
         self.glance: Any = None
+        self._limited: list[bool] = []  # whether the card was at its power limit, before each burst
         self.enough: set[int] = set()
         self._seen: dict[int, int] = {}
 
@@ -335,6 +336,9 @@ class Clock:
         if self.device is not None and self._anchor is None:
             self._anchor = self.device.anchor()
             self._lead_in = True
+            limited = self.device.at_power_limit()
+            if limited is not None:
+                self._limited.append(limited)
         self.marks, self._preempted_before = [], _preemptions()
 
     def _takes_too_much(self) -> bool:
@@ -425,7 +429,13 @@ class Clock:
             self._resolve(wait=True)
         if self._kept:
             load = os.getloadavg()[0] / (os.cpu_count() or 1)
-            self._emit(events.BUSY, load=load, samples=self._kept, preempted=self._preempted)
+            self._emit(
+                events.BUSY,
+                load=load,
+                samples=self._kept,
+                preempted=self._preempted,
+                power=[sum(self._limited), len(self._limited)],
+            )
 
 
 def _preemptions() -> int:
