@@ -157,8 +157,7 @@ def add(app: typer.Typer) -> None:
                 print("proofs made up to now are kept; the same command goes on from there", file=sys.stderr)
                 raise
         draw("")
-        if fixed.kept:
-            print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
+        _say_how(fixed)
         if format_ is not Format.JSON:
             _show(fixed, everything=all_)
         groups = _groups(fixed, accepted := fixed.accepted)
@@ -206,6 +205,15 @@ def settings_of(report: Report) -> Settings:
         steps=asked.get("steps"),
         cost=False,
     )
+
+
+def _say_how(fixed: Fixed) -> None:
+    """What was run for the answer, where that is not the usual."""
+    if fixed.kept:
+        print("nothing was run: nothing that this depends on has changed since", file=sys.stderr)
+    if fixed.unforked:
+        why = f"not forked but started anew, which takes longer: {fixed.unforked}"
+        print(f"runs of the script were {why}", file=sys.stderr)
 
 
 def _show(fixed: Fixed, *, everything: bool) -> None:

@@ -74,7 +74,8 @@ def fix(
         fixed = _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
         if choose is None and forks.plain is not None:
             kept.save(report, script, options, fixed, forks.plain.files)
-        return fixed
+        wanted = options.forks and forks.plain is not None
+        return replace(fixed, unforked=forks.trouble if wanted else "")
 
 
 def _fixed(

@@ -66,6 +66,8 @@ class Fixed:
         whole: the last trial with all accepted patches; None if none was made.
         kept: nothing was run: it is the answer of an earlier time.
         written: None where nothing is accepted.
+        unforked: why runs of the script were started anew instead of forked; "" if they were forked, or
+            nobody wanted that.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -73,6 +75,7 @@ class Fixed:
     whole: Whole | None
     kept: bool = False
     written: Written | None = None
+    unforked: str = ""
 
     @property
     def accepted(self) -> list[Patch]:

@@ -52,6 +52,7 @@ for _ in range(3):
     net(torch.randn(2, 4))
 """
 KEPT = "nothing was run"
+ANEW = "runs of the script were not forked but started anew, which takes longer: "
 
 
 def fix(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -84,6 +85,9 @@ def test_a_second_fix_of_the_same_runs_nothing_and_says_the_same(
     assert (second.stdout, second.returncode) == (first.stdout, first.returncode)
     assert KEPT in second.stderr
     assert KEPT not in first.stderr
+    [why] = [line for line in first.stderr.splitlines() if line.startswith(ANEW)]
+    assert why != ANEW
+    assert ANEW not in second.stderr
     assert runs(folder) == before
 
     # A file that another fix writes at this moment does not get edits that were made for the old one.
