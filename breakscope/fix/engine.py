@@ -33,7 +33,7 @@ from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check, only_moved
 from breakscope.fix.trials import Trials, eagerly
-from breakscope.fix.under_inductor import under_inductor
+from breakscope.fix.under_inductor import compiled, under_inductor
 from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
 from breakscope.run import warm
@@ -297,6 +297,8 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
         causes = [finding for finding in recompiles if finding.caused_by is None]
         remedies = likely(work.report, work.trials, causes)
         work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager, remedies)
+        if inductor and wanted:
+            work.trials.begin_pair([*work.accepted(), *wanted], compiled(work.options.settings))
         if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
 

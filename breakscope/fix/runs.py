@@ -22,7 +22,7 @@ from breakscope.run.launch import Ended, Program
 from breakscope.run.warm import Plain, Warm
 
 SEED = 0
-MOST_JOBS = 4
+MOST_JOBS = 6
 _BYTES_OF_A_RUN = 2 * 2**30
 
 
@@ -49,7 +49,18 @@ class Script:
         """Whether runs may be made at one time: they are forks, and the script writes no files of its own."""
         warm = self.warm
         apart = warm is not None and not warm.trouble and warm.plain is not None and not warm.plain.writes
-        return self.jobs > 1 and apart
+        return self.at_once > 1 and apart
+
+    @property
+    def at_once(self) -> int:
+        """Runs at a time: as many as were asked for, and as the card has memory for, once that is known."""
+        plain = self.warm.plain if self.warm is not None else None
+        return self.jobs if plain is None or plain.room is None else min(self.jobs, plain.room)
+
+    @property
+    def on_a_card(self) -> bool:
+        """Whether runs use a GPU: one that several use at a time times none of them."""
+        return self.warm is not None and self.warm.plain is not None and self.warm.plain.room is not None
 
     def note(self, ended: Ended) -> None:
         """Note how a run ended. Raises KeyboardInterrupt: one Ctrl-C ends the session, not one run of it."""
@@ -94,6 +105,7 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
             calls,
             json.dumps(data["seen"], sort_keys=True),
             data.get("files", ()),
+            data.get("room"),
         )
         loaded = data.get("loaded", {"modules": {}, "environment": {}})
         script.warm.load(loaded["modules"], loaded["environment"])
@@ -166,12 +178,12 @@ def _run(script: Script, agent: Agent, name: str, warm: Warm | None) -> tuple[En
 
 
 def jobs(report: Report) -> int:
-    """How many runs this machine takes at a time: two GiB for each, one on a GPU.
+    """How many runs this machine takes at a time: two GiB for each. A GPU may have room for fewer.
 
     One more than it has cores, where it has several: none is idle while the last of three runs goes on.
     """
-    if report.run.device is not None and report.run.device.type not in ("", "cpu"):
-        return 1
+    if report.run.device is not None and report.run.device.type not in ("", "cpu", "cuda"):
+        return 1  # nothing asks such a device for its memory
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wanted = min(cores + (cores > 1), MOST_JOBS)
     return max(1, min(wanted, _free_bytes() // _BYTES_OF_A_RUN))

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Side:
-    """Takes up to ``script.jobs`` runs at a time, if the script's runs leave each other alone."""
+    """Takes up to ``script.at_once`` runs at a time, if the script's runs leave each other alone."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -23,7 +23,7 @@ class Side:
         """Begin something that is wanted later; None if it has to wait until then."""
         if not self._script.side_by_side:
             return None
-        self._pool = self._pool or ThreadPoolExecutor(self._script.jobs)
+        self._pool = self._pool or ThreadPoolExecutor(self._script.at_once)
         future = self._pool.submit(call)
         self._begun.append(future)
         return future

@@ -32,6 +32,8 @@ from breakscope.run.warm import Warm
 from breakscope.run.words import Words
 
 _SHOWN = 160
+# From so many runs at a time on, two that take long are begun before they are known to be wanted.
+_PAIR_AHEAD = 4
 T = TypeVar("T")
 
 
@@ -101,6 +103,20 @@ class _Run:
     folder: Path
     trial: Future[Trial]
     users: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Runs with patches and without, begun ahead.
+
+    Attributes:
+        of: all that the patches change, and how both are compiled.
+    """
+
+    of: tuple[object, Settings]
+    folder: Path
+    after: Future[Trial]
+    before: Future[Trial]
 
 
 class _Latest:
@@ -192,6 +208,7 @@ class Trials:
         self._latest = latest or _Latest(script.jobs + 1)
         # Begun ahead, by how they are compiled.
         self._begun: dict[Settings, Future[Trial]] = {}
+        self._pair: _Pair | None = None
         self._known = tuple(known) if known is not None else None
         self._script, self.sources, self._progress = script, sources, progress
         self._as_it_was = tuple(as_it_was)
@@ -236,7 +253,7 @@ class Trials:
         self._begin_with(patches)
         for settings in others:
             self._begin(settings)
-        for remedy in remedies[: self._script.jobs]:
+        for remedy in remedies[: self._script.at_once]:
             self._begin_with([*patches, remedy])
 
     def _begin_with(self, patches: Sequence[Patch]) -> None:
@@ -246,6 +263,26 @@ class Trials:
             run = self._side.begin(partial(self._run, folder, patches, self._settings))
             if run is not None:
                 self._latest.keep(_Run(changes, folder, run))
+
+    def begin_pair(self, patches: Sequence[Patch], settings: Settings) -> None:
+        """Begin what :meth:`side_by_side` may be asked for, where there is room for more than that."""
+        of = _changes(patches), settings
+        wanted = patches and self._repeats and self._script.at_once >= _PAIR_AHEAD and not clash(patches)
+        if not wanted or (self._pair is not None and self._pair.of == of):
+            return
+        folder = self._folder()
+        after = self._side.begin(partial(self._run, folder, patches, settings))
+        before = self._side.begin(partial(self.run, settings))
+        if after is not None and before is not None:
+            self._pair = _Pair(of, folder, after, before)
+
+    def timed_alone(self, patches: Sequence[Patch], settings: Settings) -> bool:
+        """Whether :meth:`side_by_side` makes these runs with nothing else beside them."""
+        return self._begun_pair(patches, settings) is None and not (self.forking and self._script.on_a_card)
+
+    def _begun_pair(self, patches: Sequence[Patch], settings: Settings) -> _Pair | None:
+        pair = self._pair if self.forking else None
+        return pair if pair is not None and pair.of == (_changes(patches), settings) else None
 
     def _begin(self, settings: Settings) -> None:
         begun = None if settings in self._begun else self._side.begin(partial(self.run, settings))
@@ -348,10 +385,15 @@ class Trials:
     ) -> Iterator[list[Trial]]:
         """The script with patches, without, and without in other ways; at one time if that can be.
 
-        What is begun already of the other ways is not made again; the first two are timed side by side.
+        What is begun already is not made again; the first two are timed side by side.
         """
+        others = [partial(self._as_begun, one) for one in without]
+        pair = self._begun_pair(patches, with_and_without)
+        if pair is not None:
+            yield [pair.after.result(), pair.before.result(), *(call() for call in others)]
+            return
         folder = self._folder()
-        runs = [partial(self.run, with_and_without), *(partial(self._as_begun, one) for one in without)]
+        runs = [partial(self.run, with_and_without), *others]
         try:
             yield self._side.all(partial(self._run, folder, patches, with_and_without), *runs)
         finally:
@@ -414,19 +456,21 @@ class Trials:
         if (ended := self.ended_otherwise(after)) is not None:
             return Agreement(ended)
         outputs, allowed = self.compared(self.before, after), tolerance(patches)
-        if consented:
+        agrees, left_out = allowed.allows(outputs), silenced(patches, self.sources)
+        if agrees and consented:
             return Agreement(None, outputs)
-        left_out = silenced(patches, self.sources)
-        if allowed.allows(outputs):
+        if agrees:
             said = words(self.before, lambda: self.again, after, left_out, allowed.printed)
             return Agreement(said.difference, outputs, said)
-        differ = Agreement(self._outputs_differ(outputs, allowed), outputs)
+        differ = Agreement(None if consented else self._outputs_differ(outputs, allowed), outputs)
         if not uncompiled:
             return differ
         without = self.uncompiled
         outputs = self.compared(without, after)
         if without.ended.status != "ok" or not outputs.calls or not allowed.allows(outputs):
             return differ
+        if consented:
+            return Agreement(None, outputs, uncompiled=True)
         said = words(without, lambda: self.run(eagerly(self._settings)), after, left_out, allowed.printed)
         return Agreement(said.difference, outputs, said, uncompiled=True)
 

@@ -20,14 +20,19 @@ FACTOR = 4.0
 LOOSE = 0.1
 
 
+def compiled(settings: Settings) -> Settings:
+    """How the script is run for the last word."""
+    return replace(settings, backend="inductor", cost=True)
+
+
 def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
     """Compare under Inductor. What forked runs have against the patches is asked of plain ones again.
 
     Returns:
         ``verdict``: "agrees", "differs", "slower" or "not compared", and ``why``; the distances from eager,
         relative, ``before`` and ``after``, unless the patches change no bit; ``step_ms``, without and with
-        the patches, where steps could be timed, and ``compiled_ms`` of it: in compiled graphs and at breaks,
-        which is what the patches change.
+        the patches, where steps could be timed and nothing went on beside them, and ``compiled_ms`` of it: in
+        compiled graphs and at breaks, which is what the patches change.
     """
     found = _compared(trials, patches, settings)
     against = found["verdict"] in ("differs", "slower") or "calls" not in found
@@ -38,7 +43,8 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
 
 
 def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
-    inductor = replace(settings, backend="inductor", cost=True)
+    inductor = compiled(settings)
+    alone = trials.timed_alone(patches, inductor)
     # With and without the patches at one time, so that their steps are timed on a machine that is as busy.
     with trials.side_by_side(patches, inductor) as ran:
         after, before = ran
@@ -52,7 +58,7 @@ def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> d
                 why = f"the script run eagerly ended with {eager.ended.status}"
                 return {"verdict": "not compared", "why": why}
             distances = trials.compared(eager, before), trials.compared(eager, after)
-    times = _steps(before.report.timing, after.report.timing)
+    times = _steps(before.report.timing, after.report.timing) if alone else {}
     if distances is None:
         verdict = {"verdict": "agrees", "why": "bit for bit as without the patches", "calls": same.calls}
     else:

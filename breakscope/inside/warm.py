@@ -19,6 +19,7 @@ import importlib
 import importlib.machinery
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -44,6 +45,10 @@ _DYNAMO = (
 # Threads whose library stops them before a fork and starts them again in it: jemalloc's, of pyarrow, which
 # pandas loads, and with it nearly everything that reads data.
 _KNOW_FORKS = frozenset({"jemalloc_bg_thd"})
+# Threads of a GPU's driver, started by the question whether there is a GPU: they keep no fork from computing
+# on one, if a first fork has shown that it can, in this time.
+_DRIVERS = re.compile(r"cuda[0-9a-f-]")
+_TRIAL_S = 60
 # What most forks are made for: with these come nearly all modules of ours that they load.
 _AGENTS = (
     "breakscope.inside.capture.agent", "breakscope.inside.capture.dynamo",
@@ -128,7 +133,7 @@ class _Waiting:
         self._control = socket.socket(fileno=settings["control"])
         self._excluded = _Excluded(settings["excluded"])
         self._running: dict[int, tuple[int, socket.socket]] = {}  # pidfd -> pid and who waits for it
-        self._tested = False
+        self._tested_beside: set[str] | None = None  # threads of drivers, beside which a fork used the GPU
         self.trouble = ""
         os.set_inheritable(self._control.fileno(), False)
         for name, value in settings["environment"].items():
@@ -193,7 +198,8 @@ class _Waiting:
     def _load(self, modules: Mapping[str, str | None]) -> None:
         self._excluded.add_packages(modules)
         sys.meta_path.insert(0, self._excluded)
-        self._tested = self._tested and _INDUCTOR not in modules
+        if _INDUCTOR in modules:
+            self._tested_beside = None
         try:
             for name in (*modules, *(_DYNAMO if "torch" in modules else ())):
                 if not self.trouble and name not in sys.modules:
@@ -231,17 +237,19 @@ class _Waiting:
         if torch is not None and torch.cuda.is_initialized():
             return "an import uses the GPU"
         gc.collect()
+        drivers = {one for one in _threads() if _DRIVERS.match(one)}
+        tested = self._tested_beside is not None and drivers <= self._tested_beside
         pid = os.fork()
         if not pid:
-            os._exit(_uses_the_gpu() if not self._tested else 0)
+            signal.alarm(_TRIAL_S)
+            os._exit(_uses_the_gpu() if not tested else 0)
         if os.waitpid(pid, 0)[1]:
             return "a fork cannot use the GPU"
-        self._tested = True
+        self._tested_beside = drivers
         # Libraries of linear algebra end their threads before a fork, and start them again when asked.
-        tasks, children = Path("/proc/self/task"), Path(f"/proc/self/task/{os.getpid()}/children")
-        threads = Counter(_name(task) for task in tasks.iterdir()) - Counter([_name(Path("/proc/self"))])
-        if missing := sorted(set(threads) - _KNOW_FORKS):
+        if missing := sorted(_threads() - drivers - _KNOW_FORKS):
             return f"an import starts a thread that no fork has ({missing[0]})"
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
         running = {str(pid) for pid, _ in self._running.values()}
         if children.exists() and set(children.read_text().split()) - running:
             return "an import starts a process"
@@ -263,6 +271,12 @@ def _ask_the_compiler() -> None:
         known.cache_clear()
 
 
+def _threads() -> set[str]:
+    """The names of all threads but this one."""
+    tasks = Path("/proc/self/task").iterdir()
+    return set(Counter(map(_name, tasks)) - Counter([_name(Path("/proc/self"))]))
+
+
 def _name(task: Path) -> str:
     """A thread's name; "" of one that has ended meanwhile."""
     try:
@@ -277,7 +291,7 @@ def _uses_the_gpu() -> int:
     try:
         if torch is not None and torch.cuda.is_available():
             torch.cuda.init()
-            torch.zeros(1, device="cuda")
+            torch.ones(1, device="cuda").add(1).item()
     except Exception:  # noqa: BLE001 -- whatever it is, no run is forked then
         return 1
     return 0

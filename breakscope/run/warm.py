@@ -42,6 +42,7 @@ class Plain:
         stdout: what it printed. writes: it wrote files into its folder.
         calls: of the functions that were looked at, by file and name. seen: what their expressions
         evaluated to. files: of the user's own modules that it loaded.
+        room: for how many such runs at a time the card has memory; None: it used no card.
     """
 
     exit_code: int
@@ -50,6 +51,7 @@ class Plain:
     calls: Mapping[tuple[str, str], int]
     seen: str
     files: Sequence[str]
+    room: int | None = None
 
 
 class Forked:

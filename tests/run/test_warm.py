@@ -205,3 +205,30 @@ def test_a_library_whose_threads_know_of_forks_keeps_none_away(
     assert (ended.status, errors, warm.forks) == ("ok", b"", 1)
     assert printed == b"True 6\n"
     assert said.endswith(b" 6\n")
+
+
+NATIVE = """
+import ctypes, os
+from pathlib import Path
+libc, tasks = ctypes.CDLL(None), Path("/proc/self/task")
+before = set(os.listdir(tasks))
+libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None)
+(new,) = set(os.listdir(tasks)) - before
+(tasks / new / "comm").write_text("%s")
+"""
+
+
+@pytest.mark.parametrize(("name", "forks"), [("cuda0000140000", 1), ("cudaworker", 0), ("worker", 0)])
+def test_a_thread_of_the_gpus_driver_keeps_no_fork_away_that_can_compute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, forks: int
+) -> None:
+    """torch's question for a GPU leaves such a thread. Whether a fork computes beside it, a first one tries."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "native.py").write_text(NATIVE % name)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with waiting(tmp_path, "import torch, native\nprint('done')") as (what, _, printed, warm):
+        ended, said, _ = forked(tmp_path, what, warm)
+        assert warm.trouble == ("" if forks else f"an import starts a thread that no fork has ({name})")
+    assert (ended.status, said, warm.forks) == ("ok", printed, forks)

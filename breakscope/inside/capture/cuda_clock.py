@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any
 
 import torch
 
-from breakscope.inside import torch_api
-from breakscope.inside.capture.power import PowerLimit
+from breakscope.inside import card, torch_api
 
 _CYCLES_PER_NS = 2  # no card's clock is faster: a hold may be longer than asked for, not shorter
 _LONGEST_HOLD_NS = 20_000_000
@@ -24,9 +22,7 @@ class CudaClock:
 
     def __init__(self) -> None:
         self._free: list[Any] = []
-        self._power: PowerLimit | None = None
-        with suppress(OSError, AttributeError):  # no such library, an older one, or a card without a name
-            self._power = PowerLimit()
+        self._card = card.current()
 
     def event(self) -> Event | None:
         """An event at this point of the current stream; None where none can be recorded (graph capture)."""
@@ -59,7 +55,7 @@ class CudaClock:
 
     def at_power_limit(self) -> bool | None:
         """Whether the card keeps its clock down to save power; None where nobody tells."""
-        return None if self._power is None else self._power.reached()
+        return None if self._card is None else self._card.at_power_limit()
 
     def done(self, mark: Event | None, *, wait: bool) -> bool:
         """Whether the device has come as far as ``mark``."""

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ class _Recording:
         self._settings, self._noticing = settings, noticing
         self._functions: dict[str, list[str]] = settings["functions"]
         self._calls = 0
+        self._room: Callable[[], int | None] = lambda: None
         # One for each file, because functions of two files may have one name.
         self.recorders = {file: Recorder() for file in self._functions}
 
@@ -60,6 +62,9 @@ class _Recording:
         """Nothing is compiled, and everything is drawn from one seed."""
         import torch
 
+        from breakscope.inside import card
+
+        self._room = card.room
         imports.after_import("torch._dynamo", _stay_eager)  # loading it takes seconds
         torch.manual_seed(self._settings["seed"])
         self._noticing.torch_is_there()
@@ -97,5 +102,10 @@ class _Recording:
             file: {name: recorder.evidence(name).dump() for name in self._functions[file]}
             for file, recorder in self.recorders.items()
         }
-        data = {"seen": seen, "loaded": self._noticing.result(), "files": loaded.own_files()}
+        data = {
+            "seen": seen,
+            "loaded": self._noticing.result(),
+            "files": loaded.own_files(),
+            "room": self._room(),
+        }
         files.replace(self._settings["result"], json.dumps(data).encode())

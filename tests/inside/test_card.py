@@ -1,4 +1,4 @@
-"""Asking a driver's library, here a small one that answers as it is told, whether the card is at its power limit."""
+"""Asking a driver's library, here a small one that answers as it is told, what it knows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from breakscope.inside.capture import power
+from breakscope.inside import card as driver
 
 pytestmark = pytest.mark.torch
 
@@ -23,6 +23,7 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *card, unsigned long long *sa
     *said = *(unsigned long long *)card;
     return %d;
 }
+int nvmlDeviceGetComputeMode(void *card, unsigned *mode) { *mode = %d; return %d; }
 """
 
 
@@ -35,12 +36,12 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: card)
 
-    def make(held: int = 0, begins: int = 0, answers: int = 0) -> types.SimpleNamespace:
-        source, made = tmp_path / "nvml.c", tmp_path / "nvml.so"
-        source.write_text(LIBRARY % (held, begins, answers))
+    def make(held: int = 0, begins: int = 0, answers: int = 0, mode: int = 0) -> types.SimpleNamespace:
+        source, made = tmp_path / "nvml.c", tmp_path / f"nvml{len(list(tmp_path.iterdir()))}.so"
+        source.write_text(LIBRARY % (held, begins, answers, mode, answers))
         language = ["-x", "c"]
         subprocess.run([compiler, *language, "-shared", "-fPIC", "-o", made, source], check=True)
-        monkeypatch.setattr(power, "_LIBRARY", str(made))
+        monkeypatch.setattr(driver, "_LIBRARY", str(made))
         return card
 
     return make
@@ -52,12 +53,12 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 )
 def test_only_power_counts(library, held: int, limited: bool) -> None:  # type: ignore[no-untyped-def]
     library(held)
-    assert power.PowerLimit().reached() is limited
+    assert driver.Card().at_power_limit() is limited
 
 
 def test_a_card_that_does_not_tell_is_not_known(library) -> None:  # type: ignore[no-untyped-def]
     library(0x4, answers=3)
-    assert power.PowerLimit().reached() is None
+    assert driver.Card().at_power_limit() is None
 
 
 @pytest.mark.parametrize("name", ["absent.so", None])
@@ -68,12 +69,30 @@ def test_without_the_library_or_the_card_there_is_nothing_to_ask(  # type: ignor
     if name is None:
         card.uuid = "another"
     else:
-        monkeypatch.setattr(power, "_LIBRARY", name)
+        monkeypatch.setattr(driver, "_LIBRARY", name)
     with pytest.raises(OSError, match=r"absent|does not know the card"):
-        power.PowerLimit()
+        driver.Card()
 
 
 def test_a_library_that_does_not_begin_is_none(library) -> None:  # type: ignore[no-untyped-def]
     library(begins=9)
     with pytest.raises(OSError, match="does not know the card"):
-        power.PowerLimit()
+        driver.Card()
+
+
+def test_a_card_that_one_process_has_to_itself_has_room_for_one(  # type: ignore[no-untyped-def]
+    library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gib = 2**30
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (62 * gib, 80 * gib))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: 2 * gib)
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda: 5 * gib)
+    library()
+    assert driver.room() == 4  # of 64 GiB, 16 for each
+    library(mode=3)
+    assert driver.room() == 1
+    library(answers=3)
+    assert driver.room() == 1  # nobody tells
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    assert driver.room() is None
