@@ -81,6 +81,7 @@ def _lines(found: Mapping[str, Any], *, bench: bool) -> Iterator[str]:
         (sites, sites_now), (recompiles, recompiles_now) = whole["sites"], whole["recompiles"]
         equal = "equal" if whole.get("bitwise") else f"apart by {whole.get('max_difference', 0):.2g}"
         calls = f"{whole['outermost_calls']} outermost calls {equal}" if "outermost_calls" in whole else ""
+        calls += " to the script uncompiled" if whole.get("uncompiled") else ""
         yield (
             f"  whole script: {calls or 'not compared'}, breaks {sites} -> {sites_now}, "
             f"recompiles {recompiles} -> {recompiles_now}"

@@ -88,7 +88,7 @@ def _fixed(
 ) -> Fixed:
     findings = [finding for finding in report.findings if options.wants(finding)]
     side = Side(script)
-    trials = Trials(script, options.settings, sources, progress=progress, known=report.findings, side=side)
+    trials = Trials(script, options.settings, sources, progress=progress, known=report, side=side)
     proofs = Proofs(script, side, options.proofs)
     work = Work(report, script, options, proofs, trials, sources, progress, choose, Path(report.run.cwd))
     try:

@@ -449,6 +449,8 @@ def _evidence(before: Report, after: Report, seen: Any) -> dict[str, Any]:
         found["bitwise"], found["max_difference"] = outputs.bitwise, outputs.max_abs
     if seen.words is not None:
         found["words"] = seen.words.evidence
+    if seen.uncompiled:
+        found["uncompiled"] = True
     return found
 
 
@@ -457,6 +459,8 @@ def _worse(before: Report, after: Report, new: Sequence[Finding]) -> str | None:
     if new:
         where = new[0].location
         return f"the new code breaks: {new[0].title} ({os.path.basename(where.file)}:{where.line})"
+    if before.run.status != after.run.status:
+        return None  # a run that failed counted what it came to
     # What was skipped ran eagerly at all shapes: compiled, it may compile again.
     skipped = any(finding.kind == "skip" for finding in before.findings)
     more = max(0, (after.totals.regions or 0) - (before.totals.regions or 0)) if skipped else 0

@@ -61,6 +61,7 @@ class Whole:
             "bitwise": self.comparison.bitwise,
             "consented": self.consented,
             **({"uncompiled": True} if self.uncompiled else {}),
+            **({"fails": True} if self.before.run.status != self.after.run.status else {}),
             "max_difference": self.comparison.max_abs,
             "sites": [before.sites, after.sites],
             "revealed": len(self.revealed),
@@ -173,8 +174,12 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
         consented = any(patch.rewrite.consent for patch in patches)
         seen = trials.agreement(after, patches, consented=consented, uncompiled=True)
         why = seen.difference
-        if why is None and report.totals.recompiles > before.totals.recompiles + _newly_compiled(
-            patches, before, report
+        # A run that failed counted what it came to.
+        whole = before.run.status == report.run.status
+        if (
+            why is None
+            and whole
+            and report.totals.recompiles > before.totals.recompiles + _newly_compiled(patches, before, report)
         ):
             counts = f"{report.totals.recompiles} recompiles instead of {before.totals.recompiles}"
             why = f"with it there are {counts}"

@@ -29,7 +29,7 @@ from breakscope.report.model import Finding, Report
 from breakscope.run.observe import Observed, observe
 from breakscope.run.trial import Comparison, Trial, compare, trial, words
 from breakscope.run.warm import Warm
-from breakscope.run.words import Words
+from breakscope.run.words import Silenced, Words
 
 _SHOWN = 160
 # From so many runs at a time on, two that take long are begun before they are known to be wanted.
@@ -187,7 +187,7 @@ class Trials:
         progress: told of a run before it begins.
         as_it_was: what makes the script that is compared with of the one on disk, where that has the patches
             already.
-        known: findings of the scan, which a forked run of the script as it is has to have as well.
+        known: the scan, as which a forked run of the script as it is has to end and to break.
         side: takes runs that may be made at one time.
         latest: the last runs with patches, of whoever made them.
     """
@@ -200,7 +200,7 @@ class Trials:
         base: Sequence[Patch] = (),
         progress: Callable[[str], None] = lambda _text: None,
         as_it_was: Sequence[Patch] = (),
-        known: Iterable[Finding] | None = None,
+        known: Report | None = None,
         side: Side | None = None,
         latest: _Latest | None = None,
     ) -> None:
@@ -209,7 +209,7 @@ class Trials:
         # Begun ahead, by how they are compiled.
         self._begun: dict[Settings, Future[Trial]] = {}
         self._pair: _Pair | None = None
-        self._known = tuple(known) if known is not None else None
+        self._known = known
         self._script, self.sources, self._progress = script, sources, progress
         self._as_it_was = tuple(as_it_was)
         self._settings = replace(settings, cost=False)  # counted, not timed
@@ -343,11 +343,15 @@ class Trials:
     def _unlike_the_plain_run(self, before: Trial) -> str:
         """What tells a forked run of the script as it is from plain ones: the recorded run, and the scan."""
         plain = self._script.warm.plain if self._script.warm is not None else None
-        if plain is None or before.ended.exit_code != plain.exit_code:
+        if plain is None:
+            return "there was no plain run"
+        # The recorded run is eager. Some scripts fail only where they are compiled, as the scan saw.
+        alike = before.ended.exit_code == plain.exit_code
+        if not alike and (self._known is None or before.ended.exit_code != self._known.run.exit_code):
             return "a forked run ends in another way"
-        if before.said.stdout != plain.stdout:
+        if alike and before.said.stdout != plain.stdout:
             return "a forked run prints something else"
-        if self._known is not None and _breaks(before.report.findings) != _breaks(self._known):
+        if self._known is not None and _breaks(before.report.findings) != _breaks(self._known.findings):
             return "a forked run breaks elsewhere"
         return ""
 
@@ -455,8 +459,11 @@ class Trials:
         """
         if (ended := self.ended_otherwise(after)) is not None:
             return Agreement(ended)
-        outputs, allowed = self.compared(self.before, after), tolerance(patches)
-        agrees, left_out = allowed.allows(outputs), silenced(patches, self.sources)
+        allowed, left_out = tolerance(patches), silenced(patches, self.sources)
+        if _end(self.before) != _end(after):  # compiled as it is, it fails
+            return self._as_uncompiled(after, allowed, left_out, consented)
+        outputs = self.compared(self.before, after)
+        agrees = allowed.allows(outputs)
         if agrees and consented:
             return Agreement(None, outputs)
         if agrees:
@@ -465,10 +472,20 @@ class Trials:
         differ = Agreement(None if consented else self._outputs_differ(outputs, allowed), outputs)
         if not uncompiled:
             return differ
+        eager = self._as_uncompiled(after, allowed, left_out, consented)
+        return eager if eager.outputs is not None and allowed.allows(eager.outputs) else differ
+
+    def _as_uncompiled(
+        self, after: Trial, allowed: Tolerance, left_out: Sequence[Silenced], consented: bool
+    ) -> Agreement:
+        """A run with patches held against the script without a compiler."""
         without = self.uncompiled
+        if without.ended.status != "ok":
+            return Agreement(f"without a compiler the script ends with {without.ended.status}")
         outputs = self.compared(without, after)
-        if without.ended.status != "ok" or not outputs.calls or not allowed.allows(outputs):
-            return differ
+        if not outputs.calls or not allowed.allows(outputs):
+            why = "with it the script computes something else than without a compiler"
+            return Agreement(None if consented else why, outputs, uncompiled=True)
         if consented:
             return Agreement(None, outputs, uncompiled=True)
         said = words(without, lambda: self.run(eagerly(self._settings)), after, left_out, allowed.printed)
@@ -479,18 +496,32 @@ class Trials:
         return compare(before, after, self._script.warm if self.forking else None)
 
     def ended_otherwise(self, after: Trial) -> str | None:
-        """How a run ends where the script as it is ends in another way."""
+        """How a run ends where the script as it is ends in another way.
+
+        A script that fails only where it is compiled may end as it does without a compiler.
+        """
         # A forked run without patches ends as a plain one: it was held against the recorded run.
         known = next(iter(self._before.values()), None) or self.before
-        before, ended = known.ended, after.ended
-        if (ended.status, ended.exit_code) == (before.status, before.exit_code):
+        if _end(after) == _end(known):
             return None
-        return f"with it the script ends with {ended.status} ({(after.last_line or 'no output')[:_SHOWN]})"
+        if (
+            after.ended.status == "ok"
+            and known.ended.status == "script_error"
+            and _end(self.uncompiled) == _end(after)
+        ):
+            return None
+        return (
+            f"with it the script ends with {after.ended.status} ({(after.last_line or 'no output')[:_SHOWN]})"
+        )
 
     def _outputs_differ(self, outputs: Comparison, allowed: Tolerance) -> str:
         """Why outputs differ: because of patches, or because they always do."""
         if not allowed.allows(self.compared(self.before, self.again)):
             return "the script's outputs differ from run to run, also without it, so nothing can be compared"
+        if self.before.ended.status != "ok":
+            return (
+                f"the script fails where it is compiled, at another place with it ({self.before.last_line})"
+            )
         largest = f"largest difference {outputs.max_abs:.3g}, {outputs.max_rel:.1e} of the largest value"
         return f"the outputs of the script differ: {next(iter(outputs.differences), largest)}"
 
@@ -552,6 +583,10 @@ def _changes(patches: Sequence[Patch]) -> object:
     config = dict(item for patch in patches for item in patch.rewrite.config.items())
     options = dict(item for patch in patches for item in patch.rewrite.options.items())
     return edits_by_file(patches), config, options
+
+
+def _end(trial: Trial) -> tuple[str, int]:
+    return trial.ended.status, trial.ended.exit_code
 
 
 def _breaks(findings: Iterable[Finding]) -> set[str]:

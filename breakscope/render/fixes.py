@@ -77,7 +77,8 @@ def _evidence(evidence: dict[str, Any]) -> Iterable[str]:
             f"{whole['outermost_calls']} calls {equal}"
         )
         if whole.get("uncompiled"):
-            yield "held against the script uncompiled: compiled as it is, it computes something else"
+            what = "fails" if whole.get("fails") else "computes something else"
+            yield f"held against the script uncompiled: compiled as it is, it {what}"
     if words := (whole or {}).get("words"):
         printed, errors = _count(words["stdout_lines"], "printed line"), words["stderr_lines"]
         said = f"{printed}, {errors} on standard error, and {_count(words['files'], 'file')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -238,34 +239,73 @@ for size in (2, 3):
 def test_what_only_the_compiled_script_computes_otherwise_is_held_against_the_uncompiled_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, product: Warm
 ) -> None:
-    monkeypatch.setattr(launch, "subprocess", product.forking())
-    monkeypatch.chdir(tmp_path)
-    work = tmp_path / ".run-test"
-    work.mkdir()
-    path = Path(os.path.realpath(tmp_path)) / "script.py"
-    path.write_text(DRAWN)
-    script = Script(program(str(path), (), module=False), work, 120, 60)
-    trials = Trials(script, Settings(compile="auto", cost=False), {})
-    finding = trials.before.report.findings[0]
-    trials.sources.update(read_sources([finding], {}))
-    start = DRAWN.index("np.random.rand(1).item()")
-    right, wrong = (
-        Patch(
-            (finding,),
-            "any",
-            Rewrite((Edit(start, start + len("np.random.rand(1).item()"), text, str(path)),), "outside"),
-            str(path),
-            "f",
-        )
-        for text in ("drawn()", "drawn() + 1e-3")
+    trials, (right, wrong) = rewritten(
+        DRAWN, "np.random.rand(1).item()", ("drawn()", "drawn() + 1e-3"), tmp_path, monkeypatch, product
     )
     with trials.with_patches([right]) as after:
         alone = trials.agreement(after, [right])
         seen = trials.agreement(after, [right], uncompiled=True)
+        consented = trials.agreement(after, [right], consented=True, uncompiled=True)
     assert alone.difference is not None
     assert alone.difference.startswith("the outputs of the script differ")
-    assert (seen.difference, seen.uncompiled) == (None, True)
-    assert seen.outputs is not None
-    assert seen.outputs.bitwise
+    for one in (seen, consented):
+        assert (one.difference, one.uncompiled) == (None, True)
+        assert one.outputs is not None
+        assert one.outputs.bitwise
     with trials.with_patches([wrong]) as after:
         assert trials.agreement(after, [wrong], uncompiled=True).difference is not None
+
+
+def rewritten(
+    source: str, at: str, texts: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch, product: Warm
+) -> tuple[Trials, list[Patch]]:
+    """Trials of a script, and patches that put each of some texts where it says ``at``."""
+    monkeypatch.setattr(launch, "subprocess", product.forking())
+    monkeypatch.chdir(folder)
+    work = folder / ".run-test"
+    work.mkdir()
+    path = Path(os.path.realpath(folder)) / "script.py"
+    path.write_text(source)
+    script = Script(program(str(path), (), module=False), work, 120, 60)
+    trials = Trials(script, Settings(compile="auto", cost=False), {})
+    finding = trials.before.report.findings[0]
+    trials.sources.update(read_sources([finding], {}))
+    start = source.index(at)
+    edits = [Edit(start, start + len(at), text, str(path)) for text in texts]
+    return trials, [Patch((finding,), "any", Rewrite((one,), "other"), str(path), "f") for one in edits]
+
+
+# Fails where it is compiled, as a limit on recompiles that raises does, or a dimension that must be dynamic.
+FAILS = """\
+import torch
+
+
+@torch.compile
+def f(x):
+    with torch._dynamo.error_on_graph_break(True):
+        if x.sum() > 100:
+            x = x / 2
+        return x + 1
+
+
+for size in (2, 3):
+    print(f(torch.ones(size)).sum().item())
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_what_fails_only_where_it_is_compiled_is_held_against_the_uncompiled_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, product: Warm
+) -> None:
+    """A patch that mends it was refused, because with it the script no longer failed."""
+    branch = "if x.sum() > 100:\n            x = x / 2"
+    texts = [f"x = torch.where(x.sum() > {limit}, x / 2, x)" for limit in (100, 2)] + [branch + " + 1"]
+    trials, (right, wrong, fails) = rewritten(FAILS, branch, texts, tmp_path, monkeypatch, product)
+    assert trials.before.ended.status == "script_error"
+    whole = check(trials, [right])
+    assert (dict(whole.dropped), whole.evidence["bitwise"], whole.evidence["fails"]) == ({}, True, True)
+    assert list(check(trials, [wrong]).dropped.values()) == [
+        "with it the script computes something else than without a compiler"
+    ]
+    assert check(trials, [fails]).dropped

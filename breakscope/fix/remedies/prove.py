@@ -80,7 +80,8 @@ def agreeing(patch: Patch, seen: Agreement, evidence: Evidence = NOTHING_SEEN) -
     if not outputs.tensors and not said.compared:
         why = "the compiled calls return no tensors and the script prints nothing that could be compared"
         return Tried(patch, why, evidence)
-    return Tried(patch, _equal(outputs, said), evidence, proved=True)
+    held = " as without a compiler: compiled as it is, the script fails" if seen.uncompiled else ""
+    return Tried(patch, f"{_equal(outputs, said)}{held}", evidence, proved=True)
 
 
 def _counted(
