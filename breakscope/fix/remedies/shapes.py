@@ -111,8 +111,9 @@ def _varying(
 
 
 def _name(subject: Subject, path: str) -> str:
-    """What the function calls an argument; a name for a variable that holds it."""
-    for signature in subject.signatures:
+    """What a function calls an argument, a name for a variable that holds it: one for all findings."""
+    entries = {signature.entry for signature in subject.signatures}
+    for signature in (one for one in subject.report.signatures if one.entry in entries):
         for local, argument in signature.origins.items():
             if argument == path:
                 return local.partition("[")[0]

@@ -137,6 +137,31 @@ def test_a_dimension_is_marked_in_front_of_the_call(case: str, tmp_path: Path) -
     assert expected in changed(found[0], files, path)
 
 
+def test_what_two_functions_call_otherwise_gets_one_name(tmp_path: Path) -> None:
+    """Two findings about one argument: with a name for each, the second change would clash with the first."""
+    path = tmp_path / "script.py"
+    path.write_text("import torch\n\nf = torch.compile(g)\nf(torch.randn(n, 8))\n")
+    call = place(path, "f(torch.randn(n, 8))")
+    findings = [recompile(replace(SIZE, source=name), Location(str(path), 3)) for name in ("x", "row")]
+    compiles = [
+        signature(call, None, ("x",), 1, compile_id=f"{index}/1", origins={name: "args[0]"})
+        for index, name in enumerate(("x", "row"))
+    ]
+    findings = [
+        replace(one, counts=Counts(1, None, (compiled.compile_id,)))
+        for one, compiled in zip(findings, compiles, strict=True)
+    ]
+    base: Report = SAMPLES["recompiles"]
+    run = replace(base.run, targets=(Compiled("f", "script", str(path), 3),), cwd=str(tmp_path))
+    report = replace(base, run=run, findings=tuple(findings), signatures=tuple(compiles))
+    files = Files()
+    first, second = (
+        changed(propose(subject(one, report, str(path)), files)[0], files, path) for one in findings
+    )
+    assert first == second
+    assert "x = torch.randn(n, 8)" in first
+
+
 def test_a_value_that_gets_its_name_inside_the_call_is_left_there(tmp_path: Path) -> None:
     source = "f = torch.compile(g)\ny = f(x=(ids := data()), y=ids[0])\n"
     call = "f(x=(ids := data()), y=ids[0])"
