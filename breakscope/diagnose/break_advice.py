@@ -11,7 +11,7 @@ from breakscope import catalog
 from breakscope.diagnose import library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
-from breakscope.diagnose.shapes import Shape
+from breakscope.diagnose.shapes import Shape, Use
 
 _CONFIG = "torch._dynamo.config"
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
@@ -272,11 +272,33 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " changes with torch.where(condition, old, new); or compile the loop's body and leave the test in"
         " Python.",
     ),
-    (
-        "BS102",
-        "size",
-    ): f"A Python number is needed here: compute it before the compiled call and pass it in, or set"
-    f" {_SCALARS}, with torch._check on its bounds where the code compares it.",
+    ("BS102", "size"): (
+        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"
+        " mask what is beyond."
+    ),
+    ("BS102", "part"): (
+        "{It} picks what is called{taken}: choose in the caller and pass that in, a graph for each choice; or"
+        " run all of them and select with torch.where, or with weights of 0 and 1."
+    ),
+    ("BS102", "seed"): "Set the seed before the compiled call, and read {it} there.",
+    ("BS102", "key"): (
+        "{It} is a key of a Python dict or set{taken}: return the tensor and do that in the caller; a table"
+        " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
+    ),
+    ("BS102", "arithmetic"): (
+        "{It} is only calculated with{in_it}: keep {tensor} a 0-d tensor, .detach() in place of .item() or"
+        " float() and .long() in place of int(), and it stays in the graph; or set"
+        f" {_SCALARS}, where no branch of Python asks for it."
+    ),
+    ("BS102", "stacked"): (
+        "The numbers become a tensor again{taken}: keep the tensors in the list, without .item(), and"
+        " torch.stack(…) them there."
+    ),
+    ("BS102", "numpy"): (
+        "{It} goes to numpy{taken}: write that with torch operations on {tensor}, or return the tensor and do"
+        " it in the caller."
+    ),
     **dict.fromkeys(
         (("BS101", "fast path"), ("BS102", "fast path")),
         "The branch leaves early or sets None, so torch.where cannot select: where the caller can know it,"
@@ -309,12 +331,10 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "search",
     ): "Values steer this loop all over, so there is no one graph of it: put torch.compiler.disable on the"
     " function, and compile what it calls and what calls it.",
-    (
-        "BS102",
-        "kept",
-    ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its"
-    " place and"
-    " read that when it is shown.",
+    ("BS102", "kept"): (
+        "The number is only kept{taken}: return the tensor and read it in the caller, or keep x.detach() in"
+        " its place and read that when it is shown."
+    ),
     ("BS102", "returned"): (
         "The value is only returned: return the tensor, and read it in the caller, after the compiled call."
     ),
@@ -380,12 +400,44 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " x.gather(dim, index) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
     " choose in the"
     " caller.",
-    (
-        "BS105",
-        "reduced",
-    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean, or"
-    f" x.masked_fill(~mask, -inf).max() for a maximum (inf for a minimum); or set {_SHAPES},"
-    " where nothing branches on the size.",
+    ("BS105", "reduced"): (
+        "Reduce under the mask{in_it}: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean, or"
+        f" x.masked_fill(~mask, -inf).max() for a maximum (inf for a minimum); or set {_SHAPES}, where"
+        " nothing branches on the size."
+    ),
+    ("BS105", "loss"): (
+        "Take the loss over all elements and leave out the rest{in_it}: for cross_entropy"
+        " target.masked_fill(~mask, -100), which is its ignore_index; else reduction='none' and"
+        " torch.where(mask, loss, 0).sum() / mask.sum()."
+    ),
+    ("BS105", "stored"): (
+        "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
+        " select, y = torch.where(mask, f(x), y); where f would fail or give nan outside of the mask, give it"
+        f" torch.where(mask, x, a harmless value). Or set {_SHAPES}."
+    ),
+    ("BS105", "ranked"): (
+        "What the mask selects is ranked{in_it}: rank all and put the rest last, scores.masked_fill(~mask,"
+        " -inf).topk(k), and what has -inf was not there; or return scores and mask and do it in the caller."
+    ),
+    ("BS105", "suppressed"): (
+        "How many boxes go to NMS, and how many it keeps, depends on data{in_it}: return boxes, scores and"
+        " mask (or the k best by topk, a fixed number), and select and suppress in the caller, after the"
+        " compiled network."
+    ),
+    ("BS105", "joined"): (
+        "What the mask selects is joined with more{in_it}, and how many there are depends on data: keep all"
+        " elements with their masks and join those, and select in the caller; or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "counted"): (
+        "How many the mask selects decides a branch{in_it}: mask.sum() and mask.any() tell that as tensors;"
+        " compute with torch.where over all elements, or return x and mask, and select and test in the"
+        " caller."
+    ),
+    ("BS105", "returned"): (
+        "What the mask selects is only returned: return x and the mask, and select in the caller, after the"
+        f" compiled call; or set {_SHAPES}."
+    ),
     (
         "BS105",
         "message",
@@ -563,7 +615,7 @@ class Site:
     """What the source says of where it broke.
 
     Attributes:
-        theirs: set for code of a library or of torch.
+        use: what its value is for. theirs: set for code of a library or of torch.
         condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
         expression: what broke, as source; statement: what stands around it.
         called: what the loop around it calls that can be compiled in its place.
@@ -571,7 +623,7 @@ class Site:
         module: the module of Python's own library that holds it; else empty.
     """
 
-    shape: Shape
+    use: Use
     theirs: Theirs | None = None
     condition: str | None = None
     raises: bool = False
@@ -580,6 +632,10 @@ class Site:
     called: tuple[str, ...] = ()
     function: str = ""
     module: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        return self.use.shape
 
 
 def advice(
@@ -654,9 +710,11 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     """What the person's own line is for, and what it calls; else what holds for the code."""
     if (tested := _of_test(code, site)) is not None:
         return tested
+    if code == "BS102" and site.shape == "math":
+        return source_advice.of_math(site.use.taker)
     like = "BS101" if code in ("BS102", "BS103") and site.shape in _BY_TEST else code
     if (like, site.shape) in _BY_SHAPE:
-        return _BY_SHAPE[like, site.shape]
+        return _BY_SHAPE[like, site.shape].format(**_words(site.use))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
     if by_source is not None:
         return by_source
@@ -667,6 +725,28 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _words(use: Use) -> dict[str, str]:
+    """What the sentences of a shape say in the user's own names.
+
+    ``it`` is the value or the variable that holds it, ``tensor`` what the number is read of, and ``taken``
+    where it ends, after a comma.
+    """
+    it = use.name or use.value
+    read = _READ.match(use.value)
+    tensor = (read["in"] or read["of"]) if read else ""
+    line = f" (line {use.line})" if use.line else ""
+    return {
+        "it": f"`{it}`" if it else "the number",
+        "It": f"`{it}`" if it else "The number",
+        "tensor": f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor",
+        "taken": f", for `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+        "in_it": f" in `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+    }
+
+
+_READ = re.compile(r"^(?:(?:int|float|bool)\((?P<in>.+)\)|(?P<of>.+)\.(?:item|tolist|numpy)\(\))$")
 
 
 def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, said: str) -> str | None:
