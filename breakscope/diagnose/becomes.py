@@ -15,11 +15,13 @@ Kind = Literal[
     "loop test",
     "turns of values",
     "size",
+    "slice",
     "order",
     "bound",
     "seed",
     "part",
     "pick",
+    "placed",
     "key",
     "test",
     "filter",
@@ -39,30 +41,33 @@ Kind = Literal[
     "stored",
     "ranked",
     "suppressed",
+    "scattered",
     "joined",
 ]
 """Where a value ends.
 
 turns: how often a loop runs. loop test: decides whether a ``while`` goes on. turns of values: a loop runs
-over what data holds. size: a shape, a slice, a length. order: Python sorts by it. bound: Python's min or max
-compares it. part: picks what is called. pick: an index. key: of a dict or a set. test: decides a branch.
-filter: what a comprehension keeps. step: is tested every so many steps. raised: a text of an exception.
-kept: in a container or an attribute. given: to a call for its effect; passed: to a call that is not known.
-math, numpy: to their functions. arithmetic: goes back into tensors. stacked: its list is made a tensor.
+over what data holds. size: a shape, a length; slice: a bound of one. order: Python sorts by it. bound:
+Python's min or max compares it. part: picks what is called. pick: an index; placed: one that says where to
+write. key: of a dict or a set. test: decides a branch. filter: what a comprehension keeps. step: is tested
+every so many steps. raised: a text of an exception. kept: in a container or an attribute. given: to a call
+for its effect; passed: to a call that is not known. math, numpy: to their functions. arithmetic: goes back
+into tensors. stacked: its list is made a tensor.
 
 Of what a mask selects: reduced, a loss, stored under a mask, ranked by topk or sort, suppressed by NMS,
-joined to others.
+scattered to where an index says, joined to others.
 """
 _State = Literal["number", "list", "selection", "text"]
 _LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _PASSES = re.compile(
-    r"(int|float|bool|abs|round|list|tuple|set|dict|reversed|iter|next|sorted|max|min|sum|any|all|f?mean|divmod|pow|str)$"
+    r"(int|float|bool|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
 )
 _TENSORS = re.compile(r"(tensor|as_tensor|asarray|Tensor|(Long|Float)Tensor|stack|cat|new_tensor)$")
 _RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
 _SUPPRESSES = re.compile(r"(batched_)?nms(_\w+)?$|soft_nms")
 _JOINS = re.compile(r"(cat|concat|stack|hstack|vstack|pad_sequence|append|extend)$")
+_SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*|bincount|segment\w*)_?$")
 _LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
 _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
@@ -77,6 +82,7 @@ class End:
     Attributes:
         way: from the outside to the node that takes the value; name: of the variable that holds it there.
         taker: the expression or statement that takes it. summed: whether a sum of several takes it.
+        gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
     """
 
     kind: Kind
@@ -84,6 +90,8 @@ class End:
     name: str = ""
     taker: ast.AST | None = None
     summed: bool = False
+    gathered: bool = False
+    looped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +99,17 @@ class _Held:
     """What is followed: what kind of thing it is, under which name, and how it came here.
 
     Attributes:
-        slot: its place in the tuple that it is a part of. gathered: whether it is in a list of several.
-        summed: whether a sum took it; stepped: whether ``%`` was applied.
-        depth: how many names it went through.
+        slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
+            a list of several. summed: whether a sum took it; looped: whether a loop takes one by one;
+            stepped: whether ``%`` was applied. depth: how many names it went through.
     """
 
     state: _State
     name: str = ""
-    slot: int | None = None
+    slots: tuple[int, ...] = ()
     gathered: bool = False
     summed: bool = False
+    looped: bool = False
     stepped: bool = False
     depth: int = 0
 
@@ -124,9 +133,10 @@ def ends(around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]] = ()) -
 def selects(node: ast.AST | None) -> bool:
     """Whether how many there are of what an expression gives depends on data."""
     match node:
-        case ast.Subscript(slice=ast.Constant() | ast.Slice()):
-            return False
-        case ast.Subscript():
+        case ast.Subscript(slice=chosen):
+            parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+            if all(isinstance(part, ast.Constant | ast.Slice) for part in parts):
+                return False
             return not uses.READS.search(ast.unparse(node))
         case ast.Call(ast.Attribute(attr="where"), [_]):
             return True
@@ -148,7 +158,7 @@ def _kind(parent: ast.AST, child: ast.AST, held: _Held) -> Kind | None:
     """How a statement or an expression takes a value, where its place in it says that."""
     match parent:
         case ast.Slice() if held.state != "selection":
-            return "size"
+            return "slice"
         case ast.While() if child is parent.test and not held.gathered:
             return "loop test"
         case ast.If() | ast.IfExp() if child is parent.test:
@@ -168,9 +178,9 @@ def _part_of(parent: ast.AST, child: ast.AST, held: _Held) -> _Held:
     """A value as a part of an expression that holds or compares it."""
     match parent:
         case ast.Tuple(parts):
-            return replace(held, slot=parts.index(child)) if child in parts else held
+            return replace(held, slots=(*held.slots, parts.index(child))) if child in parts else held
         case ast.List() | ast.Set() | ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
-            return replace(held, gathered=True, slot=None)
+            return replace(held, gathered=True, slots=())
         case ast.JoinedStr() | ast.FormattedValue():
             return replace(held, state="text")
     return held
@@ -193,7 +203,8 @@ class _Follow:
             held = step
 
     def _end(self, kind: Kind, way: tuple[ast.AST, ...], held: _Held) -> None:
-        self.ends.append(End(kind, way, held.name, way[-2], held.summed))
+        gathered = held.gathered or held.state == "list"
+        self.ends.append(End(kind, way, held.name, way[-2], held.summed, gathered, held.looped))
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
         """What the parent of a node makes of its value; None where the value ends or is followed by name."""
@@ -235,6 +246,9 @@ class _Follow:
         if is_selected and _RANKS.match(name):
             self._end("ranked", way, held)
             return None
+        if held.gathered and name == "sort":
+            self._end("order", way, held)
+            return None
         return replace(held, state="list") if name == "tolist" else held
 
     def _call(
@@ -251,6 +265,9 @@ class _Follow:
         kind = kind or (
             _kind_of_selection(name, of) if is_selection else _kind_of_call(call, child, way, held)
         )
+        if kind == "bound":
+            self._end(kind, way, held)
+            return held
         if kind is None and (passed := _passed(call, child, held)) is not None:
             return passed
         if kind is None and is_statement and uses.KEEPS.match(name):
@@ -276,7 +293,7 @@ class _Follow:
             return
         before = len(self.ends)
         if holder is not None and _GATHERS.match(name) and isinstance(holder, ast.Name | ast.Attribute):
-            self._name(ast.unparse(holder), way, replace(held, gathered=True, slot=None), level)
+            self._name(ast.unparse(holder), way, replace(held, gathered=True, slots=()), level)
         # A list that belongs to an object is read later, whatever this function does with it.
         if len(self.ends) == before:
             is_list = bool(_GATHERS.match(name)) or child not in call.args
@@ -297,7 +314,9 @@ class _Follow:
         if held.state == "list":
             self._end("pick", way, held)
             return None
-        kind: Kind = "pick"
+        statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
+        changes = isinstance(statement, ast.AugAssign) and statement.target in way
+        kind: Kind = "placed" if changes or isinstance(parent.ctx, ast.Store) else "pick"
         if len(way) > 2 and isinstance(way[-3], ast.Call) and way[-3].func is parent:
             kind = "part"
         elif held.state == "text" or _is_dict(parent.value, way):
@@ -351,16 +370,18 @@ class _Follow:
         match target:
             case ast.Name(name):
                 before = len(self.ends)
-                self._name(name, way, replace(held, slot=None), level)
+                self._name(name, way, replace(held, slots=()), level)
                 if len(self.ends) == before and isinstance(way[-1], ast.Dict | ast.List):
                     self._end("kept", way, held)
             case ast.Tuple(parts) | ast.List(parts):
-                taken = parts if held.slot is None else parts[held.slot : held.slot + 1]
-                for part in taken:
-                    self._target(part, way, replace(held, slot=None), level)
+                for part in parts[held.slots[-1] : held.slots[-1] + 1] if held.slots else parts:
+                    self._target(part, way, replace(held, slots=held.slots[:-1]), level)
             case ast.Attribute():
                 self._end("kept", way, replace(held, name=ast.unparse(target)))
-                self._name(ast.unparse(target), way, replace(held, slot=None), level)
+                self._name(ast.unparse(target), way, replace(held, slots=()), level)
+            case ast.Subscript(value=ast.Name(name)) if _is_made(name, way):
+                self._name(name, way, replace(held, gathered=True, slots=()), level)
+                self._end("kept", way, held)
             case ast.Subscript():
                 is_masked = held.state == "selection" and not isinstance(target.slice, ast.Constant)
                 self._end("stored" if is_masked else "kept", way, held)
@@ -401,21 +422,23 @@ class _Follow:
             else:
                 self._end("turns of values", way, held)
         elif held.state == "list" or held.gathered:
-            self._target_of_loop(parent, way, replace(held, state="number", gathered=False), level)
+            self._target_of_loop(
+                parent, way, replace(held, state="number", gathered=False, looped=True), level
+            )
 
     def _target_of_loop(
         self, parent: ast.For | ast.comprehension, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> None:
         whole = way[:-2] if isinstance(parent, ast.comprehension) else way[:-1]
-        names = parent.target.elts if isinstance(parent.target, ast.Tuple) else [parent.target]
-        taken = names if held.slot is None else names[held.slot : held.slot + 1] or names
-        for target in taken:
-            if not isinstance(target, ast.Name):
-                continue
-            for use in uses.uses(whole[-1], target.id):
-                inner = replace(held, name=target.id, slot=None, depth=held.depth + 1)
-                if inner.depth < _DEEP:
-                    self.climb((*whole[:-1], *use), inner, level)
+        target, slots = parent.target, held.slots
+        while isinstance(target, ast.Tuple) and slots and slots[-1] < len(target.elts):
+            target, slots = target.elts[slots[-1]], slots[:-1]
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        inner = replace(held, slots=slots, depth=held.depth + 1)
+        for name in names if inner.depth < _DEEP else ():
+            if isinstance(name, ast.Name):
+                for use in uses.uses(whole[-1], name.id):
+                    self.climb((*whole[:-1], *use), replace(inner, name=name.id), level)
 
     def _returned(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
         """Out of a function: to the line in compiled code that called it, or out of compiled code."""
@@ -469,6 +492,7 @@ def _kind_of_selection(name: str, of: str) -> Kind | None:
         ("suppressed", _SUPPRESSES.search(name) is not None),
         ("ranked", _RANKS.match(name) is not None),
         ("loss", _LOSSES.search(of) is not None),
+        ("scattered", _SCATTERS.match(name) is not None),
         ("reduced", name != "len" and uses.REDUCES.match(name) is not None),
         ("joined", _JOINS.match(name) is not None and not uses.KEEPS.match(name)),
     )
@@ -481,16 +505,18 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
     is_method = isinstance(call.func, ast.Attribute)
     several = held.gathered or held.state == "list"
     is_filled = _FILLS.match(name) is not None and child in call.args[1:]
-    bounds = of in ("min", "max") and any(isinstance(one, ast.Constant) for one in call.args)
+    bounds = of in ("min", "max") and len(call.args) > 1
     is_summed = held.gathered and uses.REDUCES.match(name) is not None
     rows: tuple[tuple[Kind, bool], ...] = (
         ("seed", name.endswith(("seed", "seed_all"))),
         ("turns", name == "range" and _is_looped(way)),
-        ("order", not several and uses.ORDERS.match(name) is not None),
+        ("order", uses.ORDERS.match(name) is not None or (is_method and name == "index")),
+        ("order", several and of in ("min", "max") and any(one.arg == "key" for one in call.keywords)),
         ("bound", bounds),
         ("math", of.startswith(("math.", "cmath."))),
         ("stacked", several and _TENSORS.match(name) is not None),
         ("arithmetic", _TENSORS.match(name) is not None or is_filled),
+        ("slice", name == "slice"),
         ("size", uses.NUMBERS.match(name) is not None),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
@@ -503,8 +529,8 @@ def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
     """What a call gives that hands a value on; None of other calls."""
     name = uses.called(call)
     if name in ("enumerate", "zip"):
-        place = call.args.index(child) if child in call.args else None
-        return replace(held, slot=1 if name == "enumerate" else place)
+        place = 1 if name == "enumerate" else call.args.index(child) if child in call.args else 0
+        return replace(held, slots=(*held.slots, place))
     if held.state == "selection":
         if name == "len":
             return replace(held, state="number")
@@ -517,7 +543,7 @@ def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
     is_plain = not isinstance(call.func, ast.Attribute) and _PASSES.match(name)
     if not is_plain:
         return None
-    return held if name in ("list", "tuple", "set", "reversed", "sorted") else replace(held, state="number")
+    return held if name in ("list", "tuple", "set", "reversed") else replace(held, state="number")
 
 
 def _receiver(call: ast.Call) -> ast.expr | None:
@@ -586,6 +612,11 @@ def _values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     ]
 
 
+def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a name is a dict or a list that the function itself begins empty."""
+    return any(ast.unparse(value) in ("{}", "[]", "dict()", "list()") for value in _values_of(name, way))
+
+
 def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     """Whether an expression is a dict of Python's, by what was assigned to it."""
     values = _values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
@@ -602,26 +633,25 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
 _OF_NUMBERS = re.compile(r"(item|len|int|float|bool|size|numel|dim|range|perf_counter|time)$")
 
 
+def _is_given(name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a name is an argument that may well be a tensor: no default, no other type."""
+    function = _function(way)
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    args = function.args.args[: len(function.args.args) - len(function.args.defaults)]
+    given = {arg.arg: arg.annotation for arg in args if arg.arg not in ("self", "cls")}
+    annotation = given.get(name)
+    return name in given and (annotation is None or "Tensor" in ast.unparse(annotation))
+
+
 def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
     """Whether an expression is surely a tensor: an argument, or what operations on tensors gave."""
     if node is None or depth > _DEEP:
         return False
     match node:
         case ast.Name(name):
-            if any(_is_tensor(value, way, depth + 1) for value in _values_of(name, way) if value not in way):
-                return True
-            function = _function(way)
-            args = function.args.args if isinstance(function, ast.FunctionDef) else []
-            given = {arg.arg: arg.annotation for arg in args if arg.arg not in ("self", "cls")}
-            defaulted = (
-                args[len(args) - len(function.args.defaults) :]
-                if isinstance(function, ast.FunctionDef)
-                else []
-            )
-            if name not in given or name in {arg.arg for arg in defaulted}:
-                return False
-            annotation = given[name]
-            return annotation is None or "Tensor" in ast.unparse(annotation)
+            values = [value for value in _values_of(name, way) if value not in way]
+            return any(_is_tensor(one, way, depth + 1) for one in values) or _is_given(name, way)
         case ast.BinOp(left, _, right):
             return _is_tensor(left, way, depth + 1) or _is_tensor(right, way, depth + 1)
         case ast.UnaryOp(_, operand):

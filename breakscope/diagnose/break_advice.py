@@ -31,7 +31,7 @@ _COUNTED = (
     " while tracing. torch.where serves where both sides have one shape."
 )
 # Shapes of a test that are advised alike, whether it asks for a tensor or for a number read from it.
-_BY_TEST = ("python", "verdict", "search", "skip", "spared")
+_BY_TEST = ("python", "verdict", "search", "skip", "spared", "spared mean", "early")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -277,6 +277,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"
         " mask what is beyond."
     ),
+    ("BS102", "slice"): (
+        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or keep the whole and mask"
+        " by position, torch.arange(size) < n."
+    ),
     ("BS102", "part"): (
         "{It} picks what is called{taken}: choose in the caller and pass that in, a graph for each choice; or"
         " run all of them and select with torch.where, or with weights of 0 and 1."
@@ -303,7 +308,13 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         (("BS101", "fast path"), ("BS102", "fast path")),
         "The branch leaves early or sets None, so torch.where cannot select: where the caller can know it,"
         " decide it before the compiled call and pass a Python bool (or no mask at all where it is all ones);"
-        " else take the fast path out, or compile what follows it as a function of its own.",
+        " else return what the test asks for, test it in the caller, and compile what follows as a function"
+        " of its own.",
+    ),
+    ("BS101", "early"): (
+        "The branch returns early: compute what follows as well and select at the end, torch.where(condition,"
+        " early, rest), where both are tensors of one shape (each part of a tuple by itself); else return the"
+        " condition too, and let the caller test it."
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
@@ -329,14 +340,15 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "search",
-    ): "Values steer this loop all over, so there is no one graph of it: put torch.compiler.disable on the"
-    " function, and compile what it calls and what calls it.",
+    ): "Values steer this loop all over, as in NMS, so there is no one graph of it: put"
+    " torch.compiler.disable on the function, and compile what it calls and what calls it.",
     ("BS102", "kept"): (
-        "The number is only kept{taken}: return the tensor and read it in the caller, or keep x.detach() in"
+        "The number is only kept{in_it}: return the tensor and read it in the caller, or keep x.detach() in"
         " its place and read that when it is shown."
     ),
     ("BS102", "returned"): (
-        "The value is only returned: return the tensor, and read it in the caller, after the compiled call."
+        "The value is only returned: return the tensor{listed}, and read it in the caller, after the compiled"
+        " call."
     ),
     (
         "BS101",
@@ -356,6 +368,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " which changes"
     " nothing where the mask is empty.",
     (
+        "BS101",
+        "spared mean",
+    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask,"
+    " torch.where(mask, x, 0).sum() / mask.sum().clamp(min=1) for a mean: 0 where the mask is empty.",
+    (
         "BS102",
         "given",
     ): "The number goes to Python code for what that does with it: return the tensor, and make the call"
@@ -368,8 +385,19 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " i.reshape(1)); of a"
     " Python list, dict or text, return the numbers and look them up in the caller.",
     ("BS102", "bound"): (
-        "Python's min or max compares the number: keep x.detach() a tensor and bound it with x.clamp(min=…,"
-        " max=…); where Python needs the result, read it in the caller."
+        "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of"
+        " .item() or float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it"
+        " in the caller."
+    ),
+    ("BS102", "placed"): (
+        "{It} says where to write{in_it}: keep it a tensor and write with x.index_put((i, j), value), or"
+        " x.scatter(dim, index, value); to add, with accumulate=True or scatter_add. A Python list or dict is"
+        " written in the caller."
+    ),
+    ("BS102", "all picked"): (
+        "A loop takes the numbers one by one and picks with each{in_it}: for a tensor do it for all at once,"
+        " with the index as a tensor, x[index] or x.gather(dim, index) to read, x.scatter(dim, index, new) or"
+        " x.index_put((i, j), new, accumulate=True) to write; for a Python list or dict do it in the caller."
     ),
     ("BS102", "tested pick"): (
         "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(0,"
@@ -401,22 +429,36 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " choose in the"
     " caller.",
     ("BS105", "reduced"): (
-        "Reduce under the mask{in_it}: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean, or"
-        f" x.masked_fill(~mask, -inf).max() for a maximum (inf for a minimum); or set {_SHAPES}, where"
-        " nothing branches on the size."
+        "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
+        " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "labels"): (
+        "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
+        " .masked_fill(~{Mask}, -100), which is its ignore_index."
     ),
     ("BS105", "loss"): (
-        "Take the loss over all elements and leave out the rest{in_it}: for cross_entropy"
-        " target.masked_fill(~mask, -100), which is its ignore_index; else reduction='none' and"
-        " torch.where(mask, loss, 0).sum() / mask.sum()."
+        "Take the loss over all elements{in_it}, with reduction='none', and sum it under the mask:"
+        " torch.where({mask}, loss, 0).sum(), divided by {Mask}.sum() for a mean; for rows of several values"
+        " the mask is {Mask}[:, None], and their number counts as well."
     ),
     ("BS105", "stored"): (
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
-        " select, y = torch.where(mask, f(x), y); where f would fail or give nan outside of the mask, give it"
-        f" torch.where(mask, x, a harmless value). Or set {_SHAPES}."
+        " select, y = torch.where({mask}, f(x), y); where f would fail or give nan outside of the mask, give"
+        f" it torch.where({{mask}}, x, a harmless value). Or set {_SHAPES}."
+    ),
+    ("BS105", "scattered"): (
+        "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
+        " outside of the mask the weight 0, value * {Mask} (for rows {Mask}[:, None]); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "selected"): (
+        "Keep the shape: compute for all elements and select, torch.where({mask}, f({of}), other), or weigh"
+        f" what is outside of the mask with 0; or set {_SHAPES}, where the rest of the graph can do with an"
+        " unknown size."
     ),
     ("BS105", "ranked"): (
-        "What the mask selects is ranked{in_it}: rank all and put the rest last, scores.masked_fill(~mask,"
+        "What the mask selects is ranked{in_it}: rank all and put the rest last, scores.masked_fill(~{Mask},"
         " -inf).topk(k), and what has -inf was not there; or return scores and mask and do it in the caller."
     ),
     ("BS105", "suppressed"): (
@@ -426,16 +468,17 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "joined"): (
         "What the mask selects is joined with more{in_it}, and how many there are depends on data: keep all"
-        " elements with their masks and join those, and select in the caller; or set"
-        f" {_SHAPES}, where nothing branches on the size."
+        " elements with their masks and join those, and select in the caller; where the mask is known before"
+        f" the compiled call, take its positions there and pass them in; or set {_SHAPES}, where nothing"
+        " branches on the size."
     ),
     ("BS105", "counted"): (
-        "How many the mask selects decides a branch{in_it}: mask.sum() and mask.any() tell that as tensors;"
-        " compute with torch.where over all elements, or return x and mask, and select and test in the"
-        " caller."
+        "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
+        " tensors; compute with torch.where over all elements, or return {of} and {mask}, and select and test"
+        " in the caller."
     ),
     ("BS105", "returned"): (
-        "What the mask selects is only returned: return x and the mask, and select in the caller, after the"
+        "What the mask selects is only returned: return {of} and {mask}, and select in the caller, after the"
         f" compiled call; or set {_SHAPES}."
     ),
     (
@@ -712,7 +755,7 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return tested
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
-    like = "BS101" if code in ("BS102", "BS103") and site.shape in _BY_TEST else code
+    like = "BS101" if code in ("BS102", "BS103", "BS105") and site.shape in _BY_TEST else code
     if (like, site.shape) in _BY_SHAPE:
         return _BY_SHAPE[like, site.shape].format(**_words(site.use))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
@@ -742,6 +785,10 @@ def _words(use: Use) -> dict[str, str]:
         "It": f"`{it}`" if it else "The number",
         "tensor": f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor",
         "taken": f", for `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+        "mask": use.mask or "mask",
+        "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
+        "of": use.of or "x",
+        "listed": "s in the list" if use.gathered else "",
         "in_it": f" in `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
     }
 

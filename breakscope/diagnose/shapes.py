@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -17,12 +17,14 @@ Shape = Literal[
     "check",
     "loop",
     "size",
+    "slice",
     "layerdrop",
     "random",
     "experts",
     "turn",
     "change",
     "fast path",
+    "early",
     "message",
     "told",
     "branch",
@@ -38,6 +40,8 @@ Shape = Literal[
     "given",
     "pick",
     "tested pick",
+    "placed",
+    "all picked",
     "part",
     "key",
     "seed",
@@ -46,6 +50,7 @@ Shape = Literal[
     "numpy",
     "math",
     "spared",
+    "spared mean",
     "skip",
     "with",
     "count",
@@ -53,7 +58,10 @@ Shape = Literal[
     "flag",
     "reduced",
     "loss",
+    "labels",
     "stored",
+    "scattered",
+    "selected",
     "ranked",
     "suppressed",
     "joined",
@@ -65,13 +73,15 @@ Shape = Literal[
 Of a test: check: decides whether to raise. loop: how long a loop runs. layerdrop: a random number decides
 whether to run a part. turn: it leaves a loop's turn, or the loop. search: the same, where a loop of
 unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state. fast
-path: it returns early or sets None. verdict: it only decides which plain values are returned last.
-python: it does what is no operation on tensors. spared: it only saves work on what a mask selects.
-choice: it selects texts or flags. flag: it asks a tensor that an object keeps. message: it only writes
-text. told: it sets tensors, and writes text. count: it asks for a number of steps. branch: any other test.
+path: it returns None or sets it. early: it returns what the rest would compute. verdict: it only decides
+which plain values are returned last. python: it does what is no operation on tensors. spared: it only saves
+work on what a mask selects; spared mean: and takes its mean. choice: it selects texts or flags. flag: it asks
+a tensor that an object keeps. message: it only writes text. told: it sets tensors, and writes text. count: it
+asks for a number of steps. branch: any other test.
 
 Of a value: where it ends (:mod:`breakscope.diagnose.becomes`), by the table below. list: Python needs all of
 its values. index: a tensor picks an element. tested pick: a number picks an element and decides a branch.
+all picked: a loop picks with each of a list. selected: what a mask selects goes anywhere else.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
@@ -79,17 +89,19 @@ is entered. plain: anything else.
 # The first row counts of which any of the kinds is among the ends of a number.
 _OF_NUMBER: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
     (("turns", "loop test", "turns of values"), "loop"),
-    (("part",), "part"),
     (("seed",), "seed"),
     (("size",), "size"),
+    (("slice",), "slice"),
     (("order",), "order"),
-    (("bound",), "bound"),
+    (("part",), "part"),
     (("pick",), "pick"),
+    (("placed",), "placed"),
     (("key",), "key"),
     (("filter",), "python"),
 )
 # The same below what only tests, writes, keeps or returns it.
 _OF_REST: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
+    (("bound",), "bound"),
     (("numpy",), "numpy"),
     (("given",), "given"),
     (("math",), "math"),
@@ -101,6 +113,7 @@ _OF_SELECTION: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
     (("suppressed",), "suppressed"),
     (("joined",), "joined"),
     (("ranked",), "ranked"),
+    (("scattered",), "scattered"),
 )
 
 
@@ -112,7 +125,8 @@ class Use:
         value: the source of what is read; name: of the variable that holds it where it ends; both may be
             empty.
         taker: the source of what takes it, line: where that is; empty and 0 where it ends where it is read.
-        summed: whether a sum of several takes it.
+        gathered: whether it is one of a list.
+        mask: what selects, and of: what it selects from, where the value says that.
     """
 
     shape: Shape
@@ -120,9 +134,12 @@ class Use:
     name: str = ""
     taker: str = ""
     line: int = 0
-    summed: bool = False
+    gathered: bool = False
+    mask: str = ""
+    of: str = ""
 
 
+_BRANCHES = ("turn", "change", "fast path", "early", "told", "verdict", "python", "skip", "choice")
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
@@ -150,7 +167,10 @@ def use_of(
         begin = len(text) - len(text.lstrip())
         position = (line, begin, line, begin)
     around = sources.around(file, position)
-    if shape := _of_statement(around):
+    if around and isinstance(around[-1], ast.IfExp):
+        around = [*around, around[-1].test]  # what it asks for is what broke
+    shape = _of_statement(around)
+    if shape and not (code == "BS105" and shape in _BRANCHES):
         return Use(shape, _short(around[-1] if around else None))
     return _of_place(around, code, callers)
 
@@ -188,26 +208,50 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
         return Use("random", value)
     if isinstance(innermost, ast.Slice):
-        return Use("size", value)
+        return Use("slice", value)
     if any(map(_chooses_text, around)):
         return Use("choice", value)
     if (taking := _of_number_in_call(innermost)) is not None:
         return Use(taking, value, taker=value)
+    if _in_shrinking_loop(around):
+        return Use("search", value)
     ends = becomes.ends(around, callers)
-    is_selection = code == "BS105" or (code == "" and becomes.selects(innermost))
-    shape, end = _of_selection(ends) if is_selection else _of_ends(ends)
-    if is_selection and not becomes.selects(innermost) and shape not in ("loop", "message"):
+    if becomes.selects(innermost) and code in ("", "BS105"):
+        use = _of_selection(ends, innermost, value)
+        return Use("index", value) if use.shape == "selected" and not code and _is_index(innermost) else use
+    shape, end = _of_ends(ends)
+    if _is_index(innermost) and not (shape == "part" or _is_read(around)):
+        return Use("slice" if _has_bounds(innermost) else "index", value)
+    if code == "BS105" and shape not in ("loop", "message"):
         return Use("plain", value)  # unique, repeat_interleave: no mask selects
-    if _is_index(innermost) and code != "BS105" and (shape in ("branch", "plain") or not is_selection):
-        return Use("size" if _has_bounds(innermost) else "index", value)
     if shape == "plain" and value.endswith(".tolist()"):
         shape = "list"
+    return _ended(shape, end, innermost, value)
+
+
+def _ended(shape: Shape, end: End | None, innermost: ast.AST | None, value: str) -> Use:
+    """What a value is for, with the names of where it ends."""
     if end is None:
         return Use(shape, value)
-    taker = end.taker
-    line = getattr(taker, "lineno", 0)
+    line = getattr(end.taker, "lineno", 0)
     is_here = line == getattr(innermost, "lineno", 0)
-    return Use(shape, value, end.name, _short(taker), 0 if is_here else line, end.summed)
+    return Use(shape, value, end.name, _short(end.taker), 0 if is_here else line, end.gathered)
+
+
+def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
+    """Whether a ``while`` around it runs until no selection is left: ``order = order[keep]``, as in NMS."""
+    for loop in around:
+        if not isinstance(loop, ast.While):
+            continue
+        asked = {node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)}
+        for node in ast.walk(loop):
+            if (
+                isinstance(node, ast.Assign)
+                and asked & set(uses.targets(node))
+                and becomes.selects(node.value)
+            ):
+                return True
+    return False
 
 
 def _of_number_in_call(innermost: ast.AST | None) -> Shape | None:
@@ -224,6 +268,8 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     tests = [end for end in ends if end.kind in ("test", "step")]
     for kinds, shape in _OF_NUMBER:
         if end := _first(ends, kinds):
+            if shape in ("pick", "placed") and end.looped:
+                return "all picked", end
             return ("tested pick" if shape == "pick" and tests else shape), end
     if ends and all(end.kind in ("message", "raised") or _only_tells(end) for end in ends):
         return "message", ends[0]
@@ -243,24 +289,46 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     return ("kept" if is_kept else "plain"), next(iter(ends), None)
 
 
-def _of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
-    """The shape of what a mask selects, with the end that decides it."""
+def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) -> Use:
+    """What is done with what a mask selects."""
+    shape, end = _shape_of_selection(ends)
+    of = mask = ""
+    match innermost:
+        case ast.Subscript(base, ast.Tuple()):
+            pass
+        case ast.Subscript(base, chosen) if len(value) > 0:
+            of, mask = ast.unparse(base), ast.unparse(chosen)
+        case _ if shape == "selected":
+            return Use("plain", value)  # positions
+    if shape == "reduced" and not _takes(end, innermost):
+        of = ""  # what is reduced was made of it
+    return replace(_ended(shape, end, innermost, value), mask=mask, of=of)
+
+
+def _takes(end: End | None, innermost: ast.AST | None) -> bool:
+    """Whether a value ends right where it is read."""
+    parts = () if end is None or end.taker is None else ast.iter_child_nodes(end.taker)
+    return any(part is innermost for part in parts)
+
+
+def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
     for kinds, shape in _OF_SELECTION:
         if end := _first(ends, kinds):
             return shape, end
     told: tuple[Kind, ...] = ("reduced", "test", "message", "raised")
-    if (end := _first(ends, ("reduced",))) and _all(ends, told):
-        return "reduced", end
     if ends and _all(ends, ("message", "raised")):
         return "message", ends[0]
-    if end := _first(ends, ("loss", "stored")):
-        of: Shape = "loss" if end.kind == "loss" else "stored"
-        return (of if _all(ends, (*told, "loss", "stored")) else "plain"), end
+    if (end := _first(ends, ("loss", "stored", "reduced"))) and _all(ends, (*told, "loss", "stored")):
+        labels = end.kind == "loss" and re.search(r"(?<!binary_)cross_entropy|nll", _short(end.taker))
+        return "labels" if labels else _SAME[end.kind], end
     if end := _first(ends, ("test", "loop test", "filter")):
         return "counted", end
-    if end := _first(ends, ("returned", "kept")):
-        return ("returned" if _all(ends, ("returned", "kept", "message")) else "plain"), end
-    return "plain", next(iter(ends), None)
+    if (end := _first(ends, ("returned", "kept"))) and _all(ends, ("returned", "kept", "message")):
+        return "returned", end
+    return "selected", next(iter(ends), None)
+
+
+_SAME: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
 
 
 def _first(ends: Sequence[End], kinds: Sequence[Kind]) -> End | None:
@@ -319,6 +387,12 @@ def _is_index(innermost: ast.AST | None) -> bool:
     return not uses.READS.search(ast.unparse(innermost.slice))
 
 
+def _is_read(around: Sequence[ast.AST]) -> bool:
+    """Whether a number is read of what an index picks: ``int(lengths[i])``, ``lengths[i].item()``."""
+    call = next((node for node in reversed(around[-3:-1]) if isinstance(node, ast.Call)), None)
+    return call is not None and bool(re.match(r"(int|float|bool|item)$", uses.called(call)))
+
+
 def _has_bounds(innermost: ast.AST | None) -> bool:
     """Whether an index has a slice with a bound: ``x[:, :n]``."""
     slices = [node for node in ast.walk(innermost or ast.Pass()) if isinstance(node, ast.Slice)]
@@ -335,7 +409,20 @@ def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
         return True
     loops = [node for node in around if isinstance(node, ast.For) and node is not statement]
     return isinstance(statement, ast.Assign) and any(
-        _EXPERTS.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}") for loop in loops
+        _EXPERTS.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}") or _runs_one_each(loop)
+        for loop in loops
+    )
+
+
+def _runs_one_each(loop: ast.For) -> bool:
+    """Whether each turn runs another module on what an index picks: ``out[i] = ffn[e](x[i])``."""
+    turn = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Subscript | ast.Name)
+        and ast.unparse(getattr(node.func, "slice", node.func)) in turn
+        and any(isinstance(arg, ast.Subscript) for arg in node.args)
+        for node in ast.walk(loop)
     )
 
 
@@ -376,10 +463,10 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
         return "skip"
     if isinstance(statement, ast.If) and _spares(statement):
-        return "spared"
+        return "spared mean" if _MEANS.search(ast.unparse(statement)) else "spared"
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
     if empties:
-        return "fast path"
+        return "early" if any(map(_returns_value, body)) else "fast path"
     if any(map(uses.changes_in_place, body)):
         return "change"
     return _of_sides(statement, around)
@@ -519,18 +606,24 @@ def _is_of_python(statement: ast.stmt) -> bool:
     """Whether a statement is more than operations on tensors: it calls for an effect, reads or copies."""
     return any(
         isinstance(node, ast.Return)
+        or _sets_item(node)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not uses.is_message(node))
         or (
             isinstance(node, ast.AugAssign)
             and isinstance(node.target, ast.Attribute)
             and _is_count(node.value)
         )
-        or (
-            isinstance(node, ast.Call)
-            and re.search(r"(deepcopy|item|tolist|dumps?|open)$", uses.called(node))
-        )
+        or (isinstance(node, ast.Call) and re.search(r"(deepcopy|tolist|dumps?|open)$", uses.called(node)))
         for node in ast.walk(statement)
     )
+
+
+def _sets_item(node: ast.AST) -> bool:
+    """Whether it sets an item of a dict, by its name: ``group["lr"] = …``."""
+    match node:
+        case ast.Assign([ast.Subscript(slice=ast.Constant(str()))]):
+            return True
+    return False
 
 
 def _is_count(value: ast.expr) -> bool:
@@ -561,6 +654,19 @@ def _leaves_or_empties(statement: ast.stmt) -> bool:
     match statement:
         case ast.Return() | ast.Assign(_, ast.Constant(None)):
             return True
+    return False
+
+
+_MEANS = re.compile(
+    r"\]\.(mean|median|max|min|amax|amin|std|var)\(|\b(mean|median|max|min|std|var)\([\w.]+\["
+)
+
+
+def _returns_value(statement: ast.stmt) -> bool:
+    """Whether it returns more than None or texts and flags, which torch.where cannot select."""
+    match statement:
+        case ast.Return(ast.expr() as value):
+            return not _holds_constant(value)
     return False
 
 

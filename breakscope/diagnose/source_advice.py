@@ -179,7 +179,8 @@ _TABLE = (
     _Row(
         ("BS127",),
         r"\bchoice\(.*\bp=",
-        "Draw it with torch.multinomial(p, 1), which is part of the graph, or choose in the caller.",
+        "Draw it with torch.multinomial(p, n, replacement=True), which is part of the graph, or choose in the"
+        " caller.",
     ),
     _Row(
         ("BS127",),

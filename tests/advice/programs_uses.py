@@ -284,7 +284,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS105",
         "what a mask selects, and its mean",
-        r"torch\.where\(mask, x, 0\)\.sum\(\), divided by mask\.sum\(\)",
+        r"torch\.where\(x > 1, x, 0\)\.sum\(\), divided by \(x > 1\)\.sum\(\)",
         "return x * x[x > 1].mean()",
         ("x[x > 1].mean()", "(torch.where(x > 1, x, 0).sum() / (x > 1).sum())"),
         near=True,
