@@ -114,19 +114,23 @@ class _Held:
     depth: int = 0
 
 
-def ends(around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]] = ()) -> list[End]:
+def ends(
+    around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]] = (), *, is_number: bool = False
+) -> list[End]:
     """Where the value of the innermost expression ends, in the order of the source.
 
     Args:
         around: the nodes that contain the expression, outermost first.
         callers: the same of the calls in compiled code that lead there, the nearest first. Where they are
             exhausted a value that is returned leaves compiled code.
+        is_number: whether ``x[i]`` is known to pick one element, where its source might as well select.
     """
     innermost = around[-1] if around else None
     if not isinstance(innermost, ast.expr):
         return []
     found = _Follow(callers)
-    found.climb(tuple(around), _Held(_state(innermost)))
+    state = _state(innermost)
+    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state))
     return found.ends
 
 
@@ -154,8 +158,9 @@ def _state(node: ast.expr) -> _State:
     return "selection" if selects(node) or called in uses.FINDS else "number"
 
 
-def _kind(parent: ast.AST, child: ast.AST, held: _Held) -> Kind | None:
+def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
     """How a statement or an expression takes a value, where its place in it says that."""
+    parent, child = way[-2], way[-1]
     match parent:
         case ast.Slice() if held.state != "selection":
             return "slice"
@@ -171,6 +176,8 @@ def _kind(parent: ast.AST, child: ast.AST, held: _Held) -> Kind | None:
             return "raised" if child is parent.msg else "test"
         case ast.Dict() if child in parent.keys:
             return "key"
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[among]) if _is_dict(among, way):
+            return "key"
     return None
 
 
@@ -180,7 +187,7 @@ def _part_of(parent: ast.AST, child: ast.AST, held: _Held) -> _Held:
         case ast.Tuple(parts):
             return replace(held, slots=(*held.slots, parts.index(child))) if child in parts else held
         case ast.List() | ast.Set() | ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
-            return replace(held, gathered=True, slots=())
+            return replace(held, gathered=True)
         case ast.JoinedStr() | ast.FormattedValue():
             return replace(held, state="text")
     return held
@@ -204,12 +211,15 @@ class _Follow:
 
     def _end(self, kind: Kind, way: tuple[ast.AST, ...], held: _Held) -> None:
         gathered = held.gathered or held.state == "list"
-        self.ends.append(End(kind, way, held.name, way[-2], held.summed, gathered, held.looped))
+        taker = way[-2]
+        if kind == "slice":
+            taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
+        self.ends.append(End(kind, way, held.name, taker, held.summed, gathered, held.looped))
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
         """What the parent of a node makes of its value; None where the value ends or is followed by name."""
         parent, child = way[-2], way[-1]
-        if (kind := _kind(parent, child, held)) is not None:
+        if (kind := _kind(way, held)) is not None:
             self._end(kind, way, held)
             return None
         match parent:
@@ -293,7 +303,7 @@ class _Follow:
             return
         before = len(self.ends)
         if holder is not None and _GATHERS.match(name) and isinstance(holder, ast.Name | ast.Attribute):
-            self._name(ast.unparse(holder), way, replace(held, gathered=True, slots=()), level)
+            self._name(ast.unparse(holder), way, replace(held, gathered=True), level)
         # A list that belongs to an object is read later, whatever this function does with it.
         if len(self.ends) == before:
             is_list = bool(_GATHERS.match(name)) or child not in call.args
@@ -304,6 +314,9 @@ class _Follow:
     def _subscript(
         self, parent: ast.Subscript, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
     ) -> _Held | None:
+        if child is parent.value and held.slots and not held.gathered:
+            is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
+            return None if is_other else replace(held, slots=held.slots[:-1])
         if child is parent.value:
             return replace(held, gathered=False)
         if held.state == "selection":
@@ -370,7 +383,7 @@ class _Follow:
         match target:
             case ast.Name(name):
                 before = len(self.ends)
-                self._name(name, way, replace(held, slots=()), level)
+                self._name(name, way, held, level)
                 if len(self.ends) == before and isinstance(way[-1], ast.Dict | ast.List):
                     self._end("kept", way, held)
             case ast.Tuple(parts) | ast.List(parts):
@@ -378,7 +391,7 @@ class _Follow:
                     self._target(part, way, replace(held, slots=held.slots[:-1]), level)
             case ast.Attribute():
                 self._end("kept", way, replace(held, name=ast.unparse(target)))
-                self._name(ast.unparse(target), way, replace(held, slots=()), level)
+                self._name(ast.unparse(target), way, held, level)
             case ast.Subscript(value=ast.Name(name)) if _is_made(name, way):
                 self._name(name, way, replace(held, gathered=True, slots=()), level)
                 self._end("kept", way, held)
@@ -618,13 +631,13 @@ def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
 
 
 def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
-    """Whether an expression is a dict of Python's, by what was assigned to it."""
+    """Whether an expression is a dict or a set of Python's, by what was assigned to it."""
     values = _values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
     return any(
-        isinstance(value, ast.Dict | ast.DictComp)
+        isinstance(value, ast.Dict | ast.DictComp | ast.Set | ast.SetComp)
         or (
             isinstance(value, ast.Call)
-            and uses.called(value) in ("dict", "defaultdict", "Counter", "OrderedDict")
+            and uses.called(value) in ("dict", "set", "defaultdict", "Counter", "OrderedDict")
         )
         for value in values
     )

@@ -243,7 +243,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
     ),
     ("BS102", "message"): (
-        "Only a message needs the value: return the tensor and write the message in the caller, or"
+        "Only a message needs the value{in_it}: return the tensor and write the message in the caller, or"
         " take it out of"
         " what is compiled."
     ),
@@ -268,9 +268,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
-        "The branch leaves the loop, or its turn, by a tensor's value: run every turn whole and keep what it"
-        " changes with torch.where(condition, old, new); or compile the loop's body and leave the test in"
-        " Python.",
+        "The branch leaves the loop, or its turn, by a tensor's value{in_it}: run every turn whole and keep"
+        " what it changes with torch.where(condition, old, new); or compile the loop's body and leave the"
+        " test in Python.",
     ),
     ("BS102", "size"): (
         "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
@@ -292,7 +292,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
     ),
     ("BS102", "arithmetic"): (
-        "{It} is only calculated with{in_it}: keep {tensor} a 0-d tensor, .detach() in place of .item() or"
+        "{It} is only calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
         " float() and .long() in place of int(), and it stays in the graph; or set"
         f" {_SCALARS}, where no branch of Python asks for it."
     ),
@@ -306,20 +306,20 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "fast path"), ("BS102", "fast path")),
-        "The branch leaves early or sets None, so torch.where cannot select: where the caller can know it,"
-        " decide it before the compiled call and pass a Python bool (or no mask at all where it is all ones);"
-        " else return what the test asks for, test it in the caller, and compile what follows as a function"
-        " of its own.",
+        "The branch leaves early or sets None{in_it}, so torch.where cannot select: where the caller can know"
+        " it, decide it before the compiled call and pass a Python bool (or no mask at all where it is all"
+        " ones); else return what the test asks for, test it in the caller, and compile what follows as a"
+        " function of its own.",
     ),
     ("BS101", "early"): (
-        "The branch returns early: compute what follows as well and select at the end, torch.where(condition,"
-        " early, rest), where both are tensors of one shape (each part of a tuple by itself); else return the"
-        " condition too, and let the caller test it."
+        "The branch returns early{in_it}: compute what follows as well and select at the end,"
+        " torch.where(condition, early, rest), where both are tensors of one shape (each part of a tuple by"
+        " itself); else return the condition too, and let the caller test it."
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
-        "What is selected is no tensor, so torch.where cannot: return what the test asks for, and choose"
-        " in the caller.",
+        "What is selected{in_it} is no tensor, so torch.where cannot: return what the test asks for, and"
+        " choose in the caller.",
     ),
     ("BS102", "count"): (
         "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph"
@@ -329,14 +329,13 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "verdict",
-    ): "The branch only decides what is returned last: return its condition as a tensor, and let the caller"
-    " test it.",
+    ): "The branch only decides what is returned last{in_it}: return its condition as a tensor, and let the"
+    " caller test it.",
     (
         "BS101",
         "python",
-    ): "What the branch does is Python's own, so torch.where cannot select it: return what it needs, and"
-    " test and"
-    " do it in the caller.",
+    ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: return what it needs,"
+    " and test and do it in the caller.",
     (
         "BS101",
         "search",
@@ -353,9 +352,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "skip",
-    ): "The branch leaves out changes of state: select what is written, with torch.where(condition, old,"
-    " new); or do"
-    " all of it before or after the compiled call, where Python can test.",
+    ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where(condition,"
+    " old, new); or do all of it before or after the compiled call, where Python can test.",
     (
         "BS101",
         "flag",
@@ -433,6 +431,12 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
+    ("BS105", "positions"): (
+        "The positions are only reduced{in_it}: i = torch.arange(size) under the mask does that,"
+        " torch.where(mask, i, -1).max() for the last and torch.where(mask, i, size).min() for the first,"
+        " with mask.any(dim) for one of several dimensions; or set"
+        f" {_SHAPES}, where nothing branches on how many there are."
+    ),
     ("BS105", "labels"): (
         "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
         " .masked_fill(~{Mask}, -100), which is its ignore_index."
@@ -488,9 +492,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " what is"
     " compiled.",
     ("BS102", "branch"): (
-        "It decides a branch: drop the .item(), int(), float() or bool(), compute both sides and select with"
-        " torch.where, or use torch.cond if a side is costly; where a side is no tensor of the other's shape,"
-        " or does more, test it in the caller."
+        "It decides a branch{in_it}: drop the .item(), int(), float() or bool(), compute both sides and"
+        " select with torch.where, or use torch.cond if a side is costly; where a side is no tensor of the"
+        " other's shape, or does more, test it in the caller."
     ),
     ("BS102", "told"): (
         "It decides a branch that writes a message as well: drop the .item(), int(), float() or bool(),"
@@ -785,6 +789,7 @@ def _words(use: Use) -> dict[str, str]:
         "It": f"`{it}`" if it else "The number",
         "tensor": f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor",
         "taken": f", for `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+        "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
         "of": use.of or "x",

@@ -57,6 +57,7 @@ Shape = Literal[
     "choice",
     "flag",
     "reduced",
+    "positions",
     "loss",
     "labels",
     "stored",
@@ -94,9 +95,9 @@ _OF_NUMBER: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
     (("slice",), "slice"),
     (("order",), "order"),
     (("part",), "part"),
+    (("key",), "key"),
     (("pick",), "pick"),
     (("placed",), "placed"),
-    (("key",), "key"),
     (("filter",), "python"),
 )
 # The same below what only tests, writes, keeps or returns it.
@@ -215,13 +216,13 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         return Use(taking, value, taker=value)
     if _in_shrinking_loop(around):
         return Use("search", value)
-    ends = becomes.ends(around, callers)
+    ends = becomes.ends(around, callers, is_number=code not in ("", "BS105"))
     if becomes.selects(innermost) and code in ("", "BS105"):
         use = _of_selection(ends, innermost, value)
         return Use("index", value) if use.shape == "selected" and not code and _is_index(innermost) else use
     shape, end = _of_ends(ends)
     if _is_index(innermost) and not (shape == "part" or _is_read(around)):
-        return Use("slice" if _has_bounds(innermost) else "index", value)
+        return Use("slice" if _has_bounds(innermost) else _of_index(around), value)
     if code == "BS105" and shape not in ("loop", "message"):
         return Use("plain", value)  # unique, repeat_interleave: no mask selects
     if shape == "plain" and value.endswith(".tolist()"):
@@ -298,8 +299,8 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
             pass
         case ast.Subscript(base, chosen) if len(value) > 0:
             of, mask = ast.unparse(base), ast.unparse(chosen)
-        case _ if shape == "selected":
-            return Use("plain", value)  # positions
+        case _ if shape in ("selected", "reduced"):
+            shape = "positions" if shape == "reduced" else "plain"
     if shape == "reduced" and not _takes(end, innermost):
         of = ""  # what is reduced was made of it
     return replace(_ended(shape, end, innermost, value), mask=mask, of=of)
@@ -345,7 +346,8 @@ def _of_tested(end: End) -> Shape:
         return "count"
     if any(map(_chooses_text, end.way)):
         return "choice"
-    return _of_statement(end.way) or "branch"
+    shape = _of_statement(end.way) or "branch"
+    return "python" if end.looped and shape == "branch" else shape
 
 
 def _only_tells(end: End) -> bool:
@@ -391,6 +393,13 @@ def _is_read(around: Sequence[ast.AST]) -> bool:
     """Whether a number is read of what an index picks: ``int(lengths[i])``, ``lengths[i].item()``."""
     call = next((node for node in reversed(around[-3:-1]) if isinstance(node, ast.Call)), None)
     return call is not None and bool(re.match(r"(int|float|bool|item)$", uses.called(call)))
+
+
+def _of_index(around: Sequence[ast.AST]) -> Shape:
+    """Of ``x[i]``: whether it is read, or written as in ``counts[i] += 1``."""
+    statement = _statement(around)
+    written = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return "placed" if around[-1] in written else "index"
 
 
 def _has_bounds(innermost: ast.AST | None) -> bool:
@@ -451,6 +460,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "loop"
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
+        if any(map(_is_of_python, body)):
+            return "python"
         loops = _loops(around)
         if _is_search(around):
             return "search"
