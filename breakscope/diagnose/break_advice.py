@@ -11,7 +11,7 @@ from breakscope import catalog
 from breakscope.diagnose import library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
-from breakscope.diagnose.shapes import Shape
+from breakscope.diagnose.shapes import Shape, Use
 
 _CONFIG = "torch._dynamo.config"
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
@@ -31,7 +31,7 @@ _COUNTED = (
     " while tracing. torch.where serves where both sides have one shape."
 )
 # Shapes of a test that are advised alike, whether it asks for a tensor or for a number read from it.
-_BY_TEST = ("python", "verdict", "search", "skip", "spared")
+_BY_TEST = ("python", "verdict", "search", "skip", "spared", "spared mean", "early")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -243,7 +243,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
     ),
     ("BS102", "message"): (
-        "Only a message needs the value: return the tensor and write the message in the caller, or"
+        "Only a message needs the value{in_it}: return the tensor and write the message in the caller, or"
         " take it out of"
         " what is compiled."
     ),
@@ -268,25 +268,58 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
-        "The branch leaves the loop, or its turn, by a tensor's value: run every turn whole and keep what it"
-        " changes with torch.where(condition, old, new); or compile the loop's body and leave the test in"
-        " Python.",
+        "The branch leaves the loop, or its turn, by a tensor's value{in_it}: run every turn whole and keep"
+        " what it changes with torch.where(condition, old, new); or compile the loop's body and leave the"
+        " test in Python.",
     ),
-    (
-        "BS102",
-        "size",
-    ): f"A Python number is needed here: compute it before the compiled call and pass it in, or set"
-    f" {_SCALARS}, with torch._check on its bounds where the code compares it.",
+    ("BS102", "size"): (
+        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"
+        " mask what is beyond."
+    ),
+    ("BS102", "slice"): (
+        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or keep the whole and mask"
+        " by position, torch.arange(size) < n."
+    ),
+    ("BS102", "part"): (
+        "{It} picks what is called{taken}: choose in the caller and pass that in, a graph for each choice; or"
+        " run all of them and select with torch.where, or with weights of 0 and 1."
+    ),
+    ("BS102", "seed"): "Set the seed before the compiled call, and read {it} there.",
+    ("BS102", "key"): (
+        "{It} is a key of a Python dict or set{taken}: return the tensor and do that in the caller; a table"
+        " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
+    ),
+    ("BS102", "arithmetic"): (
+        "{It} is only calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
+        " float() and .long() in place of int(), and it stays in the graph; or set"
+        f" {_SCALARS}, where no branch of Python asks for it."
+    ),
+    ("BS102", "stacked"): (
+        "The numbers become a tensor again{taken}: keep the tensors in the list, without .item(), and"
+        " torch.stack(…) them there."
+    ),
+    ("BS102", "numpy"): (
+        "{It} goes to numpy{taken}: write that with torch operations on {tensor}, or return the tensor and do"
+        " it in the caller."
+    ),
     **dict.fromkeys(
         (("BS101", "fast path"), ("BS102", "fast path")),
-        "The branch leaves early or sets None, so torch.where cannot select: where the caller can know it,"
-        " decide it before the compiled call and pass a Python bool (or no mask at all where it is all ones);"
-        " else take the fast path out, or compile what follows it as a function of its own.",
+        "The branch leaves early or sets None{in_it}, so torch.where cannot select: where the caller can know"
+        " it, decide it before the compiled call and pass a Python bool (or no mask at all where it is all"
+        " ones); else return what the test asks for, test it in the caller, and compile what follows as a"
+        " function of its own.",
+    ),
+    ("BS101", "early"): (
+        "The branch returns early{in_it}: compute what follows as well and select at the end,"
+        " torch.where(condition, early, rest), where both are tensors of one shape (each part of a tuple by"
+        " itself); else return the condition too, and let the caller test it."
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
-        "What is selected is no tensor, so torch.where cannot: return what the test asks for, and choose"
-        " in the caller.",
+        "What is selected{in_it} is no tensor, so torch.where cannot: return what the test asks for, and"
+        " choose in the caller.",
     ),
     ("BS102", "count"): (
         "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph"
@@ -296,34 +329,31 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "verdict",
-    ): "The branch only decides what is returned last: return its condition as a tensor, and let the caller"
-    " test it.",
+    ): "The branch only decides what is returned last{in_it}: return its condition as a tensor, and let the"
+    " caller test it.",
     (
         "BS101",
         "python",
-    ): "What the branch does is Python's own, so torch.where cannot select it: return what it needs, and"
-    " test and"
-    " do it in the caller.",
+    ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: return what it needs,"
+    " and test and do it in the caller.",
     (
         "BS101",
         "search",
-    ): "Values steer this loop all over, so there is no one graph of it: put torch.compiler.disable on the"
-    " function, and compile what it calls and what calls it.",
-    (
-        "BS102",
-        "kept",
-    ): "The number is only kept: return the tensor and read it in the caller, or keep x.detach() in its"
-    " place and"
-    " read that when it is shown.",
+    ): "Values steer this loop all over, as in NMS, so there is no one graph of it: put"
+    " torch.compiler.disable on the function, and compile what it calls and what calls it.",
+    ("BS102", "kept"): (
+        "The number is only kept{in_it}: return the tensor and read it in the caller, or keep x.detach() in"
+        " its place and read that when it is shown."
+    ),
     ("BS102", "returned"): (
-        "The value is only returned: return the tensor, and read it in the caller, after the compiled call."
+        "The value is only returned: return the tensor{listed}, and read it in the caller, after the compiled"
+        " call."
     ),
     (
         "BS101",
         "skip",
-    ): "The branch leaves out changes of state: select what is written, with torch.where(condition, old,"
-    " new); or do"
-    " all of it before or after the compiled call, where Python can test.",
+    ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where(condition,"
+    " old, new); or do all of it before or after the compiled call, where Python can test.",
     (
         "BS101",
         "flag",
@@ -335,6 +365,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements,"
     " which changes"
     " nothing where the mask is empty.",
+    (
+        "BS101",
+        "spared mean",
+    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask,"
+    " torch.where(mask, x, 0).sum() / mask.sum().clamp(min=1) for a mean: 0 where the mask is empty.",
     (
         "BS102",
         "given",
@@ -348,8 +383,19 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " i.reshape(1)); of a"
     " Python list, dict or text, return the numbers and look them up in the caller.",
     ("BS102", "bound"): (
-        "Python's min or max compares the number: keep x.detach() a tensor and bound it with x.clamp(min=…,"
-        " max=…); where Python needs the result, read it in the caller."
+        "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of"
+        " .item() or float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it"
+        " in the caller."
+    ),
+    ("BS102", "placed"): (
+        "{It} says where to write{in_it}: keep it a tensor and write with x.index_put((i, j), value), or"
+        " x.scatter(dim, index, value); to add, with accumulate=True or scatter_add. A Python list or dict is"
+        " written in the caller."
+    ),
+    ("BS102", "all picked"): (
+        "A loop takes the numbers one by one and picks with each{in_it}: for a tensor do it for all at once,"
+        " with the index as a tensor, x[index] or x.gather(dim, index) to read, x.scatter(dim, index, new) or"
+        " x.index_put((i, j), new, accumulate=True) to write; for a Python list or dict do it in the caller."
     ),
     ("BS102", "tested pick"): (
         "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(0,"
@@ -380,12 +426,65 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " x.gather(dim, index) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
     " choose in the"
     " caller.",
-    (
-        "BS105",
-        "reduced",
-    ): "Reduce under the mask: torch.where(mask, x, 0).sum(), divided by mask.sum() for a mean, or"
-    f" x.masked_fill(~mask, -inf).max() for a maximum (inf for a minimum); or set {_SHAPES},"
-    " where nothing branches on the size.",
+    ("BS105", "reduced"): (
+        "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
+        " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "positions"): (
+        "The positions are only reduced{in_it}: i = torch.arange(size) under the mask does that,"
+        " torch.where(mask, i, -1).max() for the last and torch.where(mask, i, size).min() for the first,"
+        " with mask.any(dim) for one of several dimensions; or set"
+        f" {_SHAPES}, where nothing branches on how many there are."
+    ),
+    ("BS105", "labels"): (
+        "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
+        " .masked_fill(~{Mask}, -100), which is its ignore_index."
+    ),
+    ("BS105", "loss"): (
+        "Take the loss over all elements{in_it}, with reduction='none', and sum it under the mask:"
+        " torch.where({mask}, loss, 0).sum(), divided by {Mask}.sum() for a mean; for rows of several values"
+        " the mask is {Mask}[:, None], and their number counts as well."
+    ),
+    ("BS105", "stored"): (
+        "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
+        " select, y = torch.where({mask}, f(x), y); where f would fail or give nan outside of the mask, give"
+        f" it torch.where({{mask}}, x, a harmless value). Or set {_SHAPES}."
+    ),
+    ("BS105", "scattered"): (
+        "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
+        " outside of the mask the weight 0, value * {Mask} (for rows {Mask}[:, None]); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "selected"): (
+        "Keep the shape: compute for all elements and select, torch.where({mask}, f({of}), other), or weigh"
+        f" what is outside of the mask with 0; or set {_SHAPES}, where the rest of the graph can do with an"
+        " unknown size."
+    ),
+    ("BS105", "ranked"): (
+        "What the mask selects is ranked{in_it}: rank all and put the rest last, scores.masked_fill(~{Mask},"
+        " -inf).topk(k), and what has -inf was not there; or return scores and mask and do it in the caller."
+    ),
+    ("BS105", "suppressed"): (
+        "How many boxes go to NMS, and how many it keeps, depends on data{in_it}: return boxes, scores and"
+        " mask (or the k best by topk, a fixed number), and select and suppress in the caller, after the"
+        " compiled network."
+    ),
+    ("BS105", "joined"): (
+        "What the mask selects is joined with more{in_it}, and how many there are depends on data: keep all"
+        " elements with their masks and join those, and select in the caller; where the mask is known before"
+        f" the compiled call, take its positions there and pass them in; or set {_SHAPES}, where nothing"
+        " branches on the size."
+    ),
+    ("BS105", "counted"): (
+        "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
+        " tensors; compute with torch.where over all elements, or return {of} and {mask}, and select and test"
+        " in the caller."
+    ),
+    ("BS105", "returned"): (
+        "What the mask selects is only returned: return {of} and {mask}, and select in the caller, after the"
+        f" compiled call; or set {_SHAPES}."
+    ),
     (
         "BS105",
         "message",
@@ -393,9 +492,9 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " what is"
     " compiled.",
     ("BS102", "branch"): (
-        "It decides a branch: drop the .item(), int(), float() or bool(), compute both sides and select with"
-        " torch.where, or use torch.cond if a side is costly; where a side is no tensor of the other's shape,"
-        " or does more, test it in the caller."
+        "It decides a branch{in_it}: drop the .item(), int(), float() or bool(), compute both sides and"
+        " select with torch.where, or use torch.cond if a side is costly; where a side is no tensor of the"
+        " other's shape, or does more, test it in the caller."
     ),
     ("BS102", "told"): (
         "It decides a branch that writes a message as well: drop the .item(), int(), float() or bool(),"
@@ -563,7 +662,7 @@ class Site:
     """What the source says of where it broke.
 
     Attributes:
-        theirs: set for code of a library or of torch.
+        use: what its value is for. theirs: set for code of a library or of torch.
         condition: the test that reads a tensor, as source; raises: whether the statement is a ``raise``.
         expression: what broke, as source; statement: what stands around it.
         called: what the loop around it calls that can be compiled in its place.
@@ -571,7 +670,7 @@ class Site:
         module: the module of Python's own library that holds it; else empty.
     """
 
-    shape: Shape
+    use: Use
     theirs: Theirs | None = None
     condition: str | None = None
     raises: bool = False
@@ -580,6 +679,10 @@ class Site:
     called: tuple[str, ...] = ()
     function: str = ""
     module: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        return self.use.shape
 
 
 def advice(
@@ -654,9 +757,11 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     """What the person's own line is for, and what it calls; else what holds for the code."""
     if (tested := _of_test(code, site)) is not None:
         return tested
-    like = "BS101" if code in ("BS102", "BS103") and site.shape in _BY_TEST else code
+    if code == "BS102" and site.shape == "math":
+        return source_advice.of_math(site.use.taker)
+    like = "BS101" if code in ("BS102", "BS103", "BS105") and site.shape in _BY_TEST else code
     if (like, site.shape) in _BY_SHAPE:
-        return _BY_SHAPE[like, site.shape]
+        return _BY_SHAPE[like, site.shape].format(**_words(site.use))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
     if by_source is not None:
         return by_source
@@ -667,6 +772,33 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _words(use: Use) -> dict[str, str]:
+    """What the sentences of a shape say in the user's own names.
+
+    ``it`` is the value or the variable that holds it, ``tensor`` what the number is read of, and ``taken``
+    where it ends, after a comma.
+    """
+    it = use.name or use.value
+    read = _READ.match(use.value)
+    tensor = (read["in"] or read["of"]) if read else ""
+    line = f" (line {use.line})" if use.line else ""
+    return {
+        "it": f"`{it}`" if it else "the number",
+        "It": f"`{it}`" if it else "The number",
+        "tensor": f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor",
+        "taken": f", for `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+        "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
+        "mask": use.mask or "mask",
+        "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
+        "of": use.of or "x",
+        "listed": "s in the list" if use.gathered else "",
+        "in_it": f" in `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+    }
+
+
+_READ = re.compile(r"^(?:(?:int|float|bool)\((?P<in>.+)\)|(?P<of>.+)\.(?:item|tolist|numpy)\(\))$")
 
 
 def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, said: str) -> str | None:

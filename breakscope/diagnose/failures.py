@@ -9,6 +9,7 @@ from breakscope.diagnose import constraints, effects, records, trials
 from breakscope.diagnose.break_advice import Site, advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.shapes import Use
 from breakscope.diagnose.sites import is_own
 from breakscope.report.model import Counts, Finding, Unattributed
 
@@ -93,7 +94,9 @@ def _advice(
             " torch.compiler.disable on"
             " the function that holds the line, and report the text to PyTorch."
         )
-    return advice(code, records.code_of(reason), reason, Site("plain"), strict if code == "BS305" else None)
+    return advice(
+        code, records.code_of(reason), reason, Site(Use("plain")), strict if code == "BS305" else None
+    )
 
 
 def _said(metrics: Event, reason: records.Reason) -> str:

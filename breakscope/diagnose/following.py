@@ -131,7 +131,7 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
         return False
     if own == its:
         return earlier
-    both_read = site.code in (*_DATA, "BS123") and other.code in _DATA
+    both_read = site.code in (*_DATA, "BS111", "BS123") and other.code in _DATA
     if (both_read or _is_method_on(site, other)) and own[0] <= its[0] and its[1] <= own[1]:
         return True
     waits = _is_taken_off(site) or (site.gb_id == _ITERATOR and "Iterator" in site.explanation)

@@ -126,6 +126,11 @@ def _symbolic_size(guard: Guard, name: str) -> str:
 def _stride(guard: Guard, name: str) -> str:
     if guard.dimension is None:
         return f"call .clone() on {name} before the call, so that it starts its own memory"
+    if guard.resumed:
+        return (
+            f"repair the graph break in front of this part of the function, which hands {name} on; or call"
+            f" .contiguous() on {name} before that break"
+        )
     return f"call .contiguous() on {name} before the call, or give it the same memory format at every call"
 
 
@@ -192,7 +197,7 @@ def _container(guard: Guard, name: str) -> str:
             f"run a step uncompiled before the first compiled call: {name} is a table that its module fills"
             f" while it is used{_seen(guard)}, and stays the same once it is full"
         )
-    if name.startswith("self.") and re.fullmatch(r"\d+ items?", guard.actual or ""):
+    if name.startswith("self.") and re.fullmatch(r"\d+ items?|set of \d+|\{[^:]*\}", guard.actual or ""):
         return (
             f"take what is needed of {name} in the caller and pass it as tensors; where the function only"
             " puts something into it, return that and append in the caller. Each length is a"

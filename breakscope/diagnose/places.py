@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from collections import Counter
@@ -81,12 +82,26 @@ class Places:
         for frame in frames:
             if frame.file.startswith(self._own):
                 hooked = True
-            elif not _PLUMBING.search(frame.file.replace("\\", "/")):
+            elif not self.is_plumbing(frame):
                 if resumed and hooked and kept and _same_function(kept[-1], frame):
                     kept.pop()
                 kept.append(frame)
                 hooked = False
         return tuple(map(self._frame, kept))
+
+    def is_plumbing(self, frame: RawFrame) -> bool:
+        """Whether a frame is breakscope's, or one of torch's that only hands a call on."""
+        return frame.file.startswith(self._own) or bool(_PLUMBING.search(frame.file.replace("\\", "/")))
+
+    def call(self, frame: RawFrame) -> list[ast.AST]:
+        """The nodes around the call that a frame is at, by torch's carets; empty where that is not known."""
+        extent = None
+        if frame.carets is not None and frame.source:
+            extent = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
+        if extent is None or extent[2] is None:
+            return []
+        around = self.sources.around(frame.file, extent)
+        return around if around and isinstance(around[-1], ast.Call) else []
 
     def _frame(self, frame: RawFrame) -> Frame:
         source = self.sources.line(frame.file, frame.line)

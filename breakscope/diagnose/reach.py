@@ -52,6 +52,8 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
     if position is None:
         return None
     around = sources.around(file, position)
+    if around and isinstance(around[-1], ast.IfExp):
+        around = [*around, around[-1].test]
     if any(isinstance(node, ast.Assert) for node in around):
         return None  # what must hold, not what raises
     test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
@@ -60,9 +62,21 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
             if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
                 test = child
         if isinstance(test, ast.BoolOp):
-            test = next((value for value in test.values if value in around), None)
-    text = ast.unparse(test) if isinstance(test, ast.expr) else None
+            test = next((value for value in test.values if value in around), test)
+    text = _of_tensors(test) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
+
+
+def _of_tensors(test: ast.expr) -> str | None:
+    """A test as tensors write it: ``isnan(x) | isinf(x)``; None where not all of it asks for values."""
+    if not isinstance(test, ast.BoolOp):
+        return ast.unparse(test)
+    if not all(isinstance(one, ast.Call | ast.Compare) for one in test.values) or " is " in ast.unparse(test):
+        return None
+    sign = " & " if isinstance(test.op, ast.And) else " | "
+    return sign.join(
+        f"({ast.unparse(one)})" if isinstance(one, ast.Compare) else ast.unparse(one) for one in test.values
+    )
 
 
 def raises(sources: Sources, file: str, position: Position | None) -> bool:

@@ -12,6 +12,7 @@ from breakscope.report.model import Guard
 _INT = re.compile(r"-?\d+$")
 _SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
+_OF_TOKENS = re.compile(r"past_key_value|(key|value)_cache\b")  # and no dict of one's own
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 # Ints in these places are constants of the code, whatever dynamic= says.
 _GLOBAL, _DEFAULT = re.compile(r"\bG\['"), re.compile(r"__(?:kw)?defaults__")
@@ -595,7 +596,7 @@ def _object(guard: Guard, origin: Origin | None) -> str:
             f" each is a version ({_seen(guard)}): that is normal for a few. For many raise"
             " torch._dynamo.config.recompile_limit, or put what differs behind one class"
         )
-    if guard.cause == "container" and _CACHE.search(guard.source or ""):
+    if guard.cause == "container" and _OF_TOKENS.search(guard.source or ""):
         return (
             f"{guard.source} grows while it is filled, and each length is a version: give the model a cache"
             " of fixed"

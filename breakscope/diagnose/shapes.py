@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from breakscope.diagnose import uses
+from breakscope.diagnose import becomes, uses
+from breakscope.diagnose.becomes import End, Kind
 from breakscope.project.sources import Position, Sources
 
 Shape = Literal[
     "check",
     "loop",
     "size",
+    "slice",
     "layerdrop",
     "random",
     "experts",
     "turn",
     "change",
     "fast path",
+    "early",
     "message",
     "told",
     "branch",
@@ -36,13 +40,33 @@ Shape = Literal[
     "given",
     "pick",
     "tested pick",
+    "placed",
+    "all picked",
+    "part",
+    "key",
+    "seed",
+    "arithmetic",
+    "stacked",
+    "numpy",
+    "math",
     "spared",
+    "spared mean",
     "skip",
     "with",
     "count",
     "choice",
     "flag",
     "reduced",
+    "positions",
+    "loss",
+    "labels",
+    "stored",
+    "scattered",
+    "selected",
+    "ranked",
+    "suppressed",
+    "joined",
+    "counted",
     "plain",
 ]
 """What a statement shows:
@@ -50,21 +74,73 @@ Shape = Literal[
 Of a test: check: decides whether to raise. loop: how long a loop runs. layerdrop: a random number decides
 whether to run a part. turn: it leaves a loop's turn, or the loop. search: the same, where a loop of
 unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state. fast
-path: it returns early or sets None. verdict: it only decides which plain values are returned last.
-python: it does what is no operation on tensors. spared: it only saves work on what a mask selects.
-choice: it selects texts or flags. flag: it asks a tensor that an object keeps. message: it only writes
-text. told: it sets tensors, and writes text. count: it asks for a number of steps. branch: any other test.
+path: it returns None or sets it. early: it returns what the rest would compute. verdict: it only decides
+which plain values are returned last. python: it does what is no operation on tensors. spared: it only saves
+work on what a mask selects; spared mean: and takes its mean. choice: it selects texts or flags. flag: it asks
+a tensor that an object keeps. message: it only writes text. told: it sets tensors, and writes text. count: it
+asks for a number of steps. branch: any other test.
 
-Of a value: size: a Python number is required, for a shape, a range or a slice. order: Python sorts or
-searches by it. bound: Python's min or max compares it with a number. list: Python needs all of them.
-index: a tensor picks an element. pick: a number that was read does. tested pick: it decides a branch as
-well. kept: it is only stored. returned: it is only returned. given: it goes to a call that is made for its
-effect. reduced: what a mask selects is only summed up.
+Of a value: where it ends (:mod:`breakscope.diagnose.becomes`), by the table below. list: Python needs all of
+its values. index: a tensor picks an element. tested pick: a number picks an element and decides a branch.
+all picked: a loop picks with each of a list. selected: what a mask selects goes anywhere else.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
 """
+# The first row counts of which any of the kinds is among the ends of a number.
+_OF_NUMBER: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
+    (("turns", "loop test", "turns of values"), "loop"),
+    (("seed",), "seed"),
+    (("size",), "size"),
+    (("slice",), "slice"),
+    (("order",), "order"),
+    (("part",), "part"),
+    (("key",), "key"),
+    (("pick",), "pick"),
+    (("placed",), "placed"),
+    (("filter",), "python"),
+)
+# The same below what only tests, writes, keeps or returns it.
+_OF_REST: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
+    (("bound",), "bound"),
+    (("numpy",), "numpy"),
+    (("given",), "given"),
+    (("math",), "math"),
+    (("stacked",), "stacked"),
+    (("arithmetic",), "arithmetic"),
+)
+_OF_SELECTION: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
+    (("turns of values", "turns"), "loop"),
+    (("suppressed",), "suppressed"),
+    (("joined",), "joined"),
+    (("ranked",), "ranked"),
+    (("scattered",), "scattered"),
+)
 
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a value is for.
+
+    Attributes:
+        value: the source of what is read; name: of the variable that holds it where it ends; both may be
+            empty.
+        taker: the source of what takes it, line: where that is; empty and 0 where it ends where it is read.
+        gathered: whether it is one of a list.
+        mask: what selects, and of: what it selects from, where the value says that.
+    """
+
+    shape: Shape
+    value: str = ""
+    name: str = ""
+    taker: str = ""
+    line: int = 0
+    gathered: bool = False
+    mask: str = ""
+    of: str = ""
+
+
+_BRANCHES = ("turn", "change", "fast path", "early", "told", "verdict", "python", "skip", "choice")
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
@@ -72,14 +148,37 @@ _OF_PYTHON = re.compile(r"(deepcopy|item|tolist|dumps?|open)$")
 _RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 
 
-def shape_of(sources: Sources, file: str, position: Position | None, line: int) -> Shape:
-    """The shape of a site; "plain" where its source cannot be read."""
+def use_of(
+    sources: Sources,
+    file: str,
+    position: Position | None,
+    line: int,
+    *,
+    code: str = "",
+    callers: Sequence[Sequence[ast.AST]] = (),
+) -> Use:
+    """What the value of a site is for; "plain" where its source cannot be read.
+
+    Args:
+        code: of what broke: in ``x[i]`` it tells a number that picks from a mask that selects.
+        callers: the nodes around the calls in compiled code that lead to the site, the nearest first.
+    """
     if position is None:  # in a trace: the statement that begins on the line
         text = sources.line(file, line) or ""
         begin = len(text) - len(text.lstrip())
         position = (line, begin, line, begin)
     around = sources.around(file, position)
-    return _of_statement(around) or _of_place(around) or "plain"
+    if around and isinstance(around[-1], ast.IfExp):
+        around = [*around, around[-1].test]  # what it asks for is what broke
+    shape = _of_statement(around)
+    if shape and not (code == "BS105" and shape in _BRANCHES):
+        return Use(shape, _short(around[-1] if around else None))
+    return _of_place(around, code, callers)
+
+
+def shape_of(sources: Sources, file: str, position: Position | None, line: int) -> Shape:
+    """The shape alone."""
+    return use_of(sources, file, position, line).shape
 
 
 def _of_statement(around: Sequence[ast.AST]) -> Shape | None:
@@ -103,27 +202,173 @@ def _of_statement(around: Sequence[ast.AST]) -> Shape | None:
     return "loop" if isinstance(statement, ast.While) else None
 
 
-def _of_place(around: Sequence[ast.AST]) -> Shape | None:
-    """What the place in the statement says, and what becomes of the names that it sets."""
-    statement = _statement(around)
+def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[ast.AST]]) -> Use:
+    """What the place in the statement says, and where the value ends."""
     innermost = around[-1] if around else None
+    value = _short(innermost)
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
-        return "random"
-    if uses.counts_turns(around):
-        return "loop"
-    if uses.needs_number(around):
-        return "size"
-    if uses.is_bounded(around):
-        return "bound"
-    if uses.is_ordered(around):
-        return "order"
+        return Use("random", value)
+    if isinstance(innermost, ast.Slice):
+        return Use("slice", value)
     if any(map(_chooses_text, around)):
+        return Use("choice", value)
+    if (taking := _of_number_in_call(innermost)) is not None:
+        return Use(taking, value, taker=value)
+    if _in_shrinking_loop(around):
+        return Use("search", value)
+    ends = becomes.ends(around, callers, is_number=code not in ("", "BS105"))
+    if becomes.selects(innermost) and code in ("", "BS105"):
+        use = _of_selection(ends, innermost, value)
+        return Use("index", value) if use.shape == "selected" and not code and _is_index(innermost) else use
+    shape, end = _of_ends(ends)
+    if _is_index(innermost) and not (shape == "part" or _is_read(around)):
+        return Use("slice" if _has_bounds(innermost) else _of_index(around), value)
+    if code == "BS105" and shape not in ("loop", "message"):
+        return Use("plain", value)  # unique, repeat_interleave: no mask selects
+    if shape == "plain" and value.endswith(".tolist()"):
+        shape = "list"
+    return _ended(shape, end, innermost, value)
+
+
+def _ended(shape: Shape, end: End | None, innermost: ast.AST | None, value: str) -> Use:
+    """What a value is for, with the names of where it ends."""
+    if end is None:
+        return Use(shape, value)
+    line = getattr(end.taker, "lineno", 0)
+    is_here = line == getattr(innermost, "lineno", 0)
+    return Use(shape, value, end.name, _short(end.taker), 0 if is_here else line, end.gathered)
+
+
+def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
+    """Whether a ``while`` around it runs until no selection is left: ``order = order[keep]``, as in NMS."""
+    for loop in around:
+        if not isinstance(loop, ast.While):
+            continue
+        asked = {node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)}
+        for node in ast.walk(loop):
+            if (
+                isinstance(node, ast.Assign)
+                and asked & set(uses.targets(node))
+                and becomes.selects(node.value)
+            ):
+                return True
+    return False
+
+
+def _of_number_in_call(innermost: ast.AST | None) -> Shape | None:
+    """Of a call that takes a tensor where it needs a number: ``x.new_zeros(2, longest)``."""
+    if not isinstance(innermost, ast.Call) or uses.READS.search(ast.unparse(innermost)):
+        return None
+    if ast.unparse(innermost.func).startswith("math."):
+        return "math"
+    return "size" if uses.NUMBERS.match(uses.called(innermost)) else None
+
+
+def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
+    """The shape of a number, with the end that decides it."""
+    tests = [end for end in ends if end.kind in ("test", "step")]
+    for kinds, shape in _OF_NUMBER:
+        if end := _first(ends, kinds):
+            if shape in ("pick", "placed") and end.looped:
+                return "all picked", end
+            return ("tested pick" if shape == "pick" and tests else shape), end
+    if ends and all(end.kind in ("message", "raised") or _only_tells(end) for end in ends):
+        return "message", ends[0]
+    for end in tests:
+        shape = _of_tested(end)
+        if shape == "check" and any(other.kind not in ("test", "message", "raised") for other in ends):
+            continue
+        return shape, end
+    if tests:
+        return "branch", tests[0]
+    for kinds, shape in _OF_REST:
+        if end := _first(ends, kinds):
+            return shape, end
+    if end := _first(ends, ("returned",)):
+        return ("returned" if _all(ends, ("returned", "kept", "message")) else "plain"), end
+    is_kept = ends and _all(ends, ("kept", "message"))
+    return ("kept" if is_kept else "plain"), next(iter(ends), None)
+
+
+def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) -> Use:
+    """What is done with what a mask selects."""
+    shape, end = _shape_of_selection(ends)
+    of = mask = ""
+    match innermost:
+        case ast.Subscript(base, ast.Tuple()):
+            pass
+        case ast.Subscript(base, chosen) if len(value) > 0:
+            of, mask = ast.unparse(base), ast.unparse(chosen)
+        case _ if shape in ("selected", "reduced"):
+            shape = "positions" if shape == "reduced" else "plain"
+    if shape == "reduced" and not _takes(end, innermost):
+        of = ""  # what is reduced was made of it
+    return replace(_ended(shape, end, innermost, value), mask=mask, of=of)
+
+
+def _takes(end: End | None, innermost: ast.AST | None) -> bool:
+    """Whether a value ends right where it is read."""
+    parts = () if end is None or end.taker is None else ast.iter_child_nodes(end.taker)
+    return any(part is innermost for part in parts)
+
+
+def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
+    for kinds, shape in _OF_SELECTION:
+        if end := _first(ends, kinds):
+            return shape, end
+    told: tuple[Kind, ...] = ("reduced", "test", "message", "raised")
+    if ends and _all(ends, ("message", "raised")):
+        return "message", ends[0]
+    if (end := _first(ends, ("loss", "stored", "reduced"))) and _all(ends, (*told, "loss", "stored")):
+        labels = end.kind == "loss" and re.search(r"(?<!binary_)cross_entropy|nll", _short(end.taker))
+        return "labels" if labels else _SAME[end.kind], end
+    if end := _first(ends, ("test", "loop test", "filter")):
+        return "counted", end
+    if (end := _first(ends, ("returned", "kept"))) and _all(ends, ("returned", "kept", "message")):
+        return "returned", end
+    return "selected", next(iter(ends), None)
+
+
+_SAME: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
+
+
+def _first(ends: Sequence[End], kinds: Sequence[Kind]) -> End | None:
+    return next((end for kind in kinds for end in ends if end.kind == kind), None)
+
+
+def _all(ends: Sequence[End], kinds: Sequence[Kind]) -> bool:
+    return all(end.kind in kinds for end in ends)
+
+
+def _of_tested(end: End) -> Shape:
+    """What a test is for that a value is held against further on."""
+    if end.kind == "step":
+        return "count"
+    if any(map(_chooses_text, end.way)):
         return "choice"
-    if isinstance(statement, ast.If) or uses.in_test(around):
-        return "index" if _is_index(innermost) else "branch"
-    if isinstance(innermost, ast.expr) and (found := _of_expression(innermost, around)):
-        return found
-    return _of_names(statement, around)
+    shape = _of_statement(end.way) or "branch"
+    return "python" if end.looped and shape == "branch" else shape
+
+
+def _only_tells(end: End) -> bool:
+    """Whether a test only decides if something is written."""
+    return end.kind == "test" and _of_tested(end) == "message"
+
+
+_LONG = 60
+
+
+def _short(node: ast.AST | None) -> str:
+    """The source of an expression, or of what a statement evaluates itself; empty where it is long."""
+    if node is None or not isinstance(node, ast.expr | ast.stmt | ast.keyword):
+        return ""
+    if isinstance(node, ast.For):
+        text = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
+    elif isinstance(node, ast.If | ast.While):
+        text = f"{'if' if isinstance(node, ast.If) else 'while'} {ast.unparse(node.test)}"
+    else:
+        text = ast.unparse(node)
+    return "" if len(text) > _LONG or "\n" in text else text
 
 
 def _is_read_in_test(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
@@ -139,107 +384,32 @@ def _is_read_in_test(statement: ast.stmt | None, around: Sequence[ast.AST]) -> b
 
 def _is_index(innermost: ast.AST | None) -> bool:
     """Whether what broke is ``x[i]`` with a tensor ``i``: its value is read to take an element."""
-    if not isinstance(innermost, ast.Subscript) or isinstance(innermost.slice, ast.Slice):
+    if not isinstance(innermost, ast.Subscript) or isinstance(innermost.slice, ast.Constant):
         return False
-    return not uses.READS.search(ast.unparse(innermost))
+    return not uses.READS.search(ast.unparse(innermost.slice))
+
+
+def _is_read(around: Sequence[ast.AST]) -> bool:
+    """Whether a number is read of what an index picks: ``int(lengths[i])``, ``lengths[i].item()``."""
+    call = next((node for node in reversed(around[-3:-1]) if isinstance(node, ast.Call)), None)
+    return call is not None and bool(re.match(r"(int|float|bool|item)$", uses.called(call)))
+
+
+def _of_index(around: Sequence[ast.AST]) -> Shape:
+    """Of ``x[i]``: whether it is read, or written as in ``counts[i] += 1``."""
+    statement = _statement(around)
+    written = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return "placed" if around[-1] in written else "index"
+
+
+def _has_bounds(innermost: ast.AST | None) -> bool:
+    """Whether an index has a slice with a bound: ``x[:, :n]``."""
+    slices = [node for node in ast.walk(innermost or ast.Pass()) if isinstance(node, ast.Slice)]
+    return any(node.lower or node.upper for node in slices)
 
 
 def _statement(around: Sequence[ast.AST]) -> ast.stmt | None:
     return next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
-
-
-def _of_expression(innermost: ast.expr, around: Sequence[ast.AST]) -> Shape | None:
-    """What the expression itself says, and what stands right around it."""
-    text = ast.unparse(innermost)
-    if text.endswith(".tolist()"):
-        return "list"
-    if isinstance(innermost, ast.Slice):
-        return "size"
-    if isinstance(innermost, ast.Subscript):
-        if uses.is_reduced(around):
-            return "reduced"
-        slices = [node for node in ast.walk(innermost.slice) if isinstance(node, ast.Slice)]
-        bounds = [node for node in slices if node.lower or node.upper]
-        if bounds and not uses.READS.search(ast.unparse(innermost.slice)):
-            return "size"
-        statement = _statement(around)
-        if uses.READS.search(ast.unparse(innermost.slice)) or _of_names(statement, around) == "reduced":
-            return None
-        return "index"
-    if "masked_select" in text and uses.is_reduced(around):
-        return "reduced"
-    if (
-        isinstance(innermost, ast.Call)
-        and uses.NUMBERS.match(uses.called(innermost))
-        and not uses.READS.search(text)
-    ):
-        return "size"
-    if uses.picks(around):
-        return "pick"
-    if uses.is_returned(around):
-        return "returned"
-    if uses.is_kept(around) or uses.is_listed(around):
-        return _of_kept(around)
-    return "given" if uses.is_given(around) else None
-
-
-def _of_kept(around: Sequence[ast.AST]) -> Shape:
-    """What a value is for that is put into a container or an attribute."""
-    if uses.is_asked_later(around):
-        return "branch"
-    return "pick" if _picks_later(around) else "kept"
-
-
-def _of_names(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
-    """What becomes of the names that a statement sets, as far as its function shows it."""
-    names = uses.targets(statement)
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
-    if not names or function is None:
-        return None
-    ways = [way for name in names for way in uses.uses(function, name)]
-    decided: tuple[tuple[Shape, Callable[[Sequence[ast.AST]], bool]], ...] = (
-        ("loop", uses.in_loop_test),
-        ("loop", uses.is_iterated if _finds(statement) else uses.in_loop_test),
-        ("size", uses.needs_number),
-        ("order", uses.is_ordered),
-        ("pick", uses.picks),
-    )
-    tests = [way for way in ways if uses.in_test(way) or uses.in_if_test(way)]
-    for shape, decides in decided:
-        if any(map(decides, ways)):
-            return "tested pick" if shape == "pick" and tests else shape
-    if ways and all(map(uses.in_message, ways)):
-        return "message"
-    if ways and _selects(statement) and all(map(uses.is_reduced, ways)):
-        return "reduced"
-    if tests:
-        return "count" if any(map(uses.is_counted, tests)) else "branch"
-    if ways and all(uses.is_kept(way) or uses.in_message(way) for way in ways):
-        return "kept"
-    return "returned" if ways and all(map(uses.is_returned, ways)) else None
-
-
-def _picks_later(around: Sequence[ast.AST]) -> bool:
-    """Whether the list that a number is put into is an index: ``chosen.append(i.item())``, ``x[chosen]``."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
-    match _statement(around):
-        case ast.Expr(ast.Call(ast.Attribute(value=ast.Name(name)))) if function is not None:
-            return any(map(uses.is_index, uses.uses(function, name)))
-    return False
-
-
-def _finds(statement: ast.stmt | None) -> bool:
-    """Whether a statement takes what is there of the values or positions of a tensor."""
-    value = getattr(statement, "value", None)
-    return isinstance(value, ast.Call) and uses.called(value) in uses.FINDS
-
-
-def _selects(statement: ast.stmt | None) -> bool:
-    """Whether a statement takes what a mask selects."""
-    value = getattr(statement, "value", None)
-    return isinstance(value, ast.Subscript) or (
-        isinstance(value, ast.Call) and uses.called(value) == "masked_select"
-    )
 
 
 def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
@@ -248,7 +418,20 @@ def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
         return True
     loops = [node for node in around if isinstance(node, ast.For) and node is not statement]
     return isinstance(statement, ast.Assign) and any(
-        _EXPERTS.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}") for loop in loops
+        _EXPERTS.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}") or _runs_one_each(loop)
+        for loop in loops
+    )
+
+
+def _runs_one_each(loop: ast.For) -> bool:
+    """Whether each turn runs another module on what an index picks: ``out[i] = ffn[e](x[i])``."""
+    turn = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Subscript | ast.Name)
+        and ast.unparse(getattr(node.func, "slice", node.func)) in turn
+        and any(isinstance(arg, ast.Subscript) for arg in node.args)
+        for node in ast.walk(loop)
     )
 
 
@@ -277,6 +460,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "loop"
     body = statement.body if isinstance(statement, ast.If) else []
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
+        if any(map(_is_of_python, body)):
+            return "python"
         loops = _loops(around)
         if _is_search(around):
             return "search"
@@ -289,10 +474,10 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
         return "skip"
     if isinstance(statement, ast.If) and _spares(statement):
-        return "spared"
+        return "spared mean" if _MEANS.search(ast.unparse(statement)) else "spared"
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
     if empties:
-        return "fast path"
+        return "early" if any(map(_returns_value, body)) else "fast path"
     if any(map(uses.changes_in_place, body)):
         return "change"
     return _of_sides(statement, around)
@@ -432,18 +617,24 @@ def _is_of_python(statement: ast.stmt) -> bool:
     """Whether a statement is more than operations on tensors: it calls for an effect, reads or copies."""
     return any(
         isinstance(node, ast.Return)
+        or _sets_item(node)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not uses.is_message(node))
         or (
             isinstance(node, ast.AugAssign)
             and isinstance(node.target, ast.Attribute)
             and _is_count(node.value)
         )
-        or (
-            isinstance(node, ast.Call)
-            and re.search(r"(deepcopy|item|tolist|dumps?|open)$", uses.called(node))
-        )
+        or (isinstance(node, ast.Call) and re.search(r"(deepcopy|tolist|dumps?|open)$", uses.called(node)))
         for node in ast.walk(statement)
     )
+
+
+def _sets_item(node: ast.AST) -> bool:
+    """Whether it sets an item of a dict, by its name: ``group["lr"] = …``."""
+    match node:
+        case ast.Assign([ast.Subscript(slice=ast.Constant(str()))]):
+            return True
+    return False
 
 
 def _is_count(value: ast.expr) -> bool:
@@ -474,6 +665,19 @@ def _leaves_or_empties(statement: ast.stmt) -> bool:
     match statement:
         case ast.Return() | ast.Assign(_, ast.Constant(None)):
             return True
+    return False
+
+
+_MEANS = re.compile(
+    r"\]\.(mean|median|max|min|amax|amin|std|var)\(|\b(mean|median|max|min|std|var)\([\w.]+\["
+)
+
+
+def _returns_value(statement: ast.stmt) -> bool:
+    """Whether it returns more than None or texts and flags, which torch.where cannot select."""
+    match statement:
+        case ast.Return(ast.expr() as value):
+            return not _holds_constant(value)
     return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
-from breakscope.diagnose.shapes import DROPS, Shape, is_drawn, shape_of
+from breakscope.diagnose.shapes import DROPS, Shape, Use, is_drawn, use_of
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
 from breakscope.report.owners import is_installed, is_standard
 
@@ -98,7 +99,15 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
     cause = record.reasons[0]
     if site.position is not None:
         site.position = places.sources.narrow(site.frame.file, site.position)
-    shape = shape_of(places.sources, site.frame.file, site.position, site.frame.line)
+    use = use_of(
+        places.sources,
+        site.frame.file,
+        site.position,
+        site.frame.line,
+        code=records.code_of(cause),
+        callers=_callers(site, places),
+    )
+    shape = use.shape
     drawn = is_drawn(places.sources, site.frame.file, site.position)
     inner = trials.code(found, telling.compile_id, _checked(records.code_of(cause), shape, drawn=drawn))
     code = trials.code(found, telling.compile_id, _checked(site_code(site, places), shape, drawn=drawn))
@@ -132,7 +141,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
             code,
             inner,
             cause,
-            _told(site, shape, location, stack, places, together),
+            _told(site, use, location, stack, places, together),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -143,7 +152,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
 
 
 def _told(
-    site: Site, shape: Shape, location: Location, stack: Sequence[Frame], places: Places, together: int
+    site: Site, use: Use, location: Location, stack: Sequence[Frame], places: Places, together: int
 ) -> ToldSite:
     """What the source says of a site, for its advice; ``together`` is how many its function has."""
     at = places.sources, site.frame.file, site.position
@@ -166,7 +175,7 @@ def _told(
             _is_compiled(caller, stack),
         )
     return ToldSite(
-        shape,
+        use,
         theirs,
         reach.condition(*at),
         reach.raises(*at),
@@ -194,6 +203,18 @@ def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:
 def _most_telling(site: Site) -> Break:
     """The occurrence to quote: in the site's own frame, with the longest way to get there."""
     return max(site.own, key=lambda b: len(b.record.frames))
+
+
+def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
+    """The calls in compiled code that lead to a site, the nearest first: what it returns goes there."""
+    item = max(site.breaks, key=lambda b: b.inlined or 0)
+    calls = []
+    for frame in reversed(item.record.frames[:-1] if item.inlined and item.frame is not None else ()):
+        if not places.is_plumbing(frame):
+            calls.append(places.call(frame))
+        if item.frame is not None and (frame.file, frame.name) == (item.frame.file, item.frame.name):
+            return calls
+    return []
 
 
 def _stack(item: Break, places: Places) -> tuple[Frame, ...]:

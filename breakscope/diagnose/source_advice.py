@@ -179,7 +179,8 @@ _TABLE = (
     _Row(
         ("BS127",),
         r"\bchoice\(.*\bp=",
-        "Draw it with torch.multinomial(p, 1), which is part of the graph, or choose in the caller.",
+        "Draw it with torch.multinomial(p, n, replacement=True), which is part of the graph, or choose in the"
+        " caller.",
     ),
     _Row(
         ("BS127",),
@@ -208,7 +209,6 @@ _TABLE = (
 
 
 _METHOD = re.compile(r"trace method `(?P<name>(?!__)\w+)` of class `(?P<of>\w+)`")
-_MATH = re.compile(r"\bmath\.(\w+)\([^()]*(\([^()]*\)[^()]*)*\.item\(\)")
 
 
 def advice(code: str, said: str, expression: str, statement: str, function: str) -> str | None:
@@ -223,9 +223,6 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             continue
         if re.search(row.statement, statement) and re.search(row.in_function, function):
             return row.advice
-    named = _MATH.search(statement) or re.match(r"math\.(\w+)\(", expression)
-    if code == "BS102" and named and named[1] in _OF_MATH:
-        return f"Use torch.{named[1]} of the tensor in place of math.{named[1]} of its number."
     if code == "BS110":
         return _of_arrays(said, expression)
     if "sparse Tensor" in said and code == "BS117":
@@ -239,6 +236,14 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             " compiled function, or put torch.compiler.disable on a function around it."
         )
     return None
+
+
+def of_math(call: str) -> str:
+    """What to do about a function of Python's math that is given a tensor's number."""
+    name = call.partition("(")[0].rpartition(".")[2]
+    if name in _OF_MATH:
+        return f"Use torch.{name} of the tensor in place of math.{name} of its number."
+    return f"math.{name} takes a Python number: write it with torch operations, or call it in the caller."
 
 
 def of_python(name: str, said: str = "") -> str:

@@ -36,7 +36,8 @@ class Followed:
     Attributes:
         code: of the finding, with that of its cause for a skipped frame (``BS302>BS112``); shape: which of
             its shapes.
-        advice: a pattern that the finding's advice matches: the words that are followed.
+        advice: a pattern that the finding's advice matches: the words that are followed; where a program has
+            several such findings, a pattern of each, one a line.
         change: (old text, new text) pairs: the diff.
         lessens: None where the finding goes; else the words by which the advice says that it only lessens it.
         near: whether the outputs may differ in the last digits.

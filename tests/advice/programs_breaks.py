@@ -163,7 +163,7 @@ BREAKS: tuple[Followed, ...] = (
         "BS101",
         "a fast path",
         r"before the compiled call",
-        "if x.max() > 99:\n    return x\ny = x + 1\nreturn y + y",
+        "if x.max() > 99:\n    return None\ny = x + 1\nreturn y + y",
         ("def f(x):\n    if x.max() > 99:", "def f(x, high):\n    if high:"),
         ("say(f(x))", "say(f(x, bool(x.max() > 99)))"),
     ),
@@ -312,7 +312,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS105",
         "a mask",
-        r"torch\.where\(mask",
+        r"torch\.where\(m, f\(x\), y\).*torch\.where\(m, x, a harmless value",
         "m = x > 0\nx[m] = x[m].sqrt()\nreturn x",
         ("x[m] = x[m].sqrt()\n    return x", "return torch.where(m, x.clamp(min=0).sqrt(), x)"),
         call="f(x.clone())",

@@ -7,7 +7,179 @@ from followed import Followed, of_function
 f = of_function
 SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n@torch.compile"
 
+SELECTIONS = """
+@torch.compile
+def losses(x, y, keep):
+    a = F.cross_entropy(x[keep], y[keep])
+    near, far = x[:, 0], x[:, 1]
+    b = F.l1_loss(near[keep], far[keep], reduction='sum')
+    return a, b
+
+@torch.compile
+def ranked(v, keep):
+    return v[keep].topk(2)[0]
+
+@torch.compile
+def summed(x, at, keep):
+    row = at[keep]
+    return torch.zeros(3).index_add_(0, row, torch.ones(row.shape[0]))
+
+@torch.compile
+def last(v):
+    at = (v > 0).nonzero()[:, 0]
+    return at.max() + at.min()
+
+@torch.compile
+def left(x, keep):
+    return x[keep]
+
+keep, y, v = torch.tensor([True, False, True, True]), torch.tensor([0, 1, 2, 0]), torch.tensor([3.0, -1, 2, 5])
+rows = torch.arange(12.0).reshape(4, 3)
+for _ in range(2):
+    say([losses(rows, y, keep), ranked(v, keep), summed(rows, y, keep), last(v), left(rows, keep)])
+"""
+NUMBERS = """
+def longest(x):
+    return int(x.max())
+
+@torch.compile
+def sized(x):
+    n = longest(x)
+    return x.new_zeros(n)
+
+@torch.compile
+def counted(a, b):
+    m = torch.zeros(3, 3)
+    m[a.item(), b.item()] += 1
+    return m
+
+@torch.compile
+def picked(x, ids):
+    out = x.clone()
+    for i in ids.tolist():
+        out[i] = x[i] * 2
+    return out
+
+@torch.compile
+def stacked(x):
+    out = [x[0].max().item()]
+    out.append(2.0)
+    return torch.tensor(out)
+
+@torch.compile
+def chosen(x):
+    i = int(x.sum() > 0)
+    return nets[i](x)
+
+@torch.compile
+def masked(x):
+    n = x.max().long().item()
+    x = x.clone()
+    x[:, n:] = 0
+    return x
+
+@torch.compile
+def kept(x):
+    seen = set()
+    for i in x.int().flatten().tolist():
+        seen.add(i)
+    return x + len(seen)
+
+nets = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+ids = torch.tensor([0, 1])
+for _ in range(2):
+    with torch.no_grad():
+        say([sized(x), counted(ids[0], ids[1]), picked(x, ids), stacked(x), chosen(x), masked(x - 3), kept(x)])
+"""
+
 USES: tuple[Followed, ...] = (
+    Followed(
+        "BS105",
+        "what a mask selects, by what is done with it",
+        "targets with\\s+\\.masked_fill\\(~keep, -100\\)\n"
+        "reduction='none'.*torch\\.where\\(keep, loss, 0\\)\\.sum\\(\\)\n"
+        "scores\\.masked_fill\\(~keep,\\s+-inf\\)\\.topk\n"
+        "weight 0, value \\* keep\n"
+        "torch\\.where\\(mask, i, -1\\)\\.max\\(\\).*torch\\.where\\(mask, i, size\\)\\.min\\(\\)\n"
+        "return x and keep, and select in the caller",
+        SELECTIONS,
+        (
+            ("F.cross_entropy(x[keep], y[keep])", "F.cross_entropy(x, y.masked_fill(~keep, -100))"),
+            (
+                "F.l1_loss(near[keep], far[keep], reduction='sum')",
+                "torch.where(keep, F.l1_loss(near, far, reduction='none'), 0).sum()",
+            ),
+            ("v[keep].topk(2)", "v.masked_fill(~keep, -torch.inf).topk(2)"),
+            (
+                "row = at[keep]\n    return torch.zeros(3).index_add_(0, row, torch.ones(row.shape[0]))",
+                "return torch.zeros(3).index_add_(0, at, torch.ones(at.shape[0]) * keep)",
+            ),
+            (
+                "at = (v > 0).nonzero()[:, 0]\n    return at.max() + at.min()",
+                "i = torch.arange(4)\n    return torch.where(v > 0, i, -1).max() + torch.where(v > 0, i, 4).min()",
+            ),
+            ("    return x[keep]", "    return x, keep"),
+            ("left(rows, keep)]", "(lambda x, keep: x[keep])(*left(rows, keep))]"),
+        ),
+        near=True,
+    ),
+    Followed(
+        "BS102",
+        "numbers, by where they end",
+        "for `x\\.new_zeros\\(n\\)` \\(line \\d+\\)\n"
+        "says where to write.*x\\.index_put\\(\\(i, j\\), value\\)\n"
+        "for a tensor do it for all at once\n"
+        "keep the tensors in the list.*torch\\.stack\n"
+        "picks what is called.*nets\\[i\\]\n"
+        "mask\\s+by position, torch\\.arange\\(size\\) < n\n"
+        "key of a Python dict or set",
+        NUMBERS,
+        (
+            ("def sized(x):\n    n = longest(x)", "def sized(x, n):\n    n = n + 0"),
+            ("sized(x)", "sized(x, longest(x))"),
+            (
+                "    m[a.item(), b.item()] += 1\n    return m",
+                "    return m.index_put((a, b), torch.ones(()), accumulate=True)",
+            ),
+            (
+                "    for i in ids.tolist():\n        out[i] = x[i] * 2\n    return out",
+                "    return out.index_put((ids,), x[ids] * 2)",
+            ),
+            ("x[0].max().item()", "x[0].max()"),
+            ("out.append(2.0)", "out.append(torch.tensor(2.0))"),
+            ("torch.tensor(out)", "torch.stack(out)"),
+            (
+                "    i = int(x.sum() > 0)\n    return nets[i](x)",
+                "    return torch.where(x.sum() > 0, nets[1](x), nets[0](x))",
+            ),
+            (
+                "    n = x.max().long().item()\n    x = x.clone()\n    x[:, n:] = 0\n    return x",
+                "    n = x.max().long()\n    n = torch.where(n < 0, n + 3, n)\n    return torch.where(torch.arange(3) < n, x, 0)",
+            ),
+            (
+                (
+                    "def kept(x):\n    seen = set()\n    for i in x.int().flatten().tolist():\n        seen.add(i)\n"
+                    "    return x + len(seen)"
+                ),
+                "def kept(x, n):\n    return x + n",
+            ),
+            ("kept(x)]", "kept(x, len(set(x.int().flatten().tolist())))]"),
+        ),
+        near=True,
+    ),
+    f(
+        "BS101",
+        "a branch that returns early",
+        r"^The branch returns early: compute what follows as well.*torch\.where\(condition, early, rest\)",
+        "if x.max() > 99:\n    return x, x + 1\ny = x * 2\nz = y + 1\nreturn y, z",
+        (
+            "if x.max() > 99:\n        return x, x + 1\n    y = x * 2\n    z = y + 1\n    return y, z",
+            (
+                "far = x.max() > 99\n    y = x * 2\n    z = y + 1\n"
+                "    return torch.where(far, x, y), torch.where(far, x + 1, z)"
+            ),
+        ),
+    ),
     f(
         "BS101",
         "a branch between two results",
@@ -284,7 +456,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS105",
         "what a mask selects, and its mean",
-        r"torch\.where\(mask, x, 0\)\.sum\(\), divided by mask\.sum\(\)",
+        r"torch\.where\(x > 1, x, 0\)\.sum\(\), divided by \(x > 1\)\.sum\(\)",
         "return x * x[x > 1].mean()",
         ("x[x > 1].mean()", "(torch.where(x > 1, x, 0).sum() / (x > 1).sum())"),
         near=True,

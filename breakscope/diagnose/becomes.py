@@ -1,0 +1,711 @@
+"""What becomes of a value: from the line that reads it, by its names, to where it ends."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from breakscope.diagnose import uses
+
+Kind = Literal[
+    "turns",
+    "loop test",
+    "turns of values",
+    "size",
+    "slice",
+    "order",
+    "bound",
+    "seed",
+    "part",
+    "pick",
+    "placed",
+    "key",
+    "test",
+    "filter",
+    "step",
+    "raised",
+    "message",
+    "kept",
+    "returned",
+    "given",
+    "passed",
+    "math",
+    "numpy",
+    "arithmetic",
+    "stacked",
+    "reduced",
+    "loss",
+    "stored",
+    "ranked",
+    "suppressed",
+    "scattered",
+    "joined",
+]
+"""Where a value ends.
+
+turns: how often a loop runs. loop test: decides whether a ``while`` goes on. turns of values: a loop runs
+over what data holds. size: a shape, a length; slice: a bound of one. order: Python sorts by it. bound:
+Python's min or max compares it. part: picks what is called. pick: an index; placed: one that says where to
+write. key: of a dict or a set. test: decides a branch. filter: what a comprehension keeps. step: is tested
+every so many steps. raised: a text of an exception. kept: in a container or an attribute. given: to a call
+for its effect; passed: to a call that is not known. math, numpy: to their functions. arithmetic: goes back
+into tensors. stacked: its list is made a tensor.
+
+Of what a mask selects: reduced, a loss, stored under a mask, ranked by topk or sort, suppressed by NMS,
+scattered to where an index says, joined to others.
+"""
+_State = Literal["number", "list", "selection", "text"]
+_LOOPS = (ast.For, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_PASSES = re.compile(
+    r"(int|float|bool|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
+)
+_TENSORS = re.compile(r"(tensor|as_tensor|asarray|Tensor|(Long|Float)Tensor|stack|cat|new_tensor)$")
+_RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
+_SUPPRESSES = re.compile(r"(batched_)?nms(_\w+)?$|soft_nms")
+_JOINS = re.compile(r"(cat|concat|stack|hstack|vstack|pad_sequence|append|extend)$")
+_SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*|bincount|segment\w*)_?$")
+_LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
+_FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
+_KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
+_GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
+_DEEP = 6  # names that a value is handed through
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One place where a value ends.
+
+    Attributes:
+        way: from the outside to the node that takes the value; name: of the variable that holds it there.
+        taker: the expression or statement that takes it. summed: whether a sum of several takes it.
+        gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
+    """
+
+    kind: Kind
+    way: tuple[ast.AST, ...]
+    name: str = ""
+    taker: ast.AST | None = None
+    summed: bool = False
+    gathered: bool = False
+    looped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What is followed: what kind of thing it is, under which name, and how it came here.
+
+    Attributes:
+        slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
+            a list of several. summed: whether a sum took it; looped: whether a loop takes one by one;
+            stepped: whether ``%`` was applied. depth: how many names it went through.
+    """
+
+    state: _State
+    name: str = ""
+    slots: tuple[int, ...] = ()
+    gathered: bool = False
+    summed: bool = False
+    looped: bool = False
+    stepped: bool = False
+    depth: int = 0
+
+
+def ends(
+    around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]] = (), *, is_number: bool = False
+) -> list[End]:
+    """Where the value of the innermost expression ends, in the order of the source.
+
+    Args:
+        around: the nodes that contain the expression, outermost first.
+        callers: the same of the calls in compiled code that lead there, the nearest first. Where they are
+            exhausted a value that is returned leaves compiled code.
+        is_number: whether ``x[i]`` is known to pick one element, where its source might as well select.
+    """
+    innermost = around[-1] if around else None
+    if not isinstance(innermost, ast.expr):
+        return []
+    found = _Follow(callers)
+    state = _state(innermost)
+    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state))
+    return found.ends
+
+
+def selects(node: ast.AST | None) -> bool:
+    """Whether how many there are of what an expression gives depends on data."""
+    match node:
+        case ast.Subscript(slice=chosen):
+            parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+            if all(isinstance(part, ast.Constant | ast.Slice) for part in parts):
+                return False
+            return not uses.READS.search(ast.unparse(node))
+        case ast.Call(ast.Attribute(attr="where"), [_]):
+            return True
+        case ast.Call():
+            return uses.called(node) in ("nonzero", "argwhere", "flatnonzero", "masked_select")
+        case ast.Attribute(value=value):
+            return selects(value)
+    return False
+
+
+def _state(node: ast.expr) -> _State:
+    called = uses.called(node) if isinstance(node, ast.Call) else ""
+    if called == "tolist":
+        return "list"
+    return "selection" if selects(node) or called in uses.FINDS else "number"
+
+
+def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
+    """How a statement or an expression takes a value, where its place in it says that."""
+    parent, child = way[-2], way[-1]
+    match parent:
+        case ast.Slice() if held.state != "selection":
+            return "slice"
+        case ast.While() if child is parent.test and not held.gathered:
+            return "loop test"
+        case ast.If() | ast.IfExp() if child is parent.test:
+            return "step" if held.stepped else "test"
+        case ast.comprehension() if child in parent.ifs:
+            return "filter"
+        case ast.Raise():
+            return "raised"
+        case ast.Assert():
+            return "raised" if child is parent.msg else "test"
+        case ast.Dict() if child in parent.keys:
+            return "key"
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[among]) if _is_dict(among, way):
+            return "key"
+    return None
+
+
+def _part_of(parent: ast.AST, child: ast.AST, held: _Held) -> _Held:
+    """A value as a part of an expression that holds or compares it."""
+    match parent:
+        case ast.Tuple(parts):
+            return replace(held, slots=(*held.slots, parts.index(child))) if child in parts else held
+        case ast.List() | ast.Set() | ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+            return replace(held, gathered=True)
+        case ast.JoinedStr() | ast.FormattedValue():
+            return replace(held, state="text")
+    return held
+
+
+class _Follow:
+    """One value on its ways to its ends."""
+
+    def __init__(self, callers: Sequence[Sequence[ast.AST]]) -> None:
+        self.ends: list[End] = []
+        self._callers = [tuple(caller) for caller in callers]
+        self._seen: set[tuple[int, str]] = set()
+
+    def climb(self, way: tuple[ast.AST, ...], held: _Held, level: int = 0) -> None:
+        """From a node outwards, until something takes the value or gives it a name."""
+        for at in range(len(way) - 1, 0, -1):
+            step = self._step(way[: at + 1], held, level)
+            if step is None:
+                return
+            held = step
+
+    def _end(self, kind: Kind, way: tuple[ast.AST, ...], held: _Held) -> None:
+        gathered = held.gathered or held.state == "list"
+        taker = way[-2]
+        if kind == "slice":
+            taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
+        self.ends.append(End(kind, way, held.name, taker, held.summed, gathered, held.looped))
+
+    def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
+        """What the parent of a node makes of its value; None where the value ends or is followed by name."""
+        parent, child = way[-2], way[-1]
+        if (kind := _kind(way, held)) is not None:
+            self._end(kind, way, held)
+            return None
+        match parent:
+            case ast.Call():
+                return self._call(parent, child, way, held, level)
+            case ast.Attribute():
+                return self._attribute(parent, way, held)
+            case ast.Subscript():
+                return self._subscript(parent, child, way, held)
+            case ast.BinOp():
+                return self._computed(parent, child, way, held)
+            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.AugAssign():
+                return self._assigned(parent, way, held, level)
+            case ast.comprehension() | ast.For():
+                self._loop(parent, child, way, held, level)
+                return None
+            case ast.Return() | ast.Yield():
+                self._returned(way, held, level)
+                return None
+            case ast.stmt() | ast.Lambda():
+                return None
+        return _part_of(parent, child, held)
+
+    # -- what takes a value ----------------------------------------------------------------------------
+
+    def _attribute(self, parent: ast.Attribute, way: tuple[ast.AST, ...], held: _Held) -> _Held | None:
+        """A method or an attribute of the value itself."""
+        name, is_selected = parent.attr, held.state == "selection"
+        if is_selected and name in ("shape", "numel", "size"):
+            return replace(held, state="number")
+        if is_selected and uses.REDUCES.match(name):
+            self._end("reduced", way, held)
+            return None
+        if is_selected and _RANKS.match(name):
+            self._end("ranked", way, held)
+            return None
+        if held.gathered and name == "sort":
+            self._end("order", way, held)
+            return None
+        return replace(held, state="list") if name == "tolist" else held
+
+    def _call(
+        self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
+    ) -> _Held | None:
+        name, of = uses.called(call), ast.unparse(call.func)
+        is_statement = len(way) > 2 and isinstance(way[-3], ast.Expr)
+        if child is call.func:
+            return held
+        is_selection = held.state == "selection"
+        if name in ("len", "isinstance", "type") and not is_selection:
+            return None  # asks for no value
+        kind = _kind_of_text(call, way)
+        kind = kind or (
+            _kind_of_selection(name, of) if is_selection else _kind_of_call(call, child, way, held)
+        )
+        if kind == "bound":
+            self._end(kind, way, held)
+            return held
+        if kind is None and (passed := _passed(call, child, held)) is not None:
+            return passed
+        if kind is None and is_statement and uses.KEEPS.match(name):
+            self._gathered(call, child, way, held, level)
+            return None
+        if kind is None and self._into(call, child, way, held, level):
+            return None
+        if kind is None and is_selection:
+            return held  # a module gives as many as it is given
+        if kind is None and is_statement:
+            kind = "arithmetic" if uses.changes_in_place(way[-3]) else "given"  # type: ignore[arg-type]
+        self._end(kind or "passed", way, held)
+        return None
+
+    def _gathered(
+        self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
+    ) -> None:
+        """``losses.append(x.item())``: what becomes of the list."""
+        holder, name = _receiver(call), uses.called(call)
+        is_set = name == "add" and not _is_tensor(holder, way)
+        if is_set and held.state != "selection":
+            self._end("key", way, held)
+            return
+        before = len(self.ends)
+        if holder is not None and _GATHERS.match(name) and isinstance(holder, ast.Name | ast.Attribute):
+            self._name(ast.unparse(holder), way, replace(held, gathered=True), level)
+        # A list that belongs to an object is read later, whatever this function does with it.
+        if len(self.ends) == before:
+            is_list = bool(_GATHERS.match(name)) or child not in call.args
+            kept: Kind = "joined" if held.state == "selection" else "kept"
+            is_kept = is_list or name in ("update", "put", "record", "push", "insert")
+            self._end(kept if is_kept else "given", way, held)
+
+    def _subscript(
+        self, parent: ast.Subscript, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
+    ) -> _Held | None:
+        if child is parent.value and held.slots and not held.gathered:
+            is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
+            return None if is_other else replace(held, slots=held.slots[:-1])
+        if child is parent.value:
+            return replace(held, gathered=False)
+        if held.state == "selection":
+            if isinstance(parent.ctx, ast.Store):
+                self._end("stored", way, held)
+                return None
+            return held
+        if held.state == "list":
+            self._end("pick", way, held)
+            return None
+        statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
+        changes = isinstance(statement, ast.AugAssign) and statement.target in way
+        kind: Kind = "placed" if changes or isinstance(parent.ctx, ast.Store) else "pick"
+        if len(way) > 2 and isinstance(way[-3], ast.Call) and way[-3].func is parent:
+            kind = "part"
+        elif held.state == "text" or _is_dict(parent.value, way):
+            kind = "key"
+        self._end(kind, way, held)
+        return None
+
+    def _computed(
+        self, parent: ast.BinOp, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
+    ) -> _Held | None:
+        other = parent.right if child is parent.left else parent.left
+        if held.state == "selection":
+            return held
+        if isinstance(parent.op, ast.Mult) and isinstance(other, ast.List):
+            self._end("size", way, held)  # ``[0] * n``
+            return None
+        if (
+            isinstance(parent.op, ast.Mod)
+            and isinstance(other, ast.Constant)
+            and isinstance(other.value, str)
+        ):
+            return replace(held, state="text")
+        if _is_tensor(other, way):
+            self._end("arithmetic", way, held)
+            return None
+        is_step = isinstance(parent.op, ast.Mod) and child is parent.left
+        return replace(held, stepped=held.stepped or is_step)
+
+    # -- where a value goes on under a name ------------------------------------------------------------
+
+    def _assigned(
+        self,
+        parent: ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.AugAssign,
+        way: tuple[ast.AST, ...],
+        held: _Held,
+        level: int,
+    ) -> _Held | None:
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        if way[-1] in targets or (isinstance(parent, ast.AugAssign) and way[-1] is parent.target):
+            return None  # ``x[mask] = y`` breaks at its target
+        if isinstance(parent, ast.AugAssign):
+            held = replace(held, summed=True)
+            if held.state == "number" and _is_tensor(parent.target, way):
+                self._end("arithmetic", way, held)
+                return None
+        for target in targets:
+            self._target(target, way, held, level)
+        return held if isinstance(parent, ast.NamedExpr) else None
+
+    def _target(self, target: ast.expr, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
+        match target:
+            case ast.Name(name):
+                before = len(self.ends)
+                self._name(name, way, held, level)
+                if len(self.ends) == before and isinstance(way[-1], ast.Dict | ast.List):
+                    self._end("kept", way, held)
+            case ast.Tuple(parts) | ast.List(parts):
+                for part in parts[held.slots[-1] : held.slots[-1] + 1] if held.slots else parts:
+                    self._target(part, way, replace(held, slots=held.slots[:-1]), level)
+            case ast.Attribute():
+                self._end("kept", way, replace(held, name=ast.unparse(target)))
+                self._name(ast.unparse(target), way, held, level)
+            case ast.Subscript(value=ast.Name(name)) if _is_made(name, way):
+                self._name(name, way, replace(held, gathered=True, slots=()), level)
+                self._end("kept", way, held)
+            case ast.Subscript():
+                is_masked = held.state == "selection" and not isinstance(target.slice, ast.Constant)
+                self._end("stored" if is_masked else "kept", way, held)
+
+    def _name(self, name: str, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
+        """Every place after this one where a name is read."""
+        function = _function(way)
+        statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
+        if function is None or statement is None or held.depth >= _DEEP:
+            return
+        key = id(function), f"{name} {held.state} {held.gathered} {statement.lineno}"
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        held = replace(held, name=name, depth=held.depth + 1)
+        outside = way[: way.index(function)]
+        first, last = _live(statement, name, way)
+        for use in uses.uses(function, name):
+            line = getattr(use[-1], "lineno", 0)
+            is_own = statement in use and not _is_body(statement, use)
+            if first <= line <= last and not is_own:
+                self.climb((*outside, *use), held, level)
+
+    def _loop(
+        self,
+        parent: ast.For | ast.comprehension,
+        child: ast.AST,
+        way: tuple[ast.AST, ...],
+        held: _Held,
+        level: int,
+    ) -> None:
+        """What a loop runs over: its turns, and what it does with each."""
+        if child is not parent.iter:
+            return
+        if held.state == "selection":
+            if held.gathered:  # a list of selections has as many as were put into it
+                self._target_of_loop(parent, way, replace(held, gathered=False), level)
+            else:
+                self._end("turns of values", way, held)
+        elif held.state == "list" or held.gathered:
+            self._target_of_loop(
+                parent, way, replace(held, state="number", gathered=False, looped=True), level
+            )
+
+    def _target_of_loop(
+        self, parent: ast.For | ast.comprehension, way: tuple[ast.AST, ...], held: _Held, level: int
+    ) -> None:
+        whole = way[:-2] if isinstance(parent, ast.comprehension) else way[:-1]
+        target, slots = parent.target, held.slots
+        while isinstance(target, ast.Tuple) and slots and slots[-1] < len(target.elts):
+            target, slots = target.elts[slots[-1]], slots[:-1]
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        inner = replace(held, slots=slots, depth=held.depth + 1)
+        for name in names if inner.depth < _DEEP else ():
+            if isinstance(name, ast.Name):
+                for use in uses.uses(whole[-1], name.id):
+                    self.climb((*whole[:-1], *use), replace(inner, name=name.id), level)
+
+    def _returned(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
+        """Out of a function: to the line in compiled code that called it, or out of compiled code."""
+        if level == len(self._callers):
+            self._end("returned", way, held)
+        elif self._callers[level]:
+            self.climb(self._callers[level], replace(held, name=""), level + 1)
+        else:
+            self._end("passed", way, held)  # which call it is was not to be told
+
+    def _into(
+        self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
+    ) -> bool:
+        """Into a function of the same file: what it does with that parameter."""
+        function = _defined(call, way)
+        if function is None or held.depth >= _DEEP:
+            return False
+        names = [arg.arg for arg in function.args.args]
+        if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
+            names = names[1:]
+        name = None
+        if child in call.args:
+            place = call.args.index(child)
+            name = names[place] if place < len(names) else None
+        elif isinstance(child, ast.keyword):
+            name = child.arg
+        if name is None:
+            return False
+        before = len(self.ends)
+        inner = _Follow([way[:-1], *self._callers[level:]])
+        inner._seen = self._seen
+        top = way[0]
+        for use in uses.uses(function, name):
+            inner.climb((top, *use), replace(held, name=name, depth=held.depth + 2))
+        self.ends += inner.ends
+        return len(self.ends) > before
+
+
+def _kind_of_text(call: ast.Call, way: Sequence[ast.AST]) -> Kind | None:
+    """Of a call that writes a text, or makes an exception of it."""
+    if len(way) > 2 and isinstance(way[-3], ast.Expr) and uses.is_message(way[-3]):
+        return "message"
+    of = ast.unparse(call.func)
+    is_raised = of in ("sys.exit", "exit", "quit") or of.endswith(("Error", "Exception"))
+    return "raised" if is_raised else None
+
+
+def _kind_of_selection(name: str, of: str) -> Kind | None:
+    """How a call takes what a mask selects."""
+    rows: tuple[tuple[Kind, bool], ...] = (
+        ("suppressed", _SUPPRESSES.search(name) is not None),
+        ("ranked", _RANKS.match(name) is not None),
+        ("loss", _LOSSES.search(of) is not None),
+        ("scattered", _SCATTERS.match(name) is not None),
+        ("reduced", name != "len" and uses.REDUCES.match(name) is not None),
+        ("joined", _JOINS.match(name) is not None and not uses.KEEPS.match(name)),
+    )
+    return next((kind for kind, holds in rows if holds), None)
+
+
+def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: _Held) -> Kind | None:
+    """How a call takes a number, a text or a list of numbers."""
+    name, of = uses.called(call), ast.unparse(call.func)
+    is_method = isinstance(call.func, ast.Attribute)
+    several = held.gathered or held.state == "list"
+    is_filled = _FILLS.match(name) is not None and child in call.args[1:]
+    bounds = of in ("min", "max") and len(call.args) > 1
+    is_summed = held.gathered and uses.REDUCES.match(name) is not None
+    rows: tuple[tuple[Kind, bool], ...] = (
+        ("seed", name.endswith(("seed", "seed_all"))),
+        ("turns", name == "range" and _is_looped(way)),
+        ("order", uses.ORDERS.match(name) is not None or (is_method and name == "index")),
+        ("order", several and of in ("min", "max") and any(one.arg == "key" for one in call.keywords)),
+        ("bound", bounds),
+        ("math", of.startswith(("math.", "cmath."))),
+        ("stacked", several and _TENSORS.match(name) is not None),
+        ("arithmetic", _TENSORS.match(name) is not None or is_filled),
+        ("slice", name == "slice"),
+        ("size", uses.NUMBERS.match(name) is not None),
+        ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
+        ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
+        ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None or _is_tensor(_receiver(call), way)),
+    )
+    return next((kind for kind, holds in rows if holds), None)
+
+
+def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
+    """What a call gives that hands a value on; None of other calls."""
+    name = uses.called(call)
+    if name in ("enumerate", "zip"):
+        place = 1 if name == "enumerate" else call.args.index(child) if child in call.args else 0
+        return replace(held, slots=(*held.slots, place))
+    if held.state == "selection":
+        if name == "len":
+            return replace(held, state="number")
+        return replace(held, state="number") if name in ("int", "float", "bool") else None
+    if held.state == "text":
+        return held if name in ("join", "format", "str") else None
+    several = held.gathered or held.state == "list"
+    if several and uses.REDUCES.match(name):
+        return replace(held, state="number", gathered=False, summed=True)
+    is_plain = not isinstance(call.func, ast.Attribute) and _PASSES.match(name)
+    if not is_plain:
+        return None
+    return held if name in ("list", "tuple", "set", "reversed") else replace(held, state="number")
+
+
+def _receiver(call: ast.Call) -> ast.expr | None:
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _function(way: Sequence[ast.AST]) -> ast.AST | None:
+    """The function around a place; a module where it is in none."""
+    return next((node for node in reversed(way) if isinstance(node, (*_FUNCTIONS, ast.Module))), None)
+
+
+def _is_body(statement: ast.stmt, use: Sequence[ast.AST]) -> bool:
+    """Whether a use is in the body of a statement, and not in what it evaluates itself."""
+    at = use.index(statement)
+    return isinstance(statement, ast.For | ast.While | ast.If | ast.With) and isinstance(
+        use[at + 1], ast.stmt
+    )
+
+
+def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, int]:
+    """The lines on which a name that a statement sets may still hold what it set."""
+    loops = [node for node in way if isinstance(node, _LOOPS)]
+    function = _function(way)
+    loops = loops if function is None else [one for one in loops if way.index(one) > way.index(function)]
+    first = loops[0].lineno if loops else statement.lineno
+    block = next(
+        (
+            part
+            for node in way
+            for part in (getattr(node, "body", None), getattr(node, "orelse", None))
+            if isinstance(part, list) and statement in part
+        ),
+        [],
+    )
+    after = block[block.index(statement) + 1 :] if statement in block else []
+    again = next((one for one in after if name in uses.targets(one) and not _reads(one, name)), None)
+    if again is None:
+        return first, 1 << 30
+    return (statement.lineno if loops else first), again.end_lineno or again.lineno
+
+
+def _reads(statement: ast.stmt, name: str) -> bool:
+    return any(True for _ in uses.uses(statement, name))
+
+
+def _is_looped(way: Sequence[ast.AST]) -> bool:
+    """Whether the call at hand is what a loop runs over."""
+    at = len(way) - 2
+    while at > 0 and isinstance(way[at - 1], ast.Call):
+        at -= 1  # enumerate(range(n))
+    loop = way[at - 1]
+    return isinstance(loop, ast.For | ast.comprehension) and way[at] is loop.iter
+
+
+def _values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
+    """What is assigned to a name in its function, or to an attribute in its class."""
+    scope: ast.AST | None = _function(way)
+    if name.startswith("self."):
+        scope = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), scope)
+    return [
+        node.value
+        for node in (ast.walk(scope) if scope is not None else ())
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and node.value is not None
+        and name in uses.targets(node)
+    ]
+
+
+def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a name is a dict or a list that the function itself begins empty."""
+    return any(ast.unparse(value) in ("{}", "[]", "dict()", "list()") for value in _values_of(name, way))
+
+
+def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
+    """Whether an expression is a dict or a set of Python's, by what was assigned to it."""
+    values = _values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
+    return any(
+        isinstance(value, ast.Dict | ast.DictComp | ast.Set | ast.SetComp)
+        or (
+            isinstance(value, ast.Call)
+            and uses.called(value) in ("dict", "set", "defaultdict", "Counter", "OrderedDict")
+        )
+        for value in values
+    )
+
+
+_OF_NUMBERS = re.compile(r"(item|len|int|float|bool|size|numel|dim|range|perf_counter|time)$")
+
+
+def _is_given(name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a name is an argument that may well be a tensor: no default, no other type."""
+    function = _function(way)
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    args = function.args.args[: len(function.args.args) - len(function.args.defaults)]
+    given = {arg.arg: arg.annotation for arg in args if arg.arg not in ("self", "cls")}
+    annotation = given.get(name)
+    return name in given and (annotation is None or "Tensor" in ast.unparse(annotation))
+
+
+def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
+    """Whether an expression is surely a tensor: an argument, or what operations on tensors gave."""
+    if node is None or depth > _DEEP:
+        return False
+    match node:
+        case ast.Name(name):
+            values = [value for value in _values_of(name, way) if value not in way]
+            return any(_is_tensor(one, way, depth + 1) for one in values) or _is_given(name, way)
+        case ast.BinOp(left, _, right):
+            return _is_tensor(left, way, depth + 1) or _is_tensor(right, way, depth + 1)
+        case ast.UnaryOp(_, operand):
+            return _is_tensor(operand, way, depth + 1)
+        case ast.Subscript(value=value):
+            return not (isinstance(value, ast.Attribute) and value.attr == "shape") and _is_tensor(
+                value, way, depth + 1
+            )
+        case ast.Attribute(value=value, attr=attr):
+            if attr in ("T", "mT", "data", "grad"):
+                return _is_tensor(value, way, depth + 1)
+            values = _values_of(ast.unparse(node), way)
+            return any(re.match(r"(torch\.)?(nn\.)?(Parameter|Buffer)\(", ast.unparse(one)) for one in values)
+        case ast.Call(func):
+            of = ast.unparse(func)
+            if of.startswith(("torch.", "F.")):
+                return True
+            if of.startswith("self.") and _defined(node, way) is None:
+                return any(_is_tensor(one, way, depth + 1) for one in node.args)  # a module
+            if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
+                return False
+            return _is_tensor(func.value, way, depth + 1)
+    return False
+
+
+def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
+    """The function of the same file that a call names: by its own name, or as a method of self."""
+    scopes: list[ast.Module | ast.FunctionDef | ast.ClassDef]
+    match call.func:
+        case ast.Name(name):
+            scopes = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
+        case ast.Attribute(ast.Name("self"), name):
+            scopes = [node for node in way if isinstance(node, ast.ClassDef)]
+        case _:
+            return None
+    return next(
+        (
+            node
+            for scope in reversed(scopes)
+            for node in scope.body
+            if isinstance(node, ast.FunctionDef) and node.name == name
+        ),
+        None,
+    )

@@ -1,0 +1,94 @@
+"""Where a value ends, by source alone: each case is a function, what broke between its marks."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from breakscope.diagnose import becomes, shapes
+from breakscope.project.sources import Sources
+
+# (kinds of the ends, in the order in which they are found; the body of a function of x)
+ENDS = (
+    ("arithmetic", "scale = [[x.max().item()]]\nreturn x / scale"),
+    ("size", "n = [[int(x.max())]]\nreturn torch.zeros(n, 3)"),
+    ("size", "n = [[int(x.max())]]\nreturn [0] * n"),
+    ("slice", "n = [[x.max().item()]]\nx[:, n:] = 0"),
+    ("turns", "n = [[int(x.max())]]\nfor i in range(n):\n    x = x + i"),
+    ("loop test", "err = [[x.norm().item()]]\nwhile err > 1:\n    err = 0"),
+    ("order", "found = []\nfor r in x:\n    found.append(([[r.sum().item()]], r))\nfound.sort()"),
+    (
+        "order, kept",
+        "norms = {}\nfor k, v in x:\n    norms[k] = [[v.norm().item()]]\nreturn max(norms, key=norms.get)",
+    ),
+    ("bound, arithmetic", "k = min([[x.sum().item()]], 3)\nreturn x * k"),
+    ("part", "i = [[int(x.argmax())]]\nreturn self.experts[i](x)"),
+    ("key", "seen = set()\nfor i in [[x.tolist()]]:\n    seen.add(i)"),
+    ("key, pick", "table = {}\ni = [[int(x)]]\nif i in table:\n    return x[i]"),
+    ("placed", "m[[[i.item()]], 0] += 1"),
+    ("seed", "torch.manual_seed([[x.sum().item()]])"),
+    ("step", "if [[self.n.item()]] % 100 == 0:\n    x = x + 1"),
+    ("stacked", "out = [[[r.max().item()]] for r in x]\nreturn torch.tensor(out)"),
+    ("math", "return 20 * math.log10([[x.mean().item()]])"),
+    ("raised", "raise ValueError(f'{[[x.min().item()]]:.2f} is negative')"),
+    ("returned", "lo, hi = [[x.min().item()]], x.max().item()\nreturn {'low': lo}"),
+    # A name that is set anew holds the value no longer; one that a loop carries does.
+    ("returned", "n = [[x.max().item()]]\nreturn n\nn = 3\nreturn torch.zeros(n)"),
+    (
+        "pick, returned",
+        "last = 0\nfor t in range(9):\n    y = x[last]\n    last = [[y.argmax().item()]]\nreturn last",
+    ),
+    # The parts of a tuple go their own ways, through zip, enumerate and lists of tuples.
+    ("slice", "for i, (w, n) in enumerate(zip(ws, [[lens.tolist()]])):\n    out[i] = w[:n]"),
+    (
+        "message",
+        "pairs = [(1, [[x.max().item()]])]\nfor at, v in pairs:\n    z = torch.zeros(at)\n    print(v)",
+    ),
+    # Into a function of the same file.
+    ("size", "def make(k):\n    return torch.zeros(k)\nreturn make([[int(x.max())]])"),
+    # What a mask selects.
+    ("reduced", "part = [[x[keep]]]\nreturn (part - 1).mean()"),
+    ("loss", "return F.mse_loss([[x[keep]]], y[keep])"),
+    ("stored", "y[keep] = f([[x[keep]]])"),
+    ("ranked", "s = [[x[keep]]]\nreturn s.topk(3)"),
+    ("suppressed", "b = boxes[[[keep]]]\nb = [[boxes[keep]]]\nreturn torchvision.ops.nms(b, s, 0.5)"),
+    ("scattered", "row, col = [[edges[:, keep]]]\nreturn out.index_add_(0, col, x)"),
+    ("joined", "parts = []\nfor m in masks:\n    parts.append([[x[m]]])\nreturn torch.cat(parts)"),
+    ("test, returned", "b = [[x[keep]]]\nif b.shape[0] == 0:\n    return None\nreturn b"),
+    ("turns of values", "for c in [[y.unique()]]:\n    x = x + c"),
+)
+
+
+def around(body: str) -> list[ast.AST]:
+    """The nodes around what stands between the last marks of a function's body."""
+    text = "def f(x):\n" + textwrap.indent(body, "    ")
+    before, _, rest = text.rpartition("[[")
+    inside, _, after = rest.partition("]]")
+    while after[:1] == "]" and inside.count("[") > inside.count("]"):
+        inside, after = f"{inside}]", after[1:]
+    before = before.replace("[[[", "[").replace("]]]", "]")
+    line, column = before.count("\n") + 1, len(before.rpartition("\n")[2])
+    tree = ast.parse(before + inside + after)
+    sources = Sources()
+    sources._tree = lambda _: tree  # type: ignore[assignment, misc]
+    sources._begins = lambda _: [(one.lineno, one.col_offset) for one in tree.body]  # type: ignore[assignment, misc]
+    return sources.around("script.py", (line, column, line, column + len(inside)))
+
+
+@pytest.mark.parametrize(("kinds", "body"), ENDS, ids=[f"{kinds}-{n}" for n, (kinds, _) in enumerate(ENDS)])
+def test_a_value_is_followed_to_its_ends(kinds: str, body: str) -> None:
+    found = dict.fromkeys(end.kind for end in becomes.ends(around(body)))
+    assert ", ".join(found) == kinds
+
+
+def test_what_a_helper_returns_ends_where_compiled_code_takes_it() -> None:
+    helper = around("return [[int(x.max())]]")
+    caller = around("n = [[longest(x)]]\nreturn x.new_zeros(n)")
+    assert [end.kind for end in becomes.ends(helper)] == ["returned"]
+    (end,) = becomes.ends(helper, [caller])
+    assert (end.kind, end.name) == ("size", "n")
+    # A call that is not known takes it somewhere: that is not the end of compiled code.
+    assert [end.kind for end in becomes.ends(helper, [[]])] == ["passed"]
+    assert shapes._of_ends(becomes.ends(helper, [caller]))[0] == "size"
