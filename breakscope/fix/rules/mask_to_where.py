@@ -14,17 +14,20 @@ from breakscope.source.names import dotted
 from breakscope.source.syntax import grouped
 from breakscope.source.torch_facts import FLOATING, OPS, STEADY
 
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+
 
 class MaskToWhere(Rule):
-    """``x[m].sum()`` -> ``torch.where(m, x, 0).sum()``, and ``o[m] = y[m]`` likewise."""
+    """``x[m].sum()`` -> ``torch.where(m, x, 0).sum()``, and ``o[m] = y[m]`` or ``o[m] += v`` likewise."""
 
     name = "mask-to-where"
     codes = ("BS103", "BS105")
     title = "torch.where instead of indexing with a mask"
-    does = "`x[m].sum()`, `o[m] = f(x[m])` over the whole tensor"
+    does = "`x[m].sum()`, `o[m] = f(x[m])`, `o[m] += v` over the whole tensor"
     needs = (
-        "The mask is a bool tensor of the shape of what it selects from.",
+        "The mask is a bool tensor of the shape of what it selects from, or, for `o[m] += v`, begins it.",
         "The selected elements are summed or averaged as a whole, or each is worked on by itself.",
+        "What changes selected elements by + - * / is the same for all of them.",
     )
     hazards = (
         "Sums are taken in another order: equal within rounding, not bitwise.",
@@ -50,10 +53,13 @@ def f(x):
 
     def propose(self, site: Site) -> Rewrite | Refusal | None:
         """Rewrite the reduction or the assignment that holds the masked selection."""
+        torch = site.torch
+        statement = enclosing_statement(site, site.node)
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
+            return _added(site, statement, statement.target, torch)
         selection = _selection(site)
         if selection is None:
             return None
-        torch = site.torch
         statement = enclosing_statement(site, selection[0])
         if isinstance(statement, ast.Assign) and _is_store(statement):
             return _assignment(site, statement, torch)
@@ -173,6 +179,60 @@ def _assignment(site: Site, statement: ast.Assign, torch: str) -> Rewrite:
         summary="torch.where instead of an assignment to selected elements",
         assumes=tuple(assumes),
     )
+
+
+def _added(site: Site, statement: ast.AugAssign, target: ast.Subscript, torch: str) -> Rewrite | None:
+    """``o[m] += v``: computed for all elements, and kept where the mask is set."""
+    seen, by = site.seen(target.value), site.seen(target.slice)
+    if seen is None or by is None or not by.only("tensor") or by.dtypes != {"bool"}:
+        return None
+    sign = _SIGNS.get(type(statement.op))
+    if sign is None:
+        raise Unsafe("what is done to the selected elements is none of + - * /")
+    if not seen.only("tensor") or len(seen.dtypes) != 1 or not isinstance(target.value, ast.Name):
+        raise Unsafe("what the mask selects from is not a name that always holds a tensor of one dtype")
+    dtype = next(iter(seen.dtypes))
+    ranks = {(len(shape), len(mask)) for shape in seen.shapes for mask in by.shapes}
+    rank, first = next(iter(ranks))
+    if len(ranks) != 1 or not first or {shape[:first] for shape in seen.shapes} != by.shapes:
+        raise Unsafe("the mask has not the shape of the first dimensions of what it selects from")
+    rest = rank - first
+    _same_for_all(site, statement.value, seen, rest)
+    added = site.seen(statement.value)
+    exact = not (seen.requires_grad or (added is not None and added.requires_grad))
+    if sign in "*/" and not (exact or isinstance(statement.value, ast.Constant)):
+        # Its gradient needs what it multiplied, which is overwritten, and is NaN where that is infinite.
+        raise Unsafe("gradients flow through what the selected elements are multiplied with")
+    if sign == "/" and dtype not in FLOATING:
+        raise Unsafe("whole numbers are divided in place, which raises")
+    name, value, mask = (site.text(one) for one in (target.value, statement.value, target.slice))
+    if rest:
+        mask = f"{grouped(target.slice, mask)}[{', '.join(['...', *['None'] * rest])}]"
+    text = f"{name}.copy_({torch}.where({mask}, {name} {sign} {grouped(statement.value, value)}, {name}))"
+    start, end = site.offsets(statement)
+    return Rewrite(
+        edits=(Edit(start, end, text),),
+        summary="torch.where instead of a change of selected elements",
+        notes=() if exact else ("the gradient of what is added is summed in another order",),
+        assumes=("the mask keeps having the first dimensions of the tensor, as in the recorded run",),
+        exact="bitwise" if exact else "reassociated",
+    )
+
+
+def _same_for_all(site: Site, value: ast.expr, seen: Seen, rest: int) -> None:
+    """Refuse a value that differs among selected elements of ``rest`` dimensions, or is of another dtype."""
+    (dtype,), added = seen.dtypes, site.seen(value)
+    if isinstance(value, ast.Constant):
+        alike = type(value.value) is int or (type(value.value) is float and dtype in FLOATING)
+    elif added is None:
+        alike = False
+    elif added.only("tensor"):
+        fits = all(len(one) <= rest or (len(one) == rest + 1 and one[0] == 1) for one in added.shapes)
+        alike = fits and added.dtypes == seen.dtypes
+    else:
+        alike = added.only("int", "float") if dtype in FLOATING else added.only("int")
+    if not alike:
+        raise Unsafe("what changes the selected elements differs among them, or is of another dtype")
 
 
 class _Unmasked(ast.NodeTransformer):

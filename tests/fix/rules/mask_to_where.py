@@ -112,6 +112,40 @@ def f(x):
     ),
     Example(
         """\
+def f(x, labels, w):
+    x = x * 1
+    x[labels == 1] += w
+    return x
+""",
+        """\
+def f(x, labels, w):
+    x = x * 1
+    x.copy_(torch.where((labels == 1)[..., None], x + w, x))
+    return x
+""",
+        calls=("torch.randn(2, 3, 4), torch.randint(0, 3, (2, 3)), torch.randn(1, 4, requires_grad=True)",),
+        site="x[labels == 1]",
+        code="BS105",
+    ),
+    Example(
+        """\
+def f(x, m):
+    x = x * 1
+    x[m] *= 0.5
+    return x
+""",
+        """\
+def f(x, m):
+    x = x * 1
+    x.copy_(torch.where(m, x * 0.5, x))
+    return x
+""",
+        calls=("torch.randn(3, 4, requires_grad=True), torch.randn(3, 4) > 0",),
+        site="x[m]",
+        code="BS105",
+    ),
+    Example(
+        """\
 def f(x):
     o = torch.zeros_like(x)
     m = x > 0
@@ -273,6 +307,30 @@ def f(x):
     return o
 """,
         why="`torch.rand_like(x[m])` draws random numbers",
+    ),
+    Example(
+        """\
+def f(x, y, m):
+    x = x * 1
+    x[m] += y[m]
+    return x
+""",
+        why="what changes the selected elements differs among them, or is of another dtype",
+        calls=("torch.randn(3, 4), torch.randn(3, 4), torch.randn(3, 4) > 0",),
+        site="x[m]",
+        code="BS105",
+    ),
+    Example(
+        """\
+def f(x, w, m):
+    x = x * 1
+    x[m] *= w
+    return x
+""",
+        why="gradients flow through what the selected elements are multiplied with",
+        calls=("torch.randn(3, 4), torch.randn(4, requires_grad=True), torch.randn(3) > 0",),
+        site="x[m]",
+        code="BS105",
     ),
     Example(
         """\
