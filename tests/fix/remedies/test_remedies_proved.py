@@ -138,6 +138,7 @@ print([norm(weight).item() for weight in weights])
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_sizes_of_parameters_become_dynamic_by_an_option_with_consent(tmp_path: Path) -> None:
     """One recompile is left, that of a second size: it is one that a healthy script has."""
     (tmp_path / "norms.py").write_text(PARAMETERS)
