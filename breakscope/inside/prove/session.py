@@ -65,6 +65,8 @@ REASSOCIATED = 1e-5
 PATIENCE_S: Mapping[str, float] = {"watched": 2.0, "new": 20.0}
 PATIENCE_TIMES = 20.0
 EDGES = "edge values"
+# Kinds that are only tried in small around a call like one around which they were tried in full size.
+AS_BEFORE = ("gradients", "sequences")
 ENDLESS = "inputs on which the old code does not end were left out"
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
@@ -285,6 +287,7 @@ class Session:
         first = bench.run("watched", plain)
         self._usual_s = time.monotonic() - begin
         large = not self.anybody and bench.world.bytes > smaller.LARGE
+        before = self._taken()
         with smaller.steps(large) as path:
             second = bench.run("watched", plain)
         # Not what is printed: torch says some things only once.
@@ -295,7 +298,7 @@ class Session:
         if unstable is not None:
             self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
             return
-        if not self._agree(bench, plain, "captured"):
+        if not self._agree(bench, plain, "captured", done=(before, second)):
             return
         alike = _classified(here)
         self._classes[alike] += 1
@@ -328,7 +331,7 @@ class Session:
 
     def _by_structure(self, bench: _Bench, invented: _Bench, plain: Conditions, *, again: bool) -> None:
         """What is left to compare where both forms are the same by their text: how the new one compiles."""
-        self._gradients(invented if again else bench, double=False)
+        self._gradients(invented, double=False)
         if not again:
             self._compiled(bench, plain)
 
@@ -507,7 +510,7 @@ class Session:
         if self.claims.no_gradients and not torch.is_grad_enabled():
             return
         world, known = bench.small, {form: set(paths) for form, paths in self._saved.items()}
-        before = [Counter(condition.taken) for condition in self._watched]
+        before = self._taken()
         here = bench if world is None else _small(bench, world)
         for conditions in [plain, *self._inputs_that_drive()]:
             if self.mismatch:
@@ -582,10 +585,12 @@ class Session:
         *,
         skip_raising: bool = False,
         needed: bool = False,
+        done: tuple[Sequence[Counter[bool]], Outcome] | None = None,
     ) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
 
         Args:
+            done: what the old form came to, where it was called so before, and the ways taken until then.
             skip_raising: the old code may not take these inputs at all; then nothing is compared.
             needed: there is no proof without it.
         """
@@ -597,8 +602,7 @@ class Session:
         left_out = self.only is not None and self.only != (self.captured, conditions.name)
         if left_out or self._agree_in_small(bench, conditions, kind):
             return True
-        before = [Counter(condition.taken) for condition in self._watched]
-        old = self._old(bench, conditions)
+        before, old = done or (self._taken(), self._old(bench, conditions))
         if old is None:
             return self._rejected(before)
         shown = novelty(old, self._ways(before))
@@ -639,7 +643,7 @@ class Session:
     ) -> SmallWorld | None:
         """The world of a call in small, in which the old form does what it does in full size."""
         plain = Conditions("the script's own arguments")
-        before = [Counter(condition.taken) for condition in self._watched]
+        before = self._taken()
         own = id(_code(bench.forms["watched"]))
         for world in smaller.worlds(bench.world, roots) if own in dict(path) else ():
             with contextlib.suppress(Exception, EndlessError), smaller.steps() as steps:
@@ -658,7 +662,7 @@ class Session:
         """
         if bench.small is None:
             return False
-        world, before = bench.small, [Counter(condition.taken) for condition in self._watched]
+        world, before = bench.small, self._taken()
         agree = False
         try:
             agree = self._alike_in_small(_small(bench, world), world.translated(conditions), before, kind)
@@ -679,7 +683,7 @@ class Session:
         self._new = shown not in self._shown
         self._shown.add(shown)
         unseen = any(one.taken.keys() - was.keys() for one, was in zip(self._watched, before, strict=True))
-        if self._new or unseen or old.raised:
+        if unseen or old.raised or (self._new and kind not in AS_BEFORE):
             return False
         new = small.run("new", conditions)
         if conditions.beyond and not conditions.words:
@@ -729,6 +733,10 @@ class Session:
             self.breaks = True
             self._show(bench, conditions, old, None)
             return None
+
+    def _taken(self) -> list[Counter[bool]]:
+        """Which ways test calls have taken up to now, by condition."""
+        return [Counter(condition.taken) for condition in self._watched]
 
     def _note_driving(self, before: Sequence[Counter[bool]], conditions: Conditions) -> None:
         """Remember the first input that drove each condition each way."""

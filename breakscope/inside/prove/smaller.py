@@ -33,9 +33,9 @@ LARGE = 2**20
 STAYS = 16
 # How many times less memory makes it worth it.
 WORTH = 2
-_FACTORS = (16, 4, 2)
+_FACTORS = (16, 8, 4, 2)
 _MOST_PARTS = 4
-_MOST_TRIED = 48
+_MOST_TRIED = 64
 Sizes = Mapping[int, int]
 
 
