@@ -57,6 +57,7 @@ class SmallWorld(World):
                 if not isinstance(holder.owner, torch.Generator):
                     holder.write([(label, self._cut(value)) for label, value in content])
             super().__init__([self._cut(root) for root in roots], full.bytes)
+            self._swapped = self.content  # numbers and tuples are others here, too
         finally:
             full.restore()
 
