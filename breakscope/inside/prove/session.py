@@ -162,6 +162,7 @@ class Session:
     _apart_paths: set[str] = field(default_factory=set)
     _saved: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
     _deadline: float = 0.0
+    _spare_s: float = 0.0
     _shown: set[Any] = field(default_factory=set)
     _classes: Counter[Any] = field(default_factory=Counter)
     _new: bool = False
@@ -257,7 +258,7 @@ class Session:
         self._seen[signature] += 1
         self.captured += 1
         share = SHARES[self.captured - 1] if self.captured <= SEARCHED else REST_SHARE
-        self._deadline, self._usual_s = clock() + self.budget_s * share, math.inf
+        self._deadline, self._usual_s = clock() + self.budget_s * share + self._spare_s, math.inf
         try:
             with self._patience.looking():
                 self._compare_all(forms, args, kwargs)
@@ -267,6 +268,7 @@ class Session:
             self.trouble = f"the proof failed: {type(error).__name__}: {error}"
         finally:
             RUNNING.form = None
+        self._spare_s = max(0.0, self._deadline - clock())  # for the calls after it
         self.save()
 
     def _compare_all(
