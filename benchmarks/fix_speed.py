@@ -72,6 +72,7 @@ SCRIPTS = {
     "t5": _inferring(*fix_models.INFER["t5"]),
     "own": _OWN,
     "ibert": _training(*fix_models.TRAIN["ibert"]),
+    "real": Path(__file__).with_name("fix_real_size.py").read_text(),
 }
 # What a phase begins with, in the words that fix itself tells its progress with.
 DRIVER = """

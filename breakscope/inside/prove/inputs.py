@@ -114,12 +114,12 @@ def shapes(calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = F
         near = (size + 1, max(1, size - 1), max(1, size // 2), 2, 1, 0)
         for other in dict.fromkeys((*near, *beside)):
             if other != size:
-                yield Conditions(f"size {other} for {size}", calls=partial(_resized, size, other))
+                yield Conditions(f"size {other} for {size}", calls=partial(resized, size, other))
         most = max(
             one.numel() * _LONG // size for call in calls for one in tensors(call) if size in one.shape
         )
         if large and size < _LONG and most <= _MOST_ELEMENTS:
-            yield Conditions(f"size {_LONG} for {size}", calls=partial(_resized, size, _LONG))
+            yield Conditions(f"size {_LONG} for {size}", calls=partial(resized, size, _LONG))
 
 
 def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -474,7 +474,9 @@ def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return value
 
 
-def _resized(size: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
+def resized(size: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
+    """Calls in which every dimension of one size has another."""
+
     def change(tensor: torch.Tensor) -> torch.Tensor:
         for dimension, length in enumerate(tensor.shape):
             if length == size:

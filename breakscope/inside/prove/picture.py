@@ -269,6 +269,8 @@ _ASPECTS = (
     "offset",
     "inference mode",
 )
+# Places in a layout of what follows from sizes.
+SIZED = frozenset(_ASPECTS.index(aspect) for aspect in ("shape", "stride", "offset"))
 CODE = "code"
 _MEMORY, _OFFSET = _ASPECTS.index("memory"), _ASPECTS.index("offset")
 _NO_MEMORY = -1

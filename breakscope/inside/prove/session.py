@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import torch
 
-from breakscope.inside.prove import inputs, modes, python_state, reach
+from breakscope.inside.prove import inputs, modes, python_state, reach, smaller
 from breakscope.inside.prove.attempt import (
     Call,
     Conditions,
@@ -36,6 +36,7 @@ from breakscope.inside.prove.paths import bare
 from breakscope.inside.prove.patience import EndlessError, Patience
 from breakscope.inside.prove.picture import CODE, Apart, Comparer, Difference, largest
 from breakscope.inside.prove.showing import shown
+from breakscope.inside.prove.smaller import SmallWorld
 from breakscope.inside.prove.structure import means_it
 from breakscope.inside.prove.surroundings import Surroundings
 from breakscope.inside.prove.world import TooLargeError, World
@@ -64,6 +65,8 @@ REASSOCIATED = 1e-5
 PATIENCE_S: Mapping[str, float] = {"watched": 2.0, "new": 20.0}
 PATIENCE_TIMES = 20.0
 EDGES = "edge values"
+# Kinds that are only tried in small around a call like one around which they were tried in full size.
+AS_BEFORE = ("gradients", "sequences")
 ENDLESS = "inputs on which the old code does not end were left out"
 TIME_IS_UP = "the time for the proof was up before every test input had been compared"
 
@@ -159,9 +162,13 @@ class Session:
     _apart_paths: set[str] = field(default_factory=set)
     _saved: dict[str, set[str]] = field(default_factory=lambda: {"old": set(), "new": set()})
     _deadline: float = 0.0
+    _spare_s: float = 0.0
     _shown: set[Any] = field(default_factory=set)
     _classes: Counter[Any] = field(default_factory=Counter)
     _new: bool = False
+    _rows: set[Any] = field(default_factory=set)
+    _small: int = 0
+    _cut: dict[int, int] = field(default_factory=dict)
     _patience: Patience = field(default_factory=Patience)
     _usual_s: float = math.inf
     _endless: int = 0
@@ -251,7 +258,7 @@ class Session:
         self._seen[signature] += 1
         self.captured += 1
         share = SHARES[self.captured - 1] if self.captured <= SEARCHED else REST_SHARE
-        self._deadline, self._usual_s = clock() + self.budget_s * share, math.inf
+        self._deadline, self._usual_s = clock() + self.budget_s * share + self._spare_s, math.inf
         try:
             with self._patience.looking():
                 self._compare_all(forms, args, kwargs)
@@ -261,6 +268,7 @@ class Session:
             self.trouble = f"the proof failed: {type(error).__name__}: {error}"
         finally:
             RUNNING.form = None
+        self._spare_s = max(0.0, self._deadline - clock())  # for the calls after it
         self.save()
 
     def _compare_all(
@@ -270,7 +278,8 @@ class Session:
         old, new = forms["watched"], forms["new"]
         _note_watched(forms)
         ways = set(self._driving)
-        bench = _Bench(self, forms, [here], World([*forms.values(), args, kwargs, *self._earlier], MAX_BYTES))
+        roots = [*forms.values(), args, kwargs, *self._earlier]
+        bench = _Bench(self, forms, [here], World(roots, MAX_BYTES))
         self.notes.update(
             {f"state that cannot be copied is left alone: {one}": None for one in bench.world.opaque}
         )
@@ -279,7 +288,10 @@ class Session:
         begin = time.monotonic()
         first = bench.run("watched", plain)
         self._usual_s = time.monotonic() - begin
-        second = bench.run("watched", plain)
+        large = not self.anybody and bench.world.bytes > smaller.LARGE
+        before = self._taken()
+        with smaller.steps(large) as path:
+            second = bench.run("watched", plain)
         # Not what is printed: torch says some things only once.
         unstable = compare(_quiet(first), _quiet(second), Comparer(0.0))
         if unstable is not None and unstable.aspect == CODE:
@@ -288,54 +300,63 @@ class Session:
         if unstable is not None:
             self.trouble = f"the function does not do the same when it is called again: {unstable.text}"
             return
-        if not self._agree(bench, plain, "captured"):
+        if not self._agree(bench, plain, "captured", done=(before, second)):
             return
         alike = _classified(here)
         self._classes[alike] += 1
+        again = self._classes[alike] > 1
         known = self._classes[alike] > ALIKE and not self.anybody
         same = self.relies_on is not None and means_it(inspect.unwrap(new), self.relies_on)
         self.by_structure = same and (self.by_structure or self.captured == 1)
+        # What the script did not give is tried in small; what it did, and the first of a kind, as it is.
+        invented = replace(bench, small=self._in_small(bench, roots, second, path)) if large else bench
         if same:
-            self._by_structure(bench, plain, first=self._classes[alike] == 1)
+            self._by_structure(bench, invented, plain, again=again)
             return
-        self._gradients(bench, known=known)
-        self._sequences(forms, here)
+        for double in (False,) if known else (False, True):
+            if not self._gradients(invented if again else bench, double=double):
+                break
+        self._sequences(invented, here)
         if self.captured <= SEARCHED:
             constants = (*reach.constants_in(_code(old)), *reach.constants_in(_code(new)))
             constants = (*constants, *_numbers(bench, here))
             self._give_arguments(bench)
-            self._search(bench, constants, again=self._classes[alike] > 1)
+            self._search(invented, constants, again=again)
+            if invented.small is not None and not self._enough_driven():
+                self._search(bench, constants, again=again)
         if known and self._driving.keys() == ways:  # no new way to see in the compiled form
             self.left_out["calls of a kind that was compiled before"] += 1
         else:
-            self._saves(bench, plain)
+            self._saves(invented if again else bench, plain)
             self._compiled(bench, plain)
         self._earlier = [*self._earlier, _kept(here)][-2:]
 
-    def _by_structure(self, bench: _Bench, plain: Conditions, *, first: bool) -> None:
+    def _by_structure(self, bench: _Bench, invented: _Bench, plain: Conditions, *, again: bool) -> None:
         """What is left to compare where both forms are the same by their text: how the new one compiles."""
-        self._agree(bench, Conditions("gradients", gradients=True), "gradients", skip_raising=True)
-        if first:
+        self._gradients(invented, double=False)
+        if not again:
             self._compiled(bench, plain)
 
-    def _gradients(self, bench: _Bench, *, known: bool) -> None:
-        """In the script's dtype, and in float64 where no call of this kind was compared before."""
-        for name, change in (("", torch.clone), (" in float64", inputs.to(torch.float64))):
-            if known and name:
-                continue
-            conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=bool(name))
-            if not self._agree(bench, conditions, "gradients", skip_raising=True):
-                return
+    def _gradients(self, bench: _Bench, *, double: bool) -> bool:
+        """In the script's dtype, or in float64. False if nothing more is to be compared.
 
-    def _sequences(self, forms: dict[str, Callable[..., Any]], here: Call) -> None:
+        In the script's own dtype they are what it asks for itself, where it trains.
+        """
+        name, change = (" in float64", inputs.to(torch.float64)) if double else ("", torch.clone)
+        if torch.is_grad_enabled() and not double:
+            bench = replace(bench, small=None)
+        conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=double)
+        return self._agree(bench, conditions, "gradients", skip_raising=True)
+
+    def _sequences(self, bench: _Bench, here: Call) -> None:
         """Several calls, one after the other, to see what one leaves behind for the next."""
         orders = [[here, here], *([one, here, one] for one in self._earlier)]
         orders += [[here, one, here] for one in self._earlier]
         for order in orders:
-            roots = [*forms.values(), *(part for call in order for part in call)]
-            bench = _Bench(self, forms, order, World(roots, MAX_BYTES))
-            name = f"{len(order)} calls in a row"
-            if not self._agree(bench, Conditions(name), "sequences"):
+            kinds = tuple(map(_signature, order))
+            row = replace(bench, calls=order, small=bench.small if kinds in self._rows else None)
+            self._rows.add(kinds)
+            if not self._agree(row, Conditions(f"{len(order)} calls in a row"), "sequences"):
                 return
 
     def _search(self, bench: _Bench, constants: Iterable[float], *, again: bool) -> None:
@@ -490,18 +511,28 @@ class Session:
         """
         if self.claims.no_gradients and not torch.is_grad_enabled():
             return
+        world, known = bench.small, {form: set(paths) for form, paths in self._saved.items()}
+        before = self._taken()
+        here = bench if world is None else _small(bench, world)
         for conditions in [plain, *self._inputs_that_drive()]:
             if self.mismatch:
                 return
             if self._too_late("what the way back needs"):
                 return
             noting = replace(conditions, gradients=True, saved=True)
+            noting = noting if world is None else world.translated(noting)
             with contextlib.suppress(UnreadableError):
-                old, new = bench.run("watched", noting), bench.run("new", noting)
+                old, new = here.run("watched", noting), here.run("new", noting)
                 if not old.raised:
                     self._saved["old"] |= old.saved
                     self._saved["new"] |= new.saved
-        if more := sorted(self._saved["new"] - self._saved["old"]):
+        more = sorted(self._saved["new"] - self._saved["old"])
+        if world is not None:
+            self._saved = known
+            self._forget(before)
+            if more:
+                self._saves(replace(bench, small=None), plain)
+        elif more:
             self.mismatch = (
                 f"the way back now needs `{more[0]}` as it is at the call: who writes to it between the call "
                 "and backward() gets an exception"
@@ -542,6 +573,12 @@ class Session:
     def _driven(self) -> bool:
         return all(condition.driven for condition in self._watched)
 
+    def _enough_driven(self) -> bool:
+        """As :meth:`_driven`, but for operands without which there is a proof too, as fix.judge has it."""
+        left = {condition.text for condition in self._watched if not condition.driven}
+        whole = {condition.text for condition in self._watched} - left
+        return all(one.driven or (one.operand_of in whole and one.taken) for one in self._watched)
+
     def _agree(
         self,
         bench: _Bench,
@@ -550,10 +587,12 @@ class Session:
         *,
         skip_raising: bool = False,
         needed: bool = False,
+        done: tuple[Sequence[Counter[bool]], Outcome] | None = None,
     ) -> bool:
         """Compare under some conditions. False if nothing more is to be compared.
 
         Args:
+            done: what the old form came to, where it was called so before, and the ways taken until then.
             skip_raising: the old code may not take these inputs at all; then nothing is compared.
             needed: there is no proof without it.
         """
@@ -562,14 +601,14 @@ class Session:
             return not self.mismatch
         if self._too_late(kind, needed):
             return False
-        if self.only is not None and self.only != (self.captured, conditions.name):
+        left_out = self.only is not None and self.only != (self.captured, conditions.name)
+        if left_out or self._agree_in_small(bench, conditions, kind):
             return True
-        before = [Counter(condition.taken) for condition in self._watched]
-        old = self._old(bench, conditions)
+        before, old = done or (self._taken(), self._old(bench, conditions))
         if old is None:
             return self._rejected(before)
         shown = novelty(old, self._ways(before))
-        self._new = shown not in self._shown
+        self._new = self._new or shown not in self._shown
         self._shown.add(shown)
         if old.raised and skip_raising:
             return self._rejected(before)
@@ -596,23 +635,85 @@ class Session:
             self.mismatch, self.breaks = f"on {conditions.name}: {found.text}", found.aspect == "raised"
             self._show(bench, conditions, old, new)
             return False
-        self._note_written(conditions, old, new)
+        self.limits |= {**self._limits_beyond(conditions, old, new), **self.limits}
         self._count(old, new, comparer, kind)
         self._note_driving(before, conditions)
         return True
 
-    def _note_written(self, conditions: Conditions, old: Outcome, new: Outcome) -> None:
+    def _in_small(
+        self, bench: _Bench, roots: Sequence[Any], full: Outcome, path: set[tuple[int, int]]
+    ) -> SmallWorld | None:
+        """The world of a call in small, in which the old form does what it does in full size."""
+        plain = Conditions("the script's own arguments")
+        before = self._taken()
+        own = id(_code(bench.forms["watched"]))
+        for world in smaller.worlds(bench.world, roots) if own in dict(path) else ():
+            with contextlib.suppress(Exception, EndlessError), smaller.steps() as steps:
+                found = _small(bench, world).run("watched", plain)
+                if steps == path and smaller.alike(full, found, world.sizes):
+                    self._forget(before)
+                    return world
+        self._forget(before)
+        return None
+
+    def _agree_in_small(self, bench: _Bench, conditions: Conditions, kind: str) -> bool:
+        """Compare in small, where that can be. False: look at it in full size.
+
+        So it is with the first input that takes a way, raises, leaves a result of a new kind or meets a
+        limit, and with all on which the forms differ, be it in small alone.
+        """
+        if bench.small is None:
+            return False
+        world, before = bench.small, self._taken()
+        agree = False
+        try:
+            agree = self._alike_in_small(_small(bench, world), world.translated(conditions), before, kind)
+        except (Exception, EndlessError):  # noqa: BLE001 -- in full size it is told what that is
+            agree = False
+        if not agree:
+            self._forget(before)
+            return False
+        self._small += 1
+        self._cut = {**world.sizes, **self._cut}
+        return True
+
+    def _alike_in_small(
+        self, small: _Bench, conditions: Conditions, before: Sequence[Counter[bool]], kind: str
+    ) -> bool:
+        old = small.run("watched", conditions)
+        shown = novelty(old, self._ways(before))
+        self._new = shown not in self._shown
+        self._shown.add(shown)
+        unseen = any(one.taken.keys() - was.keys() for one, was in zip(self._watched, before, strict=True))
+        if unseen or old.raised or (self._new and kind not in AS_BEFORE):
+            return False
+        new = small.run("new", conditions)
+        if conditions.beyond and not conditions.words:
+            old, new = _quiet(old), _quiet(new)
+        comparer = self._comparer(conditions)
+        if compare(old, new, comparer) is not None:
+            return False
+        apart = {path for one in comparer.apart for path in (one.path, one.holder)}
+        limits = self._limits_beyond(conditions, old, new)
+        if not apart <= self._apart_paths or not limits.keys() <= self.limits.keys():
+            return False
+        self._count(old, new, comparer, kind)
+        return True
+
+    def _limits_beyond(self, conditions: Conditions, old: Outcome, new: Outcome) -> dict[str, str]:
         """Limits where somebody beyond the call can tell which tensor was written to, or is in its place."""
+        found: dict[str, str] = {}
         for path in sorted(new.written - old.written)[:1]:
             # Autograd counts a write as a change, whatever is written.
             limit = f"where an earlier call waits for its backward(): the new code writes to `{bare(path)}`"
-            self.limits.setdefault(
-                "written", f"{limit} where the old one does not ({conditions.name}), and that raises there"
+            found["written"] = (
+                f"{limit} where the old one does not ({conditions.name}), and that raises there"
             )
         places = new.picture.kept
         for path in [at for at, tensor in old.picture.kept.items() if places.get(at) != tensor][:1]:
             limit = f"where somebody else holds `{bare(path)}` itself: the new code leaves another there"
-            self.limits.setdefault("replaced", f"{limit} ({conditions.name})")
+            found["replaced"] = f"{limit} ({conditions.name})"
+        return found
 
     def _old(self, bench: _Bench, conditions: Conditions) -> Outcome | None:
         """What the old form came to; None where that cannot be looked at, or where it does not end."""
@@ -634,6 +735,10 @@ class Session:
             self.breaks = True
             self._show(bench, conditions, old, None)
             return None
+
+    def _taken(self) -> list[Counter[bool]]:
+        """Which ways test calls have taken up to now, by condition."""
+        return [Counter(condition.taken) for condition in self._watched]
 
     def _note_driving(self, before: Sequence[Counter[bool]], conditions: Conditions) -> None:
         """Remember the first input that drove each condition each way."""
@@ -795,8 +900,13 @@ class Session:
             "apart": [[one.path, one.holder] for one in self.apart][:20],
             "asks": self.asks,
             **self.surroundings.result(),
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self._told_of_small()],
         }
+
+    def _told_of_small(self) -> Iterator[str]:
+        if self._small:
+            sizes = ", ".join(f"{less} for {size}" for size, less in sorted(self._cut.items()))
+            yield f"{self._small} inputs that the script did not give were tried in small: sizes {sizes}"
 
     def _never(self) -> list[str]:
         """Code that both forms have and that no input drove: what the patch does to it is not known."""
@@ -812,12 +922,13 @@ class Session:
 
 @dataclass(slots=True)
 class _Bench:
-    """Where test calls of one captured call are made."""
+    """Where test calls of one captured call are made; ``small``: with what the script did not give."""
 
     session: Session
     forms: dict[str, Callable[..., Any]]
     calls: Sequence[Call]
     world: World
+    small: SmallWorld | None = None
 
     def run(self, form: Form, conditions: Conditions, function: Callable[..., Any] | None = None) -> Outcome:
         RUNNING.form = form
@@ -834,6 +945,10 @@ class _Bench:
             )
         finally:
             RUNNING.form = None
+
+
+def _small(bench: _Bench, world: SmallWorld) -> _Bench:
+    return replace(bench, world=world, calls=[world.cut(call) for call in bench.calls], small=None)
 
 
 def _compiling(function: Callable[..., Any]) -> Callable[..., Any]:

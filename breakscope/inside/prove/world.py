@@ -63,6 +63,7 @@ class World:
         forms = (inspect.unwrap(root) for root in roots if isinstance(root, types.FunctionType))
         self._files = {form.__code__.co_filename for form in forms}
         self._walk(roots)
+        self._swapped = [(holder, content) for holder, content in self.content if _has_tensor(content)]
         memories = {memory_of(one): one.untyped_storage() for one in self._strided()}
         self.bytes = sum(storage.nbytes() for storage in memories.values())
         if self.bytes > max_bytes:
@@ -162,13 +163,24 @@ class World:
 
     def swap(self, copies: Copies) -> None:
         """Put copies where the tensors are."""
-        for holder, content in self.content:
+        for holder, content in self._swapped:
             holder.write([(label, swapped(value, copies)) for label, value in content])
 
     def restore(self) -> None:
         """Give everything the content that it had when the world was taken."""
         for holder, content in self.content:
             holder.write(content)
+
+
+def _has_tensor(content: list[tuple[Any, Any]]) -> bool:
+    """Whether there is a tensor among what a holder holds, or in a tuple of it."""
+    values = [value for _, value in content]
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            return True
+        if isinstance(value, tuple):
+            values += value
+    return False
 
 
 def swapped(value: Any, copies: Callable[[torch.Tensor], torch.Tensor]) -> Any:
