@@ -327,7 +327,7 @@ class _Follow:
             is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
             return None if is_other else replace(held, slots=held.slots[:-1])
         if child is parent.value:
-            return replace(held, gathered=False)
+            return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
         if held.state == "selection":
             if isinstance(parent.ctx, ast.Store):
                 self._end("stored", way, held)
@@ -365,7 +365,7 @@ class _Follow:
             self._end("arithmetic", way, held)
             return None
         is_step = isinstance(parent.op, ast.Mod) and child is parent.left
-        is_number = isinstance(other, ast.Constant) or re.search(
+        is_number = isinstance(other, ast.Constant | ast.List) or re.search(
             r"\.shape\b|\.numel\(|\blen\(", ast.unparse(other)
         )
         return replace(held, stepped=held.stepped or is_step, computed=held.computed or not is_number)
@@ -407,8 +407,10 @@ class _Follow:
                 self._name(name, way, replace(held, gathered=True, slots=()), level)
                 self._end("kept", way, held)
             case ast.Subscript():
+                # ``out[:n] = x[mask]`` moves what it selects together: no torch.where does that.
+                moves = any(isinstance(node, ast.Slice) for node in ast.walk(target.slice))
                 is_masked = held.state == "selection" and not isinstance(target.slice, ast.Constant)
-                self._end("stored" if is_masked else "kept", way, held)
+                self._end(("joined" if moves else "stored") if is_masked else "kept", way, held)
 
     def _name(self, name: str, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
         """Every place after this one where a name is read."""
@@ -725,7 +727,7 @@ def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> 
             of = ast.unparse(func)
             if of.startswith(("torch.", "F.")):
                 return True
-            if of.startswith("self.") and _defined(node, way) is None:
+            if of.startswith("self.") and "(" not in of and _defined(node, way) is None:
                 return any(_is_tensor(one, way, depth + 1) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False

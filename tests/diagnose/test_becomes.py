@@ -59,6 +59,7 @@ ENDS = (
     ("scattered", "row, col = [[edges[:, keep]]]\nreturn out.index_add_(0, col, x)"),
     ("joined", "parts = []\nfor m in masks:\n    parts.append([[x[m]]])\nreturn torch.cat(parts)"),
     ("test, returned", "b = [[x[keep]]]\nif b.shape[0] == 0:\n    return None\nreturn b"),
+    ("joined", "out[b, : n[b]] = [[x[keep]]]"),
     ("turns of values", "for c in [[y.unique()]]:\n    x = x + c"),
 )
 
