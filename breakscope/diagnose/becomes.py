@@ -41,6 +41,7 @@ Kind = Literal[
     "stored",
     "ranked",
     "suppressed",
+    "paired",
     "scattered",
     "joined",
 ]
@@ -55,7 +56,8 @@ for its effect; passed: to a call that is not known. math, numpy: to their funct
 into tensors. stacked: its list is made a tensor.
 
 Of what a mask selects: reduced, a loss, stored under a mask, ranked by topk or sort, suppressed by NMS,
-scattered to where an index says, joined to others.
+scattered to where an index says, joined to others. paired: it
+is held against another selection, each with each.
 """
 _State = Literal["number", "list", "selection", "text"]
 _LOOPS = (ast.For, ast.While)
@@ -68,6 +70,7 @@ _RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
 _SUPPRESSES = re.compile(r"(batched_)?nms(_\w+)?$|soft_nms")
 _JOINS = re.compile(r"(cat|concat|stack|hstack|vstack|pad_sequence|append|extend)$")
 _SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*|bincount|segment\w*)_?$")
+_PAIRS = re.compile(r"\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\(")
 _LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
 _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
@@ -81,7 +84,7 @@ class End:
 
     Attributes:
         way: from the outside to the node that takes the value; name: of the variable that holds it there.
-        taker: the expression or statement that takes it. summed: whether a sum of several takes it.
+        taker: the expression or statement that takes it.
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
     """
 
@@ -89,7 +92,6 @@ class End:
     way: tuple[ast.AST, ...]
     name: str = ""
     taker: ast.AST | None = None
-    summed: bool = False
     gathered: bool = False
     looped: bool = False
 
@@ -100,17 +102,18 @@ class _Held:
 
     Attributes:
         slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
-            a list of several. summed: whether a sum took it; looped: whether a loop takes one by one;
-            stepped: whether ``%`` was applied. depth: how many names it went through.
+            a list of several. looped: whether a loop takes one by one;
+            stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
+            many names it went through.
     """
 
     state: _State
     name: str = ""
     slots: tuple[int, ...] = ()
     gathered: bool = False
-    summed: bool = False
     looped: bool = False
     stepped: bool = False
+    computed: bool = False
     depth: int = 0
 
 
@@ -214,7 +217,7 @@ class _Follow:
         taker = way[-2]
         if kind == "slice":
             taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
-        self.ends.append(End(kind, way, held.name, taker, held.summed, gathered, held.looped))
+        self.ends.append(End(kind, way, held.name, taker, gathered, held.looped))
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
         """What the parent of a node makes of its value; None where the value ends or is followed by name."""
@@ -229,6 +232,12 @@ class _Follow:
                 return self._attribute(parent, way, held)
             case ast.Subscript():
                 return self._subscript(parent, child, way, held)
+            case ast.BinOp() | ast.Compare() if held.state == "selection" and _is_paired(parent, way):
+                self._end("paired", way, held)
+                return None
+            case ast.Compare() if held.state == "number" and _gives_mask(parent, way):
+                self._end("arithmetic", way, held)
+                return None
             case ast.BinOp():
                 return self._computed(parent, child, way, held)
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.AugAssign():
@@ -250,7 +259,7 @@ class _Follow:
         name, is_selected = parent.attr, held.state == "selection"
         if is_selected and name in ("shape", "numel", "size"):
             return replace(held, state="number")
-        if is_selected and uses.REDUCES.match(name):
+        if is_selected and uses.REDUCES.match(name) and _is_whole(way[-3]):
             self._end("reduced", way, held)
             return None
         if is_selected and _RANKS.match(name):
@@ -273,7 +282,7 @@ class _Follow:
             return None  # asks for no value
         kind = _kind_of_text(call, way)
         kind = kind or (
-            _kind_of_selection(name, of) if is_selection else _kind_of_call(call, child, way, held)
+            _kind_of_selection(call, name, of) if is_selection else _kind_of_call(call, child, way, held)
         )
         if kind == "bound":
             self._end(kind, way, held)
@@ -318,7 +327,7 @@ class _Follow:
             is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
             return None if is_other else replace(held, slots=held.slots[:-1])
         if child is parent.value:
-            return replace(held, gathered=False)
+            return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
         if held.state == "selection":
             if isinstance(parent.ctx, ast.Store):
                 self._end("stored", way, held)
@@ -356,7 +365,10 @@ class _Follow:
             self._end("arithmetic", way, held)
             return None
         is_step = isinstance(parent.op, ast.Mod) and child is parent.left
-        return replace(held, stepped=held.stepped or is_step)
+        is_number = isinstance(other, ast.Constant | ast.List) or re.search(
+            r"\.shape\b|\.numel\(|\blen\(", ast.unparse(other)
+        )
+        return replace(held, stepped=held.stepped or is_step, computed=held.computed or not is_number)
 
     # -- where a value goes on under a name ------------------------------------------------------------
 
@@ -370,11 +382,10 @@ class _Follow:
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
         if way[-1] in targets or (isinstance(parent, ast.AugAssign) and way[-1] is parent.target):
             return None  # ``x[mask] = y`` breaks at its target
-        if isinstance(parent, ast.AugAssign):
-            held = replace(held, summed=True)
-            if held.state == "number" and _is_tensor(parent.target, way):
-                self._end("arithmetic", way, held)
-                return None
+        is_added = isinstance(parent, ast.AugAssign) and held.state == "number"
+        if is_added and _is_tensor(targets[0], way):
+            self._end("arithmetic", way, held)
+            return None
         for target in targets:
             self._target(target, way, held, level)
         return held if isinstance(parent, ast.NamedExpr) else None
@@ -396,8 +407,10 @@ class _Follow:
                 self._name(name, way, replace(held, gathered=True, slots=()), level)
                 self._end("kept", way, held)
             case ast.Subscript():
+                # ``out[:n] = x[mask]`` moves what it selects together: no torch.where does that.
+                moves = any(isinstance(node, ast.Slice) for node in ast.walk(target.slice))
                 is_masked = held.state == "selection" and not isinstance(target.slice, ast.Constant)
-                self._end("stored" if is_masked else "kept", way, held)
+                self._end(("joined" if moves else "stored") if is_masked else "kept", way, held)
 
     def _name(self, name: str, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
         """Every place after this one where a name is read."""
@@ -430,9 +443,12 @@ class _Follow:
         if child is not parent.iter:
             return
         if held.state == "selection":
+            before = len(self.ends)
             if held.gathered:  # a list of selections has as many as were put into it
                 self._target_of_loop(parent, way, replace(held, gathered=False), level)
-            else:
+            elif isinstance(parent, ast.comprehension):
+                self.climb(way[:-2], replace(held, gathered=True), level)
+            if len(self.ends) == before:
                 self._end("turns of values", way, held)
         elif held.state == "list" or held.gathered:
             self._target_of_loop(
@@ -456,7 +472,7 @@ class _Follow:
     def _returned(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
         """Out of a function: to the line in compiled code that called it, or out of compiled code."""
         if level == len(self._callers):
-            self._end("returned", way, held)
+            self._end("arithmetic" if held.computed and held.state != "selection" else "returned", way, held)
         elif self._callers[level]:
             self.climb(self._callers[level], replace(held, name=""), level + 1)
         else:
@@ -499,14 +515,15 @@ def _kind_of_text(call: ast.Call, way: Sequence[ast.AST]) -> Kind | None:
     return "raised" if is_raised else None
 
 
-def _kind_of_selection(name: str, of: str) -> Kind | None:
+def _kind_of_selection(call: ast.Call, name: str, of: str) -> Kind | None:
     """How a call takes what a mask selects."""
+    keeps_each = any(one.arg == "reduction" and ast.unparse(one.value) == "'none'" for one in call.keywords)
     rows: tuple[tuple[Kind, bool], ...] = (
         ("suppressed", _SUPPRESSES.search(name) is not None),
         ("ranked", _RANKS.match(name) is not None),
-        ("loss", _LOSSES.search(of) is not None),
+        ("loss", _LOSSES.search(of) is not None and not keeps_each),
         ("scattered", _SCATTERS.match(name) is not None),
-        ("reduced", name != "len" and uses.REDUCES.match(name) is not None),
+        ("reduced", name != "len" and uses.REDUCES.match(name) is not None and _is_whole(call)),
         ("joined", _JOINS.match(name) is not None and not uses.KEEPS.match(name)),
     )
     return next((kind for kind, holds in rows if holds), None)
@@ -533,7 +550,8 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("size", uses.NUMBERS.match(name) is not None),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
-        ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None or _is_tensor(_receiver(call), way)),
+        ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None),
+        ("arithmetic", not uses.KEEPS.match(name) and _is_tensor(_receiver(call), way)),
     )
     return next((kind for kind, holds in rows if holds), None)
 
@@ -552,7 +570,7 @@ def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
         return held if name in ("join", "format", "str") else None
     several = held.gathered or held.state == "list"
     if several and uses.REDUCES.match(name):
-        return replace(held, state="number", gathered=False, summed=True)
+        return replace(held, state="number", gathered=False)
     is_plain = not isinstance(call.func, ast.Attribute) and _PASSES.match(name)
     if not is_plain:
         return None
@@ -600,6 +618,33 @@ def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, 
 
 def _reads(statement: ast.stmt, name: str) -> bool:
     return any(True for _ in uses.uses(statement, name))
+
+
+def _gives_mask(parent: ast.Compare, way: Sequence[ast.AST]) -> bool:
+    """Whether a number is held against a tensor, and that decides no branch: ``mask = x >= n``."""
+    decides = any(
+        isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert | ast.comprehension)
+        for node in way[-5:-2]
+    )
+    return not decides and any(
+        _is_tensor(one, way) for one in (parent.left, *parent.comparators) if one is not way[-1]
+    )
+
+
+def _is_whole(call: ast.AST) -> bool:
+    """Whether a reduction takes the dimension along which a mask selects: the first, or all."""
+    if not isinstance(call, ast.Call):
+        return True
+    is_function = isinstance(call.func, ast.Name) or ast.unparse(call.func).startswith("torch.")
+    given = [one.value for one in call.keywords if one.arg in ("dim", "axis")] + call.args[is_function:]
+    return not given or ast.unparse(given[0]) == "0"
+
+
+def _is_paired(parent: ast.AST, way: Sequence[ast.AST]) -> bool:
+    """Whether a selection is held against another one of its function, each with each: ``a[:, None] > b``."""
+    names = {node.id for node in ast.walk(parent) if isinstance(node, ast.Name)}
+    selected = [name for name in names if any(map(selects, _values_of(name, way)))]
+    return len(selected) > 1 and _PAIRS.search(ast.unparse(parent)) is not None
 
 
 def _is_looped(way: Sequence[ast.AST]) -> bool:
@@ -682,7 +727,7 @@ def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> 
             of = ast.unparse(func)
             if of.startswith(("torch.", "F.")):
                 return True
-            if of.startswith("self.") and _defined(node, way) is None:
+            if of.startswith("self.") and "(" not in of and _defined(node, way) is None:
                 return any(_is_tensor(one, way, depth + 1) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False

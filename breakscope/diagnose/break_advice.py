@@ -280,7 +280,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS102", "slice"): (
         "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
         f" {_SCALARS}, with torch._check on its bounds where the code compares it; or keep the whole and mask"
-        " by position, torch.arange(size) < n."
+        " by position, torch.arange(size) < n; a piece of fixed length is x.index_select(dim, start +"
+        " torch.arange(length)), and index_copy writes it."
     ),
     ("BS102", "part"): (
         "{It} picks what is called{taken}: choose in the caller and pass that in, a graph for each choice; or"
@@ -402,10 +403,10 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " i.reshape(1)) after a clamp to what is there, and select with torch.where; or do all of it in the"
         " caller, after the compiled call."
     ),
-    (
-        "BS107",
-        "with",
-    ): "Enter the context manager outside of the compiled function.",
+    **dict.fromkeys(
+        (("BS107", "with"), ("BS111", "with")),
+        "Enter the context manager outside of the compiled function.",
+    ),
     (
         "BS102",
         "order",
@@ -428,7 +429,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " caller.",
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
-        " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); or set"
+        " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); for rows the mask"
+        " is {Mask}[:, None]; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "positions"): (
@@ -440,6 +442,10 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "labels"): (
         "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
         " .masked_fill(~{Mask}, -100), which is its ignore_index."
+    ),
+    ("BS105", "packed"): (
+        "ctc_loss takes padded targets as well, one row for each input, with their lengths{in_it}: give it"
+        " those without the mask, outside of the compiled function, as torch cannot trace it."
     ),
     ("BS105", "loss"): (
         "Take the loss over all elements{in_it}, with reduction='none', and sum it under the mask:"
@@ -469,6 +475,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "How many boxes go to NMS, and how many it keeps, depends on data{in_it}: return boxes, scores and"
         " mask (or the k best by topk, a fixed number), and select and suppress in the caller, after the"
         " compiled network."
+    ),
+    ("BS105", "paired"): (
+        "What the mask selects is held against another selection, each with each{in_it}: take all with all,"
+        " and reduce under both masks, both = mask_a[:, None] & mask_b[None, :], as in torch.where(both,"
+        f" f(a[:, None], b), 0).sum() / both.sum(); or set {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "joined"): (
         "What the mask selects is joined with more{in_it}, and how many there are depends on data: keep all"

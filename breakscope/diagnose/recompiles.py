@@ -207,6 +207,15 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
             " each is a version of it: that is normal for a few. For many raise"
             " torch._dynamo.config.recompile_limit, or compile a function of one's own around each"
         )
+    elif cause.frame.file.endswith("external_utils.py") and (cause.guard.cause, cause.guard.source) == (
+        "type",
+        "self",
+    ):
+        said = (
+            "Objects of several classes are compiled apart and share torch's wrapper, so that the code of"
+            " each is a version of it: that is normal for a few. For many raise"
+            " torch._dynamo.config.recompile_limit, or compile a function of one's own around each"
+        )
     if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:
         said += _RANGES * _mentions(cause, places, _OVER_SIZE)
     return f"{said}. {_FORBIDDEN}" if first.raised else said

@@ -60,11 +60,13 @@ Shape = Literal[
     "positions",
     "loss",
     "labels",
+    "packed",
     "stored",
     "scattered",
     "selected",
     "ranked",
     "suppressed",
+    "paired",
     "joined",
     "counted",
     "plain",
@@ -112,6 +114,7 @@ _OF_REST: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
 _OF_SELECTION: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
     (("turns of values", "turns"), "loop"),
     (("suppressed",), "suppressed"),
+    (("paired",), "paired"),
     (("joined",), "joined"),
     (("ranked",), "ranked"),
     (("scattered",), "scattered"),
@@ -144,7 +147,6 @@ _BRANCHES = ("turn", "change", "fast path", "early", "told", "verdict", "python"
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
-_OF_PYTHON = re.compile(r"(deepcopy|item|tolist|dumps?|open)$")
 _RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 
 
@@ -207,7 +209,9 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     innermost = around[-1] if around else None
     value = _short(innermost)
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
-        return Use("random", value)
+        decided = [_statement(end.way) for end in becomes.ends(around) if end.kind == "test"]
+        drops = any(one is not None and _drops(one, around) for one in decided)
+        return Use("layerdrop" if drops else "random", value)
     if isinstance(innermost, ast.Slice):
         return Use("slice", value)
     if any(map(_chooses_text, around)):
@@ -219,10 +223,13 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     ends = becomes.ends(around, callers, is_number=code not in ("", "BS105"))
     if becomes.selects(innermost) and code in ("", "BS105"):
         use = _of_selection(ends, innermost, value)
+        if code and _of_index(around) == "placed":
+            return replace(use, shape="stored")
         return Use("index", value) if use.shape == "selected" and not code and _is_index(innermost) else use
     shape, end = _of_ends(ends)
-    if _is_index(innermost) and not (shape == "part" or _is_read(around)):
-        return Use("slice" if _has_bounds(innermost) else _of_index(around), value)
+    if code != "BS101" and _is_index(innermost) and not (shape == "part" or _is_read(around)):
+        shape = "slice" if _has_bounds(innermost) else _of_index(around)
+        return Use(shape, "" if shape == "placed" else value)
     if code == "BS105" and shape not in ("loop", "message"):
         return Use("plain", value)  # unique, repeat_interleave: no mask selects
     if shape == "plain" and value.endswith(".tolist()"):
@@ -270,7 +277,8 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     for kinds, shape in _OF_NUMBER:
         if end := _first(ends, kinds):
             if shape in ("pick", "placed") and end.looped:
-                return "all picked", end
+                by_python = any(other.gathered or other.kind == "test" for other in ends)
+                return ("list" if by_python else "all picked"), end
             return ("tested pick" if shape == "pick" and tests else shape), end
     if ends and all(end.kind in ("message", "raised") or _only_tells(end) for end in ends):
         return "message", ends[0]
@@ -320,7 +328,10 @@ def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
     if ends and _all(ends, ("message", "raised")):
         return "message", ends[0]
     if (end := _first(ends, ("loss", "stored", "reduced"))) and _all(ends, (*told, "loss", "stored")):
-        labels = end.kind == "loss" and re.search(r"(?<!binary_)cross_entropy|nll", _short(end.taker))
+        taker = uses.called(end.taker) if isinstance(end.taker, ast.Call) else ""
+        if "ctc" in taker:
+            return "packed", end
+        labels = end.kind == "loss" and re.search(r"(?<!binary_)cross_entropy|nll", taker)
         return "labels" if labels else _SAME[end.kind], end
     if end := _first(ends, ("test", "loop test", "filter")):
         return "counted", end

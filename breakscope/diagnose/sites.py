@@ -209,8 +209,10 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
     """The calls in compiled code that lead to a site, the nearest first: what it returns goes there."""
     item = max(site.breaks, key=lambda b: b.inlined or 0)
     calls = []
-    for frame in reversed(item.record.frames[:-1] if item.inlined and item.frame is not None else ()):
-        if not places.is_plumbing(frame):
+    frames = item.record.frames if item.inlined and item.frame is not None else ()
+    for frame, called in zip(reversed(frames[:-1]), reversed(frames), strict=False):
+        # A comprehension is a frame of its own up to Python 3.11, and stands where its value goes.
+        if not places.is_plumbing(frame) and not called.name.endswith(("comp>", "genexpr>")):
             calls.append(places.call(frame))
         if item.frame is not None and (frame.file, frame.name) == (item.frame.file, item.frame.name):
             return calls

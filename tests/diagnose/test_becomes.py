@@ -13,6 +13,7 @@ from breakscope.project.sources import Sources
 # (kinds of the ends, in the order in which they are found; the body of a function of x)
 ENDS = (
     ("arithmetic", "scale = [[x.max().item()]]\nreturn x / scale"),
+    ("arithmetic", "n = [[v[-1].item()]]\nmask = x >= n\nreturn y[mask]"),
     ("size", "n = [[int(x.max())]]\nreturn torch.zeros(n, 3)"),
     ("size", "n = [[int(x.max())]]\nreturn [0] * n"),
     ("slice", "n = [[x.max().item()]]\nx[:, n:] = 0"),
@@ -51,12 +52,14 @@ ENDS = (
     # What a mask selects.
     ("reduced", "part = [[x[keep]]]\nreturn (part - 1).mean()"),
     ("loss", "return F.mse_loss([[x[keep]]], y[keep])"),
+    ("reduced", "return F.mse_loss([[x[keep]]], y[keep], reduction='none').mean()"),
     ("stored", "y[keep] = f([[x[keep]]])"),
     ("ranked", "s = [[x[keep]]]\nreturn s.topk(3)"),
     ("suppressed", "b = boxes[[[keep]]]\nb = [[boxes[keep]]]\nreturn torchvision.ops.nms(b, s, 0.5)"),
     ("scattered", "row, col = [[edges[:, keep]]]\nreturn out.index_add_(0, col, x)"),
     ("joined", "parts = []\nfor m in masks:\n    parts.append([[x[m]]])\nreturn torch.cat(parts)"),
     ("test, returned", "b = [[x[keep]]]\nif b.shape[0] == 0:\n    return None\nreturn b"),
+    ("joined", "out[b, : n[b]] = [[x[keep]]]"),
     ("turns of values", "for c in [[y.unique()]]:\n    x = x + c"),
 )
 

@@ -30,6 +30,7 @@ from breakscope.diagnose.guards import (
     remedy,
     without_old,
 )
+from breakscope.diagnose.recompile_advice import advice
 from breakscope.report.model import Frame, Guard, GuardCause
 
 RECORDS: list[dict[str, Any]] = json.loads(
@@ -529,3 +530,20 @@ def test_of_thousands_of_reasons_the_latest_are_kept() -> None:
         assert parse_reasons(kept)[0] == parse_reasons(payload)[0]
     assert without_old(reasons[0]) == reasons[0]
     assert without_old(json.dumps(reasons[:8])) == json.dumps(reasons[:8])
+
+
+def test_what_an_object_fills_itself_is_no_cache_of_tokens() -> None:
+    values = ("1 item", "2 items")
+    own = Guard("len(self.cache) == 1", "self.cache", "1 item", "2 items", "container", values=values)
+    assert "return that and append in the caller" in advice(own, None, 1)
+    assert "StaticCache" in advice(replace(own, source="past_key_values.key_cache"), None, 1)
+    several = replace(
+        own, source="self.seen", expected="{1, 4}", actual="set of 7", values=("{1, 4}", "set of 7")
+    )
+    assert "return that and append in the caller" in advice(several, None, 1)
+
+
+def test_a_layout_that_a_break_hands_on_is_made_alike_before_the_break() -> None:
+    passed = Guard("stride mismatch", "x", "1", "16", "stride", dimension=2)
+    assert "before the call" in advice(passed, None, 1)
+    assert "before that break" in advice(replace(passed, resumed=True), None, 1)
