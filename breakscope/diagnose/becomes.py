@@ -76,6 +76,7 @@ _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is n
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
 _GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
 _DEEP = 6  # names that a value is handed through
+_MOST = 40  # ends of one value: what goes to so many places has no advice of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +417,7 @@ class _Follow:
         """Every place after this one where a name is read."""
         function = _function(way)
         statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
-        if function is None or statement is None or held.depth >= _DEEP:
+        if function is None or statement is None or held.depth >= _DEEP or len(self.ends) >= _MOST:
             return
         key = id(function), f"{name} {held.state} {held.gathered} {statement.lineno}"
         if key in self._seen:
@@ -483,7 +484,7 @@ class _Follow:
     ) -> bool:
         """Into a function of the same file: what it does with that parameter."""
         function = _defined(call, way)
-        if function is None or held.depth >= _DEEP:
+        if function is None or held.depth >= _DEEP or len(self.ends) >= _MOST:
             return False
         names = [arg.arg for arg in function.args.args]
         if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
@@ -702,25 +703,29 @@ def _is_given(name: str, way: Sequence[ast.AST]) -> bool:
     return name in given and (annotation is None or "Tensor" in ast.unparse(annotation))
 
 
-def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
-    """Whether an expression is surely a tensor: an argument, or what operations on tensors gave."""
-    if node is None or depth > _DEEP:
-        return False
+def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | None = None) -> bool:
+    """Whether an expression is surely a tensor: an argument, or what operations on tensors gave.
+
+    Args:
+        asked: names that were asked already, which ends circles; others are added.
+    """
+    asked = set() if asked is None else asked
     match node:
-        case ast.Name(name):
+        case ast.Name(name) if name not in asked:
+            asked.add(name)
             values = [value for value in _values_of(name, way) if value not in way]
-            return any(_is_tensor(one, way, depth + 1) for one in values) or _is_given(name, way)
+            return any(_is_tensor(one, way, asked) for one in values) or _is_given(name, way)
         case ast.BinOp(left, _, right):
-            return _is_tensor(left, way, depth + 1) or _is_tensor(right, way, depth + 1)
+            return _is_tensor(left, way, asked) or _is_tensor(right, way, asked)
         case ast.UnaryOp(_, operand):
-            return _is_tensor(operand, way, depth + 1)
+            return _is_tensor(operand, way, asked)
         case ast.Subscript(value=value):
             return not (isinstance(value, ast.Attribute) and value.attr == "shape") and _is_tensor(
-                value, way, depth + 1
+                value, way, asked
             )
         case ast.Attribute(value=value, attr=attr):
             if attr in ("T", "mT", "data", "grad"):
-                return _is_tensor(value, way, depth + 1)
+                return _is_tensor(value, way, asked)
             values = _values_of(ast.unparse(node), way)
             return any(re.match(r"(torch\.)?(nn\.)?(Parameter|Buffer)\(", ast.unparse(one)) for one in values)
         case ast.Call(func):
@@ -728,10 +733,10 @@ def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> 
             if of.startswith(("torch.", "F.")):
                 return True
             if of.startswith("self.") and "(" not in of and _defined(node, way) is None:
-                return any(_is_tensor(one, way, depth + 1) for one in node.args)  # a module
+                return any(_is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
-            return _is_tensor(func.value, way, depth + 1)
+            return _is_tensor(func.value, way, asked)
     return False
 
 

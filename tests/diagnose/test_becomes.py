@@ -95,3 +95,18 @@ def test_what_a_helper_returns_ends_where_compiled_code_takes_it() -> None:
     # A call that is not known takes it somewhere: that is not the end of compiled code.
     assert [end.kind for end in becomes.ends(helper, [[]])] == ["passed"]
     assert shapes._of_ends(becomes.ends(helper, [caller]))[0] == "size"
+
+
+def test_code_in_which_all_is_made_of_all_is_followed_so_far() -> None:
+    """Each name is asked once whether it is a tensor, and a value with very many ends is followed to some."""
+    made = "".join(f"n = n + m - {line}\nm = m * n\n" for line in range(100))
+    assert [
+        end.kind for end in becomes.ends(around(f"n = m = 2\n{made}n = n + [[x.sum().item()]]\nreturn n"))
+    ] == ["arithmetic"]
+    loops = "".join(
+        f"for i in y:\n    v = v + w\n    w = w * v\n    if v > {line}:\n        w = v\n"
+        for line in range(20)
+    )
+    found = becomes.ends(around(f"v = [[x.sum().item()]]\nw = v\n{loops}return [v, w]"))
+    assert "test" in {end.kind for end in found}
+    assert len(found) < 20 * 20
