@@ -24,6 +24,11 @@ _INNER_FIRST = (
     "The comprehension is compiled on its own, because the function around it runs eagerly: repair the break"
     " for which that was given up, and Dynamo traces the comprehension as part of it."
 )
+_COMPREHENSION = re.compile(r"[\[({].+\bfor\b.+\bin\b", re.DOTALL)
+_BREAKS_INSIDE = (
+    "Something in the comprehension breaks, and behind a break Dynamo cannot go on with what it runs over:"
+    " repair that break, or put what breaks into a function with torch.compiler.disable, the loop with it."
+)
 _COUNT = re.compile(r"(?<!%)%(?!%)|//")
 _COUNTED = (
     "A whole number decides, and Dynamo holds it as a tensor: compute it with plain Python ints from the"
@@ -736,6 +741,8 @@ def _until_then(code: str, function: str | None) -> str:
 
 def _of_cause(code: str, cause: Reason, site: Site) -> str:
     said = "\n".join((cause.gb_type, cause.explanation, cause.context or ""))
+    if code == "BS114" and cause.gb_type.startswith("Generator re") and _COMPREHENSION.match(site.expression):
+        return _BREAKS_INSIDE
     found = _of_record(code, cause, said, site)
     if found is None and site.theirs is not None:
         found = _of_library(code, site, site.theirs)

@@ -307,7 +307,7 @@ def severity_words(finding: Finding) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=[.!])\s", text, maxsplit=1)[0]
+    return re.split(r"(?<=[.!])(?<!e\.g\.)(?<!i\.e\.)\s", text, maxsplit=1)[0]
 
 
 def _folded(frames: int) -> list[str]:

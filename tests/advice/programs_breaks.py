@@ -562,6 +562,17 @@ BREAKS: tuple[Followed, ...] = (
         outside="m = nn.Linear(3, 3)\nm(x).sum().backward()\n",
     ),
     f(
+        "BS302>BS114",
+        "a break in a comprehension",
+        r"Something in the comprehension breaks",
+        "n = [zlib.crc32(bytes(c.shape)) for i, c in enumerate(x.split(1))]\nreturn x * len(n)",
+        ("n = [zlib.crc32(bytes(c.shape)) for i, c in enumerate(x.split(1))]", "n = sums(x)"),
+        outside=(
+            "import zlib\n@torch.compiler.disable\ndef sums(x):\n"
+            "    return [zlib.crc32(bytes(c.shape)) for c in x.split(1)]\n"
+        ),
+    ),
+    f(
         "BS107",
         "zero_grad",
         r"Call zero_grad\(\) outside",

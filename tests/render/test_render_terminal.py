@@ -391,6 +391,13 @@ def test_a_code_of_a_newer_breakscope_is_shown_with_dynamos_hint() -> None:
     assert "do this  Try this." in text
 
 
+def test_the_first_sentence_of_torchs_hint_ends_at_its_own_end() -> None:
+    hint = "For a logging function (e.g. `print`), set torch._dynamo.config.some_setting. Please report it."
+    text = " ".join(" ".join(lines_of(only(replace(BRANCH, hints=(hint,))))).split())
+    assert "torch For a logging function (e.g. `print`), set torch._dynamo.config.some_setting." in text
+    assert "Please report it" not in text
+
+
 # ---- many findings ----
 
 
