@@ -337,7 +337,7 @@ class _Follow:
         if held.state == "list":
             self._end("pick", way, held)
             return None
-        statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
+        statement = uses.statement(way)
         changes = isinstance(statement, ast.AugAssign) and statement.target in way
         kind: Kind = "placed" if changes or isinstance(parent.ctx, ast.Store) else "pick"
         if len(way) > 2 and isinstance(way[-3], ast.Call) and way[-3].func is parent:
@@ -416,7 +416,7 @@ class _Follow:
     def _name(self, name: str, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
         """Every place after this one where a name is read."""
         function = _function(way)
-        statement = next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
+        statement = uses.statement(way)
         if function is None or statement is None or held.depth >= _DEEP or len(self.ends) >= _MOST:
             return
         key = id(function), f"{name} {held.state} {held.gathered} {statement.lineno}"

@@ -802,17 +802,18 @@ def _words(use: Use) -> dict[str, str]:
     read = _READ.match(use.value)
     tensor = (read["in"] or read["of"]) if read else ""
     line = f" (line {use.line})" if use.line else ""
+    where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
     return {
         "it": f"`{it}`" if it else "the number",
         "It": f"`{it}`" if it else "The number",
         "tensor": f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor",
-        "taken": f", for `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+        "taken": where and f", for {where}",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
         "of": use.of or "x",
         "listed": "s in the list" if use.gathered else "",
-        "in_it": f" in `{use.taker}`{line}" if use.taker and use.taker != use.value else "",
+        "in_it": where and f" in {where}",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import pairwise, takewhile
 
+from breakscope.diagnose import uses
 from breakscope.diagnose.shapes import head_of
 from breakscope.project.sources import Position, Sources
 
@@ -109,7 +110,7 @@ def _text(node: ast.AST) -> str:
 def names(sources: Sources, file: str, position: Position | None, words: tuple[str, ...]) -> str | None:
     """What a site's statement asks for, or what that was made of, whose name holds one of some words."""
     around = [] if position is None else sources.around(file, position)
-    statement = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
+    statement = uses.statement(around)
     if statement is None:
         return None
     head = head_of(statement)
@@ -148,7 +149,7 @@ def expression(sources: Sources, file: str, position: Position | None) -> str:
 def statement(sources: Sources, file: str, position: Position | None) -> str:
     """The source of the statement that holds a site, without its body."""
     around = [] if position is None else sources.around(file, position)
-    found = next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
+    found = uses.statement(around)
     return "" if found is None else ast.unparse(head_of(found))
 
 

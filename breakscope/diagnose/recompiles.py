@@ -194,6 +194,13 @@ class _Reached:
     calls: int | None
 
 
+_WRAPPED = (
+    "{} are compiled apart and share torch's wrapper, so that the code of each is a version of it: that is"
+    " normal for a few. For many raise torch._dynamo.config.recompile_limit, or compile a function of one's"
+    " own around each"
+)
+
+
 def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
@@ -201,21 +208,11 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     counted = _counts_turns(cause, places)
     times = len(cause.recompiles) + len(cause.refused)
     said = advice(cause.guard, seen, times, counted=counted, side=_side(cause))
-    if seen is not None and seen.other != seen.entry and cause.frame.file.endswith("external_utils.py"):
-        said = (
-            f"{seen.other} and {seen.entry} are compiled apart and share torch's wrapper, so that the code of"
-            " each is a version of it: that is normal for a few. For many raise"
-            " torch._dynamo.config.recompile_limit, or compile a function of one's own around each"
-        )
-    elif cause.frame.file.endswith("external_utils.py") and (cause.guard.cause, cause.guard.source) == (
-        "type",
-        "self",
-    ):
-        said = (
-            "Objects of several classes are compiled apart and share torch's wrapper, so that the code of"
-            " each is a version of it: that is normal for a few. For many raise"
-            " torch._dynamo.config.recompile_limit, or compile a function of one's own around each"
-        )
+    if cause.frame.file.endswith("external_utils.py"):
+        if seen is not None and seen.other != seen.entry:
+            said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
+        elif (cause.guard.cause, cause.guard.source) == ("type", "self"):
+            said = _WRAPPED.format("Objects of several classes")
     if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:
         said += _RANGES * _mentions(cause, places, _OVER_SIZE)
     return f"{said}. {_FORBIDDEN}" if first.raised else said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -89,36 +89,41 @@ all picked: a loop picks with each of a list. selected: what a mask selects goes
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
 """
-# The first row counts of which any of the kinds is among the ends of a number.
-_OF_NUMBER: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
-    (("turns", "loop test", "turns of values"), "loop"),
-    (("seed",), "seed"),
-    (("size",), "size"),
-    (("slice",), "slice"),
-    (("order",), "order"),
-    (("part",), "part"),
-    (("key",), "key"),
-    (("pick",), "pick"),
-    (("placed",), "placed"),
-    (("filter",), "python"),
-)
+# The first row counts whose kind is among the ends of a number.
+_OF_NUMBER: dict[Kind, Shape] = {
+    "turns": "loop",
+    "loop test": "loop",
+    "turns of values": "loop",
+    "seed": "seed",
+    "size": "size",
+    "slice": "slice",
+    "order": "order",
+    "part": "part",
+    "key": "key",
+    "pick": "pick",
+    "placed": "placed",
+    "filter": "python",
+}
 # The same below what only tests, writes, keeps or returns it.
-_OF_REST: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
-    (("bound",), "bound"),
-    (("numpy",), "numpy"),
-    (("given",), "given"),
-    (("math",), "math"),
-    (("stacked",), "stacked"),
-    (("arithmetic",), "arithmetic"),
-)
-_OF_SELECTION: tuple[tuple[tuple[Kind, ...], Shape], ...] = (
-    (("turns of values", "turns"), "loop"),
-    (("suppressed",), "suppressed"),
-    (("paired",), "paired"),
-    (("joined",), "joined"),
-    (("ranked",), "ranked"),
-    (("scattered",), "scattered"),
-)
+_OF_REST: dict[Kind, Shape] = {
+    "bound": "bound",
+    "numpy": "numpy",
+    "given": "given",
+    "math": "math",
+    "stacked": "stacked",
+    "arithmetic": "arithmetic",
+}
+_OF_SELECTION: dict[Kind, Shape] = {
+    "turns of values": "loop",
+    "turns": "loop",
+    "suppressed": "suppressed",
+    "paired": "paired",
+    "joined": "joined",
+    "ranked": "ranked",
+    "scattered": "scattered",
+}
+# The same where all of them keep to the mask.
+_OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +190,7 @@ def shape_of(sources: Sources, file: str, position: Position | None, line: int) 
 
 def _of_statement(around: Sequence[ast.AST]) -> Shape | None:
     """What the statement as a whole is for."""
-    statement = _statement(around)
+    statement = uses.statement(around)
     if isinstance(statement, ast.Assert) or _only_raises(statement):
         return "check"
     if isinstance(statement, ast.stmt) and _drops(statement, around):
@@ -209,7 +214,7 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     innermost = around[-1] if around else None
     value = _short(innermost)
     if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
-        decided = [_statement(end.way) for end in becomes.ends(around) if end.kind == "test"]
+        decided = [uses.statement(end.way) for end in becomes.ends(around) if end.kind == "test"]
         drops = any(one is not None and _drops(one, around) for one in decided)
         return Use("layerdrop" if drops else "random", value)
     if isinstance(innermost, ast.Slice):
@@ -274,12 +279,12 @@ def _of_number_in_call(innermost: ast.AST | None) -> Shape | None:
 def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     """The shape of a number, with the end that decides it."""
     tests = [end for end in ends if end.kind in ("test", "step")]
-    for kinds, shape in _OF_NUMBER:
-        if end := _first(ends, kinds):
-            if shape in ("pick", "placed") and end.looped:
-                by_python = any(other.gathered or other.kind == "test" for other in ends)
-                return ("list" if by_python else "all picked"), end
-            return ("tested pick" if shape == "pick" and tests else shape), end
+    if end := _first(ends, _OF_NUMBER):
+        shape = _OF_NUMBER[end.kind]
+        if shape in ("pick", "placed") and end.looped:
+            by_python = any(other.gathered or other.kind == "test" for other in ends)
+            return ("list" if by_python else "all picked"), end
+        return ("tested pick" if shape == "pick" and tests else shape), end
     if ends and all(end.kind in ("message", "raised") or _only_tells(end) for end in ends):
         return "message", ends[0]
     for end in tests:
@@ -289,9 +294,8 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
         return shape, end
     if tests:
         return "branch", tests[0]
-    for kinds, shape in _OF_REST:
-        if end := _first(ends, kinds):
-            return shape, end
+    if end := _first(ends, _OF_REST):
+        return _OF_REST[end.kind], end
     if end := _first(ends, ("returned",)):
         return ("returned" if _all(ends, ("returned", "kept", "message")) else "plain"), end
     is_kept = ends and _all(ends, ("kept", "message"))
@@ -321,18 +325,17 @@ def _takes(end: End | None, innermost: ast.AST | None) -> bool:
 
 
 def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
-    for kinds, shape in _OF_SELECTION:
-        if end := _first(ends, kinds):
-            return shape, end
+    if end := _first(ends, _OF_SELECTION):
+        return _OF_SELECTION[end.kind], end
     told: tuple[Kind, ...] = ("reduced", "test", "message", "raised")
     if ends and _all(ends, ("message", "raised")):
         return "message", ends[0]
-    if (end := _first(ends, ("loss", "stored", "reduced"))) and _all(ends, (*told, "loss", "stored")):
+    if (end := _first(ends, _OF_MASKED)) and _all(ends, (*told, *_OF_MASKED)):
         taker = uses.called(end.taker) if isinstance(end.taker, ast.Call) else ""
         if "ctc" in taker:
             return "packed", end
         labels = end.kind == "loss" and re.search(r"(?<!binary_)cross_entropy|nll", taker)
-        return "labels" if labels else _SAME[end.kind], end
+        return "labels" if labels else _OF_MASKED[end.kind], end
     if end := _first(ends, ("test", "loop test", "filter")):
         return "counted", end
     if (end := _first(ends, ("returned", "kept"))) and _all(ends, ("returned", "kept", "message")):
@@ -340,10 +343,8 @@ def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
     return "selected", next(iter(ends), None)
 
 
-_SAME: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
-
-
-def _first(ends: Sequence[End], kinds: Sequence[Kind]) -> End | None:
+def _first(ends: Sequence[End], kinds: Iterable[Kind]) -> End | None:
+    """The first end of the first kind that is among them."""
     return next((end for kind in kinds for end in ends if end.kind == kind), None)
 
 
@@ -408,7 +409,7 @@ def _is_read(around: Sequence[ast.AST]) -> bool:
 
 def _of_index(around: Sequence[ast.AST]) -> Shape:
     """Of ``x[i]``: whether it is read, or written as in ``counts[i] += 1``."""
-    statement = _statement(around)
+    statement = uses.statement(around)
     written = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     return "placed" if around[-1] in written else "index"
 
@@ -417,10 +418,6 @@ def _has_bounds(innermost: ast.AST | None) -> bool:
     """Whether an index has a slice with a bound: ``x[:, :n]``."""
     slices = [node for node in ast.walk(innermost or ast.Pass()) if isinstance(node, ast.Slice)]
     return any(node.lower or node.upper for node in slices)
-
-
-def _statement(around: Sequence[ast.AST]) -> ast.stmt | None:
-    return next((node for node in reversed(around) if isinstance(node, ast.stmt)), None)
 
 
 def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:

@@ -45,6 +45,11 @@ def only_writes(statements: Sequence[ast.stmt]) -> bool:
     return any(map(is_message, statements)) and all(is_message(one) or notes(one) for one in statements)
 
 
+def statement(way: Sequence[ast.AST]) -> ast.stmt | None:
+    """The innermost statement of a way from the outside."""
+    return next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
+
+
 def targets(statement: ast.stmt | None) -> list[str]:
     """The names that an assignment sets."""
     match statement:
