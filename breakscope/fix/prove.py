@@ -23,7 +23,7 @@ from breakscope.fix.patch import Exactness, Patch, Rewrite
 from breakscope.fix.runs import Script
 from breakscope.fix.source_file import Source
 from breakscope.fix.together import FIXABLE
-from breakscope.fix.trials import Trials
+from breakscope.fix.trials import Trials, recompiled
 from breakscope.fix.under_inductor import under_inductor
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.settings import Settings
@@ -459,14 +459,7 @@ def _worse(before: Report, after: Report, new: Sequence[Finding]) -> str | None:
     if new:
         where = new[0].location
         return f"the new code breaks: {new[0].title} ({os.path.basename(where.file)}:{where.line})"
-    if before.run.status != after.run.status:
-        return None  # a run that failed counted what it came to
-    # What was skipped ran eagerly at all shapes: compiled, it may compile again.
-    skipped = any(finding.kind == "skip" for finding in before.findings)
-    more = max(0, (after.totals.regions or 0) - (before.totals.regions or 0)) if skipped else 0
-    if after.totals.recompiles > before.totals.recompiles + more:
-        return f"with it there are {after.totals.recompiles} recompiles instead of {before.totals.recompiles}"
-    return None
+    return recompiled(before, after, before.findings)
 
 
 def _breaks(

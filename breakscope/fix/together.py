@@ -11,7 +11,7 @@ from typing import Any
 from breakscope.fix.evidence import Evidence, Verdict
 from breakscope.fix.patch import Patch
 from breakscope.fix.source_file import Source
-from breakscope.fix.trials import Trials
+from breakscope.fix.trials import Trials, recompiled
 from breakscope.report.model import Finding, Report
 from breakscope.run.trial import Comparison
 from breakscope.run.words import Words
@@ -174,15 +174,8 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
         consented = any(patch.rewrite.consent for patch in patches)
         seen = trials.agreement(after, patches, consented=consented, uncompiled=True)
         why = seen.difference
-        # A run that failed counted what it came to.
-        whole = before.run.status == report.run.status
-        if (
-            why is None
-            and whole
-            and report.totals.recompiles > before.totals.recompiles + _newly_compiled(patches, before, report)
-        ):
-            counts = f"{report.totals.recompiles} recompiles instead of {before.totals.recompiles}"
-            why = f"with it there are {counts}"
+        if why is None:
+            why = recompiled(before, report, (one for patch in patches for one in patch.findings))
         dropped = dict.fromkeys(range(len(patches)), why) if why is not None else {}
         revealed = () if dropped else _revealed(before, report)
         return Whole(
@@ -196,12 +189,6 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
             tuple(patches),
             seen.uncompiled,
         )
-
-
-def _newly_compiled(patches: Sequence[Patch], before: Report, after: Report) -> int:
-    """Recompiles that come of more being compiled: a frame that was skipped ran eagerly at all shapes."""
-    skipped = any(finding.kind == "skip" for patch in patches for finding in patch.findings)
-    return max(0, (after.totals.regions or 0) - (before.totals.regions or 0)) if skipped else 0
 
 
 def _sites(report: Report) -> dict[tuple[str, int, int | None], Finding]:

@@ -114,7 +114,6 @@ class _Pair:
     """
 
     of: tuple[object, Settings]
-    folder: Path
     after: Future[Trial]
     before: Future[Trial]
 
@@ -270,11 +269,10 @@ class Trials:
         wanted = patches and self._repeats and self._script.at_once >= _PAIR_AHEAD and not clash(patches)
         if not wanted or (self._pair is not None and self._pair.of == of):
             return
-        folder = self._folder()
-        after = self._side.begin(partial(self._run, folder, patches, settings))
+        after = self._side.begin(partial(self._run, self._folder(), patches, settings))
         before = self._side.begin(partial(self.run, settings))
         if after is not None and before is not None:
-            self._pair = _Pair(of, folder, after, before)
+            self._pair = _Pair(of, after, before)
 
     def timed_alone(self, patches: Sequence[Patch], settings: Settings) -> bool:
         """Whether :meth:`side_by_side` makes these runs with nothing else beside them."""
@@ -583,6 +581,23 @@ def _changes(patches: Sequence[Patch]) -> object:
     config = dict(item for patch in patches for item in patch.rewrite.config.items())
     options = dict(item for patch in patches for item in patch.rewrite.options.items())
     return edits_by_file(patches), config, options
+
+
+def recompiled(before: Report, after: Report, rewritten: Iterable[Finding]) -> str | None:
+    """That there are more recompiles than before; None if not, or where either run failed on its way.
+
+    What was skipped ran eagerly at all shapes: compiled, it may compile again.
+
+    Args:
+        rewritten: findings that patches may have repaired.
+    """
+    if before.run.status != after.run.status:
+        return None
+    old, new = before.totals, after.totals
+    skipped = any(finding.kind == "skip" for finding in rewritten)
+    more = max(0, (new.regions or 0) - (old.regions or 0)) if skipped else 0
+    few = new.recompiles <= old.recompiles + more
+    return None if few else f"with it there are {new.recompiles} recompiles instead of {old.recompiles}"
 
 
 def _end(trial: Trial) -> tuple[str, int]:

@@ -44,6 +44,15 @@ def install(folder: Path, module: str) -> Path:
     return folder
 
 
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: str) -> None:
+    """Stand in a folder, with a module that is not the user's own."""
+    monkeypatch.chdir(folder)
+    packages = folder / "site-packages"
+    packages.mkdir()
+    (packages / f"{module}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+
+
 def record(folder: Path, what: launch.Program) -> tuple[Ended, bytes, dict[str, Any]]:
     """A plain run, and what it says of what it loaded."""
     result = folder / "evidence.json"
@@ -170,11 +179,7 @@ def test_where_no_fork_can_be_made_runs_are_started_as_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str
 ) -> None:
     """The module is an installed one, and does what no fork survives when it is imported."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "site-packages"
-    folder.mkdir()
-    (folder / "awkward.py").write_text(module)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    installed(tmp_path, monkeypatch, "awkward", module)
     with waiting(tmp_path, "import torch, awkward\nprint('done')") as (what, _, printed, warm):
         ended, said, _ = forked(tmp_path, what, warm)
     assert (ended.status, said) == ("ok", printed)
@@ -223,11 +228,7 @@ def test_a_thread_of_the_gpus_driver_keeps_no_fork_away_that_can_compute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, forks: int
 ) -> None:
     """torch's question for a GPU leaves such a thread. Whether a fork computes beside it, a first one tries."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "site-packages"
-    folder.mkdir()
-    (folder / "native.py").write_text(NATIVE % name)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    installed(tmp_path, monkeypatch, "native", NATIVE % name)
     with waiting(tmp_path, "import torch, native\nprint('done')") as (what, _, printed, warm):
         ended, said, _ = forked(tmp_path, what, warm)
         assert warm.trouble == ("" if forks else f"an import starts a thread that no fork has ({name})")
