@@ -199,7 +199,8 @@ def _added(site: Site, statement: ast.AugAssign, target: ast.Subscript, torch: s
     rest = rank - first
     _same_for_all(site, statement.value, seen, rest)
     added = site.seen(statement.value)
-    exact = not (seen.requires_grad or (added is not None and added.requires_grad))
+    summed = added is not None and added.requires_grad
+    exact = not (seen.requires_grad or summed)
     if sign in "*/" and not (exact or isinstance(statement.value, ast.Constant)):
         # Its gradient needs what it multiplied, which is overwritten, and is NaN where that is infinite.
         raise Unsafe("gradients flow through what the selected elements are multiplied with")
@@ -213,7 +214,7 @@ def _added(site: Site, statement: ast.AugAssign, target: ast.Subscript, torch: s
     return Rewrite(
         edits=(Edit(start, end, text),),
         summary="torch.where instead of a change of selected elements",
-        notes=() if exact else ("the gradient of what is added is summed in another order",),
+        notes=("the gradient of what is added is summed in another order",) if summed else (),
         assumes=("the mask keeps having the first dimensions of the tensor, as in the recorded run",),
         exact="bitwise" if exact else "reassociated",
     )
