@@ -81,14 +81,20 @@ def record(script: Script, functions: Mapping[str, Sequence[str]]) -> dict[str, 
     """
     result = script.folder / "evidence.json"
     result.unlink(missing_ok=True)
-    settings = {"functions": functions, "script": script.what.path, "seed": SEED, "result": str(result)}
-    agent = Agent("breakscope.inside.record.agent", json.dumps(settings), patient=True)
     first = script.warm is not None and not script.warm.started
     warm = script.warm if not first and _loads_itself(script, functions) else None
-    ours = [script.folder, *(parent for parent in script.folder.parents if parent.name.startswith(".run-"))]
-    before = written.look(Path.cwd(), ours)
     if script.warm is not None and first:
         script.warm.begin()
+    settings = {
+        "functions": functions,
+        "script": script.what.path,
+        "seed": SEED,
+        "result": str(result),
+        "tell": script.warm.told if script.warm is not None and first else "",
+    }
+    agent = Agent("breakscope.inside.record.agent", json.dumps(settings), patient=True)
+    ours = [script.folder, *(parent for parent in script.folder.parents if parent.name.startswith(".run-"))]
+    before = written.look(Path.cwd(), ours)
     ended, said = _run(script, agent, "record", warm)
     data = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {"seen": {}}
     seen = {

@@ -6,7 +6,10 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from breakscope.inside.tracebacks import PACKAGE
@@ -14,6 +17,7 @@ from breakscope.report.owners import is_packaged
 
 # The module whose import decides what of the environment counts.
 _MAIN = "torch"
+_TOLD_EVERY_S = 0.2
 
 
 class Noticing:
@@ -27,11 +31,34 @@ class Noticing:
         self._began = dict(os.environ)
         self._changed: dict[str, dict[str, str | None]] = {}
         self._own: set[str] = set()
+        self._telling: _Telling | None = None
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
         """As import asks."""
         if path is None and fullname not in self._changed:
             self._changed[fullname] = _changes(self._began, os.environ)
+        if self._telling is not None:
+            self._tell(self._telling, fullname)
+
+    def tell(self, place: str, apart: Collection[str]) -> None:
+        """Tell from now on what has been loaded, while the rest still is: to a process that loads it too.
+
+        Nothing is told if the script had changed the environment before it imported torch.
+
+        Args:
+            place: the pipe by which names go, a line each.
+            apart: files that this process must not load; from the first of them on nothing is told, because
+                what imports one is not known before it is whole.
+        """
+        if not self._of_the_script(self._changed.get(_MAIN, {})):
+            with suppress(OSError):  # nobody reads
+                self._telling = _Telling(os.open(place, os.O_WRONLY | os.O_NONBLOCK), apart)
+
+    def _tell(self, telling: _Telling, fullname: str) -> None:
+        if telling.ends_at(fullname):
+            self._telling = None
+        elif telling.is_due():
+            telling.send(self._modules({}))
 
     def torch_is_there(self) -> None:
         """What has changed while torch was imported is torch's doing, or ours, and not the script's."""
@@ -47,19 +74,66 @@ class Noticing:
             had changed before it imported torch, None for one that it had taken away.
         """
         wanted = self._of_the_script(self._changed.get(_MAIN, {}))
+        modules = dict(self._modules(wanted))
+        return {"modules": modules if _MAIN in modules else {}, "environment": wanted}
+
+    def _modules(self, wanted: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
+        """Name and file of what is installed and was imported under an environment with these changes."""
         tops = {name for name, changed in self._changed.items() if self._of_the_script(changed) == wanted}
         folders = _installed()
-        modules = {}
         for name, module in list(sys.modules.items()):
             file = getattr(getattr(module, "__spec__", None), "origin", None)
             if name.partition(".")[0] in tops and isinstance(file, str) and name != "__main__":
                 real = os.path.realpath(file)
                 if (real.startswith(folders) or is_packaged(real)) and not real.startswith(PACKAGE):
-                    modules[name] = file
-        return {"modules": modules if _MAIN in modules else {}, "environment": wanted}
+                    yield name, file
 
     def _of_the_script(self, changed: Mapping[str, str | None]) -> dict[str, str | None]:
         return {name: value for name, value in changed.items() if name not in self._own}
+
+
+class _Telling:
+    """What was told of the modules that are loaded."""
+
+    def __init__(self, pipe: int, apart: Collection[str]) -> None:
+        self._pipe, self._apart = pipe, {os.path.realpath(file) for file in apart}
+        self._stems = {stem(file) for file in self._apart}
+        self._told: set[str] = set()
+        self._next = 0.0
+
+    def ends_at(self, fullname: str) -> bool:
+        """Whether nothing may be told from this import on."""
+        if fullname.rpartition(".")[2] not in self._stems:
+            return False
+        os.close(self._pipe)
+        return True
+
+    def is_due(self) -> bool:
+        """Whether it is time to tell more."""
+        now = time.monotonic()
+        due = now >= self._next
+        self._next = now + _TOLD_EVERY_S if due else self._next
+        return due
+
+    def send(self, modules: Iterable[tuple[str, str]]) -> None:
+        """Tell what is whole, and was not told before."""
+        new = [name for name, _ in modules if name not in self._told and _is_whole(name)]
+        self._told.update(new)
+        with suppress(OSError):  # a full pipe, or nobody reads any more: the end of the run tells all
+            os.write(self._pipe, "".join(f"{name}\n" for name in new).encode())
+
+
+def _is_whole(name: str) -> bool:
+    """Whether a module's import is over, and that of each package above it."""
+    parts = name.split(".")
+    above = (sys.modules.get(".".join(parts[: count + 1])) for count in range(len(parts)))
+    return not any(getattr(getattr(one, "__spec__", None), "_initializing", False) for one in above)
+
+
+def stem(file: str) -> str:
+    """What a file's module is called in its package."""
+    path = Path(file)
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def notice() -> Noticing:

@@ -30,6 +30,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from breakscope.inside import loaded
+
 # Makes torch.cuda.is_available() ask without a driver call, which no fork would survive.
 _ASK_GENTLY = "PYTORCH_NVML_BASED_CUDA_CHECK"
 # What Python itself sets while it starts, where the locale is C.
@@ -63,7 +65,7 @@ def start(settings_text: str) -> None:
     Args:
         settings_text: JSON: ``control``: descriptor of the socket that requests come by; ``excluded``: files
             that must not be loaded; ``environment``: variables that the script changes before it imports
-            torch.
+            torch; ``told``: the pipe by which the first run tells what it has loaded, or "".
     """
     settings = json.loads(settings_text)
     waiting = _Waiting(settings)
@@ -95,7 +97,7 @@ class _Excluded:
 
     def __init__(self, files: Sequence[str]) -> None:
         self._files = {os.path.realpath(one) for one in files}
-        self._stems = {_stem(one) for one in self._files}
+        self._stems = {loaded.stem(one) for one in self._files}
         self._packages: set[str] = set()
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
@@ -132,7 +134,10 @@ class _Waiting:
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._control = socket.socket(fileno=settings["control"])
         self._excluded = _Excluded(settings["excluded"])
+        # For reading and writing: a pipe without a writer would be at its end all the time.
+        self._told = os.open(settings["told"], os.O_RDWR | os.O_NONBLOCK) if settings["told"] else None
         self._running: dict[int, tuple[int, socket.socket]] = {}  # pidfd -> pid and who waits for it
+        self._half_told = b""  # a name whose end is not read yet
         self._tested_beside: set[str] | None = None  # threads of drivers, beside which a fork used the GPU
         self.trouble = ""
         os.set_inheritable(self._control.fileno(), False)
@@ -147,9 +152,12 @@ class _Waiting:
         """Answer requests. Returns in a fork, with what it is to do; ends when nobody can ask any more."""
         while True:
             control = self._control.fileno()
-            ready = select.select([control, *self._running], [], [])[0]
+            told = [] if self._told is None else [self._told]
+            ready = select.select([control, *told, *self._running], [], [])[0]
             for pidfd in [one for one in ready if one in self._running]:
                 self._tell_the_end(pidfd)
+            if self._told in ready:
+                self._load_what_is_told(self._told)
             if control not in ready:
                 continue
             data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 3)
@@ -183,6 +191,8 @@ class _Waiting:
             one.close()
         os.close(out)
         os.close(err)
+        if self._told is not None:
+            os.close(self._told)
         return True
 
     def _tell_the_end(self, pidfd: int) -> None:
@@ -194,6 +204,17 @@ class _Waiting:
         waits.close()
 
     # ---- loading ----
+
+    def _load_what_is_told(self, pipe: int) -> None:
+        """Load modules that the first run has loaded by now. What comes of it is judged once it is over."""
+        self._half_told += os.read(pipe, 1 << 16)
+        *names, self._half_told = self._half_told.split(b"\n")
+        sys.meta_path.insert(0, self._excluded)
+        try:
+            for name in names:
+                self._import(name.decode())
+        finally:
+            sys.meta_path.remove(self._excluded)
 
     def _load(self, modules: Mapping[str, str | None]) -> None:
         self._excluded.add_packages(modules)
@@ -211,8 +232,8 @@ class _Waiting:
         finally:
             sys.meta_path.remove(self._excluded)
         for name, file in modules.items():
-            loaded = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", file)
-            if file is not None and loaded != file:
+            ours = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", file)
+            if file is not None and ours != file:
                 self.trouble = self.trouble or f"{name} is another one in the script"
         self.trouble = self.trouble or self._not_forkable()
         # What is loaded stays in any case: a fork that ends need not look through it, which takes a second.
@@ -295,8 +316,3 @@ def _uses_the_gpu() -> int:
     except Exception:  # noqa: BLE001 -- whatever it is, no run is forked then
         return 1
     return 0
-
-
-def _stem(file: str) -> str:
-    path = Path(file)
-    return path.parent.name if path.stem == "__init__" else path.stem

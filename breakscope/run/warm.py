@@ -104,6 +104,7 @@ class Warm:
         folder: for requests; the caller removes it.
 
     Attributes:
+        told: the pipe by which the first run may tell what it has loaded, while it still runs; "": none.
         trouble: why no forks are made; "" if they are, or nothing is known yet.
         forks: that were made. plain: the first run, once it is over. over: nobody waits for any run any more.
     """
@@ -118,6 +119,7 @@ class Warm:
         self._asking = threading.Lock()
         self._wanted: list[Agent] = []  # by threads that wait for their turn to ask
         self._running: list[Forked] = []
+        self.told = ""
         self.trouble = "" if hasattr(os, "pidfd_open") else "this system has no pidfd"
         self.forks = 0
         self.over = False
@@ -131,6 +133,8 @@ class Warm:
     def begin(self) -> None:
         """Start the process that waits, with torch alone, beside the first run; return at once."""
         if not self.trouble and self._process is None:
+            self.told = str(self._folder / "told")
+            os.mkfifo(self.told)
             self._start({})
             self._ask({_FIRST: None})
 
@@ -160,6 +164,7 @@ class Warm:
             "control": theirs.fileno(),
             "excluded": sorted(self.excluded),
             "environment": dict(environment),
+            "told": self.told,
         }
         self._process = subprocess.Popen(
             [interpreter.executable(), *surroundings.options(), *self._program.command],

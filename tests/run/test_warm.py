@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -53,10 +54,19 @@ def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: 
     monkeypatch.setenv("PYTHONPATH", str(packages))
 
 
-def record(folder: Path, what: launch.Program) -> tuple[Ended, bytes, dict[str, Any]]:
+def record(
+    folder: Path, what: launch.Program, watched: Sequence[str] = (), tell: str = ""
+) -> tuple[Ended, bytes, dict[str, Any]]:
     """A plain run, and what it says of what it loaded."""
     result = folder / "evidence.json"
-    settings = {"functions": {}, "script": what.path, "seed": 0, "result": str(result)}
+    functions: dict[str, list[str]] = {file: [] for file in watched}
+    settings = {
+        "functions": functions,
+        "script": what.path,
+        "seed": 0,
+        "result": str(result),
+        "tell": tell,
+    }
     agent = Agent("breakscope.inside.record.agent", json.dumps(settings), {"MINE": "1"}, patient=True)
     with (folder / "plain").open("wb") as out, (folder / "err").open("wb") as err:
         ended = launch.run(what, agent, stdout=out.fileno(), stderr=err.fileno())
@@ -131,6 +141,33 @@ def test_a_file_that_runs_patch_or_watch_is_loaded_by_each_of_them(
         assert forked(tmp_path, what, warm)[1] == b"True\n"
     with waiting(tmp_path, script, [wave.__file__]) as (what, _, _, warm):
         assert forked(tmp_path, what, warm)[1] == b"False\n"
+
+
+@pytest.mark.parametrize(
+    ("watched", "before", "then"),
+    [((), "True True\n", "True True\n"), (("wave",), "False False\n", "False True\n")],
+)
+def test_what_the_first_run_loads_is_loaded_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watched: Sequence[str], before: str, then: str
+) -> None:
+    """Names go by a pipe while it runs, up to the first file that must not be loaded."""
+    installed(tmp_path, monkeypatch, "slow", "import time; time.sleep(0.3)")
+    script = (
+        "import sys\nprint('wave' in sys.modules, 'slow' in sys.modules)\nimport torch, wave, slow, cgitb"
+    )
+    (tmp_path / "script.py").write_text(script)
+    what = program(str(tmp_path / "script.py"), (), module=False)
+    apart = [str(importlib.util.find_spec(name).origin) for name in watched]  # type: ignore[union-attr]
+    warm = Warm(what, apart, tmp_path)
+    try:
+        warm.begin()
+        _, _, loaded = record(tmp_path, what, apart, warm.told)
+        assert forked(tmp_path, what, warm)[1].decode() == before
+        warm.load(loaded["modules"], loaded["environment"])
+        assert forked(tmp_path, what, warm)[1].decode() == then
+        assert warm.trouble == ""
+    finally:
+        warm.close()
 
 
 def test_a_package_whose_import_leads_to_such_a_file_is_loaded_by_each_of_them_too(

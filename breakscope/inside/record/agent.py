@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from breakscope.inside import imports, loaded, overlay, tracebacks
@@ -25,8 +24,8 @@ def start(settings_text: str) -> None:
     """Called by the boot file.
 
     Args:
-        settings_text: JSON: ``functions`` (dotted paths by file), ``script``, ``seed``, and ``result``, the
-            file for the evidence.
+        settings_text: JSON: ``functions`` (dotted paths by file), ``script``, ``seed``, ``result``, the
+            file for the evidence, and ``tell``: a pipe for names of modules as they are loaded, or "".
     """
     settings = json.loads(settings_text)
     noticing = loaded.notice()
@@ -35,9 +34,8 @@ def start(settings_text: str) -> None:
     atexit.register(run.save)
     imports.after_import("torch", run.torch_is_there)
     script = os.path.realpath(settings["script"])
-    stems = {Path(f).parent.name if Path(f).stem == "__init__" else Path(f).stem for f in run.recorders}
     overlay.watch(
-        stems,
+        {loaded.stem(file) for file in run.recorders},
         lambda _module, origin: os.path.realpath(origin) in run.recorders,
         run.parse,
         script if script in run.recorders else None,
@@ -68,6 +66,8 @@ class _Recording:
         imports.after_import("torch._dynamo", _stay_eager)  # loading it takes seconds
         torch.manual_seed(self._settings["seed"])
         self._noticing.torch_is_there()
+        if place := self._settings.get("tell"):
+            self._noticing.tell(place, self.recorders)
 
     def parse(self, data: bytes, path: str) -> ast.Module:
         """The module with its functions under observation."""
