@@ -22,6 +22,7 @@ from breakscope.diagnose.records import unresumed
 from breakscope.inside.capture.recode import asking_first
 
 MINIMUM_TORCH = (2, 9)
+_UNITS_OF_AN_ENTRY = 8  # of a line table (CPython, Objects/locations.md)
 _ASK = "_breakscope_asks_"  # a global of the module that defines nn.Module
 # The logger of an artifact; asked for by name, because importing its module loads Inductor.
 CUDAGRAPH_LOG = "torch._inductor.cudagraph_utils.__cudagraphs"
@@ -243,6 +244,12 @@ ACCESSES: dict[str, Access] = {
             "torch._dynamo.decorators:_set_stance",
             "under some stances compiled functions run eagerly, without a break or a recompile",
             "calls that a stance of torch.compiler.set_stance lets run eagerly are not told of",
+        ),
+        _since_29(
+            "line_table",
+            "torch._dynamo.bytecode_transformation:linetable_311_writer",
+            "it writes a change of line twice for long instructions: lines of resumed functions are off",
+            "in resumed functions lines may be off behind an expression of several lines",
         ),
         _since_29(
             "create_proxy",
@@ -538,6 +545,32 @@ def replace_frame_callback(callback: Callable[..., Any]) -> Callable[[], None]:
         CatchErrorsWrapper.__call__ = real
 
     return undo
+
+
+def write_lines_once() -> Callable[[], None]:
+    """Have Dynamo write right lines into the code that it makes; returns what undoes that.
+
+    An instruction of more than eight code units takes several entries of a line table, and torch (seen in
+    2.13) gives each of them the whole change of line. All that follows in the function is then off by it: in
+    torch's own log, in tracebacks, and in the positions that a break in a resumed function is told by.
+    """
+    from torch._dynamo import bytecode_transformation as home
+
+    real = get("line_table")
+
+    def write_lines(first_line: int) -> tuple[list[int], Callable[[Any, int], None]]:
+        table, write = real(first_line)
+
+        def write_in_parts(positions: Any, units: int) -> None:
+            while units > _UNITS_OF_AN_ENTRY:
+                write(positions, _UNITS_OF_AN_ENTRY)
+                units -= _UNITS_OF_AN_ENTRY
+            write(positions, units)  # its line is the present one by now: no change
+
+        return table, write_in_parts
+
+    home.linetable_311_writer = write_lines
+    return lambda: setattr(home, "linetable_311_writer", real)
 
 
 def forget_everything() -> None:

@@ -119,6 +119,38 @@ def test_a_crash_shows_the_scripts_own_traceback(scan: Scan) -> None:
     assert scanned.report.totals.regions == 1
 
 
+def test_a_crash_behind_a_chain_of_calls_shows_its_own_line(scan: Scan) -> None:
+    """Dynamo gives the function up, and a copy of it that counts runs in its place, with lines of torch's making."""
+    scanned = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x):
+            for _ in range(2):
+                total = (
+                    x.abs()
+                    .clamp(0, 1)
+                    .sum()
+                )
+                if total > 0.5:
+                    x = x + 1
+                assert total.item() > 100, "too small"
+            return x
+
+        f(torch.ones(3))
+        """
+    )
+    plain = subprocess.run(
+        [sys.executable, "script.py"], cwd=scanned.folder, capture_output=True, text=True, check=False
+    )
+    own = [
+        [line for line in said.splitlines() if "script.py" in line] for said in (scanned.stderr, plain.stderr)
+    ]
+    assert own[0] == own[1]
+    assert len(own[0]) == 2
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -122,6 +122,7 @@ class TorchHooks:
             self._agent.note(f"torch {torch.__version__} is newer than any that breakscope was tried on")
         for what, hook in (
             ("what is compiled is not known", self._hook_optimize),
+            ("lines in resumed functions may be off", self._mend_lines),
             ("skipped frames are not counted", self._hook_callback),
             ("crossings are not counted", self._hook_bytecode),
             ("some skipped frames are not reported", self._open_break_log),
@@ -147,6 +148,10 @@ class TorchHooks:
         glance = self._agent.clock.glance = Glance()
         if glance.start():  # the first time takes ten times as long, and would be in a steady step
             glance.stop()
+
+    def _mend_lines(self) -> None:
+        if torch_api.available("line_table"):
+            self._undo.append(torch_api.write_lines_once())
 
     def _hide_our_frames(self) -> None:
         torch_api.never_compile(OutermostCall.answer.__code__)
