@@ -157,7 +157,10 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS107",),
         r"_LegacyVariableBase",
-        "Drop Variable(…) around the tensor: since torch 0.4 it gives the tensor back as it is.",
+        (
+            "Write x.detach() in place of Variable(x): that is what it has meant since torch 0.4. Where x"
+            " needs no gradient, x itself will do."
+        ),
     ),
     (
         ("BS107",),

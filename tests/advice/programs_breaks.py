@@ -639,9 +639,9 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS107",
         "Variable",
-        r"Drop Variable",
-        "return torch.autograd.Variable(x.new_zeros(2, 3)) + x",
-        ("torch.autograd.Variable(x.new_zeros(2, 3))", "x.new_zeros(2, 3)"),
+        r"x\.detach\(\) in place of Variable",
+        "return torch.autograd.Variable(x.exp()) + x",
+        ("torch.autograd.Variable(x.exp())", "x.exp().detach()"),
     ),
     f(
         "BS123",

@@ -34,6 +34,7 @@ def test_rules_are_asked_in_this_order() -> None:
     assert [rule.name for rule in RULES] == [
         "comprehension",
         "empty-turn",
+        "legacy-variable",
         "masked-turn",
         "message-and-branch",
         "numpy-operator",

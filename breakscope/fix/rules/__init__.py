@@ -22,6 +22,7 @@ from breakscope.fix.rules.empty_turn import EmptyTurn
 from breakscope.fix.rules.guard_in_graph import GuardInGraph
 from breakscope.fix.rules.integer_division import IntegerDivision
 from breakscope.fix.rules.known_size import KnownSize
+from breakscope.fix.rules.legacy_variable import LegacyVariable
 from breakscope.fix.rules.loop_exit import LoopExit
 from breakscope.fix.rules.mask_shortcut import MaskShortcut
 from breakscope.fix.rules.mask_to_where import MaskToWhere
@@ -80,6 +81,7 @@ RULES = in_order(
         GuardInGraph(),
         IntegerDivision(),
         KnownSize(),
+        LegacyVariable(),
         LoopExit(),
         MaskShortcut(),
         MaskToWhere(),
