@@ -25,7 +25,7 @@ from breakscope.fix.outcomes import (
     outcomes_of_patch,
     place,
 )
-from breakscope.fix.patch import Edit, Patch, claims_of, clash, edits_by_file
+from breakscope.fix.patch import Edit, Patch, alike, claims_of, clash, edits_by_file
 from breakscope.fix.proofs import Proofs
 from breakscope.fix.remedies.engine import likely, treat, treats
 from breakscope.fix.runs import Script
@@ -262,9 +262,15 @@ def _round(work: Work, findings: Sequence[Finding]) -> None:
     work.progress(f"recording what {_count(len(findings), 'place', 'places')} see")
     patches, unpatched = from_rules.propose(findings, work.sources, work.script)
     work.unpatched += unpatched
-    _begin(work, patches)
+    groups = [] if work.choose is not None else alike(patches)
+    _begin(work, patches, groups)
     began, before = time.monotonic(), work.proofs.ended
+    for group in groups:
+        work.judged += _judged_as_one(work, group)
+    known = {id(patch) for patch, _ in work.judged}
     for index, patch in enumerate(patches, 1):
+        if id(patch) in known:
+            continue
         # Those begun ahead end in any order.
         done = max(index - 1, work.proofs.ended - before)
         names = ", ".join(dict.fromkeys(finding.code for finding in patch.findings))
@@ -278,17 +284,31 @@ def _left(spent_s: float, done: int, count: int) -> str:
     return f", about {spent_s / done * (count - done):.0f} s left" if 0 < done < count else ""
 
 
-def _begin(work: Work, patches: Sequence[Patch]) -> None:
+def _judged_as_one(work: Work, group: Sequence[Patch]) -> list[tuple[Patch, Verdict]]:
+    """Prove rewrites as the one change that they are together; nothing, where each has to be asked about.
+
+    All of them are what is written. Where one is wrong, or not shown, its own proof has to say so.
+    """
+    *others, last = group
+    names = ", ".join(dict.fromkeys(finding.code for patch in group for finding in patch.findings))
+    work.progress(f"proof of {len(group)} rewrites as one: {names} {last.function}, {last.rule}")
+    verdict = _compared(work, last, others)
+    if verdict.status != "proved":
+        _begin_each(work, group)
+        return []
+    note = f"proved as one with {_count(len(others), 'other rewrite', 'other rewrites')} of the function"
+    verdict = _with(verdict, notes=(*(verdict.evidence.notes or ()), note))
+    return [(patch, _said(patch, verdict)) for patch in group]
+
+
+def _begin(work: Work, patches: Sequence[Patch], groups: Sequence[Sequence[Patch]]) -> None:
     """Begin what will be asked for, if all goes well: each proof on top of the others of its function."""
-    together: dict[tuple[str, str], list[Patch]] = {}
-    for patch in patches:
-        same = together.setdefault((patch.file, patch.function), [])
-        if patch.edits and not patch.rewrite.scaffold and not clash([*same, patch]):
-            same.append(patch)
-            edits = edits_by_file(same)[patch.file]
-            work.proofs.begin(patch.file, edits, claims_of([each.rewrite for each in same]))
-    if any(together.values()):
-        wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
+    for group in groups:
+        edits = edits_by_file(group)[group[0].file]
+        work.proofs.begin(group[0].file, edits, claims_of([each.rewrite for each in group]))
+    together = _begin_each(work, patches, [patch for group in groups for patch in group])
+    if together:
+        wanted = [patch for patch in together if _may_be_accepted(work, patch)]
         inductor = work.options.inductor
         # What only leaves messages out changes no result under Inductor.
         changes = any(not patch.rewrite.silent for patch in wanted)
@@ -301,6 +321,23 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
             work.trials.begin_pair([*work.accepted(), *wanted], compiled(work.options.settings))
         if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
+
+
+def _begin_each(work: Work, patches: Sequence[Patch], before: Sequence[Patch] = ()) -> list[Patch]:
+    """Begin the proof of each patch on top of those of its function, and of those that were begun before.
+
+    Returns:
+        Those, and what was begun here, function by function.
+    """
+    together: dict[tuple[str, str], list[Patch]] = {}
+    for patch in (*before, *(patch for patch in patches if patch not in before)):
+        same = together.setdefault((patch.file, patch.function), [])
+        if patch.edits and not patch.rewrite.scaffold and not clash([*same, patch]):
+            same.append(patch)
+            if patch not in before:
+                edits = edits_by_file(same)[patch.file]
+                work.proofs.begin(patch.file, edits, claims_of([each.rewrite for each in same]))
+    return [patch for same in together.values() for patch in same]
 
 
 def _may_be_accepted(work: Work, patch: Patch) -> bool:
@@ -329,7 +366,12 @@ def _judged(work: Work, patch: Patch) -> tuple[Patch, Verdict]:
 
 def _prove(work: Work, patch: Patch) -> Verdict:
     """The verdict on a patch, with what it says of itself."""
-    rewrite, verdict = patch.rewrite, _compared(work, patch)
+    return _said(patch, _compared(work, patch))
+
+
+def _said(patch: Patch, verdict: Verdict) -> Verdict:
+    """A verdict with what the patch says of itself."""
+    rewrite = patch.rewrite
     if rewrite.consent and verdict.works and verdict.status != "needs consent":
         why = f"it needs your consent: {'; '.join(rewrite.notes)} ({verdict.why})"
         verdict = replace(verdict, status="needs consent", why=why)
@@ -341,7 +383,8 @@ def _prove(work: Work, patch: Patch) -> Verdict:
     )
 
 
-def _compared(work: Work, patch: Patch) -> Verdict:
+def _compared(work: Work, patch: Patch, others: Sequence[Patch] = ()) -> Verdict:
+    """What the proof says of a patch, or of it and others of its function as one."""
     if not patch.edits:
         why = "source unchanged; the whole script agrees"
         return Verdict("proved", why, Evidence(conditions="none"))
@@ -349,11 +392,11 @@ def _compared(work: Work, patch: Patch) -> Verdict:
         why = f"a scaffold to finish by hand, nothing was compared: {patch.rewrite.scaffold}"
         return Verdict("unproved", why, works=False)
     proved = [one for one, verdict in work.judged if verdict.status == "proved"]
-    if clash([*proved, *work.accepted(), patch]):
+    if clash([*proved, *work.accepted(), *others, patch]):
         return Verdict("refused", _CLASH, works=False)
     # On top of what is proved already in the same function: the function as it will be is what is proved.
     function = patch.file, patch.function
-    together = [*(one for one in proved if (one.file, one.function) == function), patch]
+    together = [*(one for one in proved if (one.file, one.function) == function), *others, patch]
     edits = edits_by_file(together)[patch.file]
     try:
         work.sources[patch.file].changed(edits)
@@ -362,6 +405,8 @@ def _compared(work: Work, patch: Patch) -> Verdict:
     claims = claims_of([one.rewrite for one in together])
     verdict = judge(work.proofs.of(patch.file, edits, claims), claims, work.observers)
     seen = verdict.evidence
+    if others:
+        return verdict
     if verdict.status == "unproved" and seen.ran_out and (seen.not_driven or seen.untried):
         # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
         longer = work.script.budget_s * PATIENCE

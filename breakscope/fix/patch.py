@@ -165,6 +165,18 @@ def clash(patches: Iterable[Patch]) -> bool:
     return any(_overlapping(edits) for edits in edits_by_file(patches).values())
 
 
+def alike(patches: Iterable[Patch]) -> list[list[Patch]]:
+    """Rewrites of one rule in one function, which claim the same and need no consent: two or more."""
+    groups: dict[object, list[Patch]] = {}
+    for patch in patches:
+        rewrite = patch.rewrite
+        if patch.edits and not rewrite.scaffold and not rewrite.consent:
+            same = groups.setdefault((patch.file, patch.function, patch.rule, rewrite.exact), [])
+            if not clash([*same, patch]):
+                same.append(patch)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def _overlapping(ordered: Sequence[Edit]) -> bool:
     last = 0
     for edit in ordered:
