@@ -290,17 +290,19 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
     if any(together.values()):
         wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
         inductor = work.options.inductor
-        # What only leaves messages out changes no result under Inductor.
-        changes = any(not patch.rewrite.silent for patch in wanted)
-        eager = [eagerly(work.options.settings)] if inductor and changes else []
+        # What only leaves messages out changes no result under Inductor: it is held against the other run there.
+        held = work.trials.untimed or any(not patch.rewrite.silent for patch in wanted)
+        eager = [eagerly(work.options.settings)] if inductor and held else []
         recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
         causes = [finding for finding in recompiles if finding.caused_by is None]
         remedies = likely(work.report, work.trials, causes)
-        work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager, remedies)
-        if inductor and wanted:
-            work.trials.begin_pair([*work.accepted(), *wanted], compiled(work.options.settings))
+        everything = [*work.accepted(), *wanted] if wanted else []
+        work.trials.begin(everything, eager)
         if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
+        if inductor and wanted:
+            work.trials.begin_pair(everything, compiled(work.options.settings))
+        work.trials.begin(everything, (), remedies)
 
 
 def _may_be_accepted(work: Work, patch: Patch) -> bool:

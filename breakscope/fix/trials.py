@@ -110,12 +110,13 @@ class _Pair:
     """Runs with patches and without, begun ahead.
 
     Attributes:
-        of: all that the patches change, and how both are compiled.
+        of: all that the patches change, how both are compiled, and whether they are forks.
+        before: None: it is not begun, because it may not be wanted.
     """
 
-    of: tuple[object, Settings]
+    of: tuple[object, Settings, bool]
     after: Future[Trial]
-    before: Future[Trial]
+    before: Future[Trial] | None
 
 
 class _Latest:
@@ -264,23 +265,50 @@ class Trials:
                 self._latest.keep(_Run(changes, folder, run))
 
     def begin_pair(self, patches: Sequence[Patch], settings: Settings) -> None:
-        """Begin what :meth:`side_by_side` may be asked for, where there is room for more than that."""
-        of = _changes(patches), settings
-        wanted = patches and self._repeats and self._script.at_once >= _PAIR_AHEAD and not clash(patches)
-        if not wanted or (self._pair is not None and self._pair.of == of):
+        """Begin what :meth:`side_by_side` may be asked for, where there is room for more than that.
+
+        Where no step can be timed, only the run with patches is begun: it may be enough.
+        """
+        room = self.untimed or self._script.at_once >= _PAIR_AHEAD
+        wanted = patches and self._repeats and room and not clash(patches)
+        if not wanted or self._begun_pair(patches, settings) is not None:
             return
         after = self._side.begin(partial(self._run, self._folder(), patches, settings))
-        before = self._side.begin(partial(self.run, settings))
-        if after is not None and before is not None:
-            self._pair = _Pair(of, after, before)
+        before = None if self.untimed else self._side.begin(partial(self.run, settings))
+        if after is not None and (self.untimed or before is not None):
+            self._pair = _Pair(self._pair_of(patches, settings), after, before)
+
+    @property
+    def untimed(self) -> bool:
+        """Whether the scan could time no step: the script makes too few that are alike, it seems."""
+        timing = self._known.timing if self._known is not None else None
+        return timing is not None and timing.step_ms is None
+
+    def with_patches_only(self, patches: Sequence[Patch], settings: Settings) -> Trial:
+        """The script with patches; its outputs stay.
+
+        :meth:`side_by_side` does not make this run again, unless steps could be timed in it after all: then
+        it is to be timed beside the other.
+        """
+        pair = self._begun_pair(patches, settings)
+        if pair is None:
+            pair = _Pair(self._pair_of(patches, settings), Future(), None)
+            pair.after.set_result(self._run(self._folder(), patches, settings))
+        after = pair.after.result()
+        timing = after.report.timing
+        self._pair = pair if timing is None or timing.step_ms is None else None
+        return after
 
     def timed_alone(self, patches: Sequence[Patch], settings: Settings) -> bool:
         """Whether :meth:`side_by_side` makes these runs with nothing else beside them."""
         return self._begun_pair(patches, settings) is None and not (self.forking and self._script.on_a_card)
 
     def _begun_pair(self, patches: Sequence[Patch], settings: Settings) -> _Pair | None:
-        pair = self._pair if self.forking else None
-        return pair if pair is not None and pair.of == (_changes(patches), settings) else None
+        pair = self._pair
+        return pair if pair is not None and pair.of == self._pair_of(patches, settings) else None
+
+    def _pair_of(self, patches: Sequence[Patch], settings: Settings) -> tuple[object, Settings, bool]:
+        return _changes(patches), settings, self.forking
 
     def _begin(self, settings: Settings) -> None:
         begun = None if settings in self._begun else self._side.begin(partial(self.run, settings))
@@ -392,7 +420,8 @@ class Trials:
         others = [partial(self._as_begun, one) for one in without]
         pair = self._begun_pair(patches, with_and_without)
         if pair is not None:
-            yield [pair.after.result(), pair.before.result(), *(call() for call in others)]
+            before = self.run(with_and_without) if pair.before is None else pair.before.result()
+            yield [pair.after.result(), before, *(call() for call in others)]
             return
         folder = self._folder()
         runs = [partial(self.run, with_and_without), *others]

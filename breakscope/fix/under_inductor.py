@@ -44,6 +44,8 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
 
 def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
     inductor = compiled(settings)
+    if trials.untimed and (near := _near_eager(trials, patches, inductor)) is not None:
+        return near
     alone = trials.timed_alone(patches, inductor)
     # With and without the patches at one time, so that their steps are timed on a machine that is as busy.
     with trials.side_by_side(patches, inductor) as ran:
@@ -78,6 +80,25 @@ def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> d
     if slower is not None:
         return {**verdict, "verdict": "slower", "why": slower, **times}
     return {**verdict, **times}
+
+
+def _near_eager(trials: Trials, patches: Sequence[Patch], inductor: Settings) -> dict[str, Any] | None:
+    """The answer, where the run with the patches gives it; None where the one without is needed as well.
+
+    That one tells how long steps took, and how far from eager Inductor's results were before. Where no step
+    can be timed, and results are so near that they pass whatever they were before, it would tell nothing.
+    """
+    after = trials.with_patches_only(patches, inductor)
+    timing = after.report.timing
+    timed = timing is not None and timing.step_ms is not None
+    if after.ended.status != "ok" or timed or trials.uncompiled.ended.status != "ok":
+        return None
+    now = trials.compared(trials.uncompiled, after)
+    if not now.calls or now.differences or now.max_rel > FLOOR:
+        return None
+    near = "bit for bit as eager" if now.bitwise else f"within {now.max_rel:.2g} of eager"
+    why = f"{near}; it was not run without the patches, because no step could be timed"
+    return {"verdict": "agrees", "why": why, "after": now.max_rel, "calls": now.calls}
 
 
 def _judged(
