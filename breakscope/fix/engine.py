@@ -33,7 +33,7 @@ from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check, only_moved
 from breakscope.fix.trials import Trials, eagerly
-from breakscope.fix.under_inductor import compiled, under_inductor
+from breakscope.fix.under_inductor import begin_under_inductor, under_inductor
 from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
 from breakscope.run import warm
@@ -290,7 +290,7 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
     if any(together.values()):
         wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
         inductor = work.options.inductor
-        # What only leaves messages out changes no result under Inductor: it is held against the other run there.
+        # What only leaves messages out changes no result under Inductor; only its own run could show that.
         held = work.trials.untimed or any(not patch.rewrite.silent for patch in wanted)
         eager = [eagerly(work.options.settings)] if inductor and held else []
         recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
@@ -301,7 +301,7 @@ def _begin(work: Work, patches: Sequence[Patch]) -> None:
         if inductor and work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
         if inductor and wanted:
-            work.trials.begin_pair(everything, compiled(work.options.settings))
+            begin_under_inductor(work.trials, everything, work.options.settings)
         work.trials.begin(everything, (), remedies)
 
 

@@ -30,6 +30,23 @@ for step in range({steps}):
     compiled(torch.randn(8 + step // 8, 64))
 """
 
+MANY_FORMS = """\
+import torch
+from torch import nn
+
+
+def f(x, name):
+    if x.max() > 50:
+        x = x / 2
+    return nn.functional.dropout(torch.softmax(x * len(name), -1))
+
+
+compiled = torch.compile(f)
+torch.manual_seed(0)
+for step in range(5):
+    compiled(torch.randn(8, 64), "a" * step)
+"""
+
 
 def under_inductor(scanned: Scanned) -> Mapping[str, Any]:
     """What the proved rewrite of the script's one branch says of Inductor."""
@@ -49,6 +66,15 @@ def test_where_no_step_can_be_timed_the_patched_script_alone_is_held_against_eag
     assert inductor["after"] < 1e-3
     assert inductor["calls"] == 3
     assert inductor["why"].endswith("it was not run without the patches, because no step could be timed")
+
+
+def test_later_recompiles_run_as_traced_and_random_numbers_are_drawn_as_in_eager_code(scan: Scan) -> None:
+    """The number given is another one each time: a form each, of which Inductor gets two."""
+    inductor = under_inductor(scan(MANY_FORMS))
+    assert inductor["calls"] == 5
+    assert inductor["after"] < 1e-3
+    assert inductor["as_traced"] == 3
+    assert "Inductor was not given 3 graphs of later recompiles" in inductor["why"]
 
 
 def test_steps_that_the_scan_was_not_to_time_are_timed_side_by_side(scan: Scan) -> None:
