@@ -71,11 +71,18 @@ def fix(
         return earlier
     sources = from_rules.read_sources(findings, report.run.sources)
     with warm.forking(script.what, list(sources), script.folder, allowed=options.forks) as forks:
+        if options.inductor and _loads_inductor_first(report):
+            forks.load_first(INDUCTOR)
         fixed = _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
         if choose is None and forks.plain is not None:
             kept.save(report, script, options, fixed, forks.plain.files)
         wanted = options.forks and forks.plain is not None
         return replace(fixed, unforked=forks.trouble if wanted else "")
+
+
+def _loads_inductor_first(report: Report) -> bool:
+    """Whether Inductor is loaded beside the first run: where that asks for no GPU, and starts no thread."""
+    return report.run.device is None or report.run.device.type == "cpu"
 
 
 def _fixed(
@@ -281,28 +288,38 @@ def _left(spent_s: float, done: int, count: int) -> str:
 def _begin(work: Work, patches: Sequence[Patch]) -> None:
     """Begin what will be asked for, if all goes well: each proof on top of the others of its function."""
     together: dict[tuple[str, str], list[Patch]] = {}
+    provable: list[Patch] = []
     for patch in patches:
         same = together.setdefault((patch.file, patch.function), [])
         if patch.edits and not patch.rewrite.scaffold and not clash([*same, patch]):
             same.append(patch)
-            edits = edits_by_file(same)[patch.file]
-            work.proofs.begin(patch.file, edits, claims_of([each.rewrite for each in same]))
-    if any(together.values()):
-        wanted = [patch for same in together.values() for patch in same if _may_be_accepted(work, patch)]
-        inductor = work.options.inductor
-        # What only leaves messages out changes no result under Inductor; only its own run could show that.
-        held = work.trials.untimed or any(not patch.rewrite.silent for patch in wanted)
-        eager = [eagerly(work.options.settings)] if inductor and held else []
-        recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
-        causes = [finding for finding in recompiles if finding.caused_by is None]
-        remedies = likely(work.report, work.trials, causes)
-        everything = [*work.accepted(), *wanted] if wanted else []
-        work.trials.begin(everything, eager)
-        if inductor and work.script.warm is not None:
-            work.script.warm.load_also(INDUCTOR)  # while the proofs are made
-        if inductor and wanted:
+            provable.append(patch)
+    wanted = [patch for patch in provable if _may_be_accepted(work, patch)]
+    everything = [*work.accepted(), *wanted] if wanted else []
+    first = work.options.inductor and _loads_inductor_first(work.report)
+    if first and wanted:  # it takes longest
+        begin_under_inductor(work.trials, everything, work.options.settings)
+    for same in together.values():
+        for count in range(1, len(same) + 1):
+            edits = edits_by_file(same[:count])[same[0].file]
+            work.proofs.begin(same[0].file, edits, claims_of([each.rewrite for each in same[:count]]))
+    if provable:
+        _begin_trials(work, wanted, everything)
+    if work.options.inductor and not first and provable:
+        if everything:
             begin_under_inductor(work.trials, everything, work.options.settings)
-        work.trials.begin(everything, (), remedies)
+        if work.script.warm is not None:
+            work.script.warm.load_also(INDUCTOR)  # while the proofs are made
+
+
+def _begin_trials(work: Work, wanted: Sequence[Patch], everything: Sequence[Patch]) -> None:
+    """Begin runs of the whole script, and those with the remedies that will likely be tried."""
+    # What only leaves messages out changes no result under Inductor; only its own run could show that.
+    held = work.trials.untimed or any(not patch.rewrite.silent for patch in wanted)
+    eager = [eagerly(work.options.settings)] if work.options.inductor and held else []
+    recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
+    causes = [finding for finding in recompiles if finding.caused_by is None]
+    work.trials.begin(everything, eager, likely(work.report, work.trials, causes))
 
 
 def _may_be_accepted(work: Work, patch: Patch) -> bool:

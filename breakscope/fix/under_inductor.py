@@ -20,12 +20,14 @@ FACTOR = 4.0
 LOOSE = 0.1
 # Of each frame: as it is first compiled, for sizes as they are, and once more, for sizes that vary.
 FORMS = 2
+# Where messages alone are left out: the operations are the same, only the graphs of them are larger.
+FORMS_OF_SILENT = 1
 
 
 def begin_under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings) -> None:
     """Begin what :func:`under_inductor` will ask for first, where that can be."""
     if trials.untimed:
-        trials.begin_with(patches, _as_eager(settings))
+        trials.begin_with(patches, _as_eager(patches, settings))
     else:
         trials.begin_pair(patches, _compiled(settings))
 
@@ -35,9 +37,11 @@ def _compiled(settings: Settings) -> Settings:
     return replace(settings, backend="inductor", cost=True)
 
 
-def _as_eager(settings: Settings) -> Settings:
+def _as_eager(patches: Sequence[Patch], settings: Settings) -> Settings:
     """How it is run with the patches, to be held against eager alone: it rounds and draws as eager code."""
-    return replace(_compiled(settings), eager_rounding=True, eager_random=True, forms=FORMS)
+    silent = all(patch.rewrite.silent and not patch.rewrite.branches for patch in patches)
+    forms = FORMS_OF_SILENT if silent else FORMS
+    return replace(_compiled(settings), eager_rounding=True, eager_random=True, forms=forms)
 
 
 def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
@@ -103,7 +107,8 @@ def _near_eager(trials: Trials, patches: Sequence[Patch], settings: Settings) ->
     That one tells how long steps took, and how far from eager Inductor's results were before. Where no step
     can be timed, and results are so near that they pass whatever they were before, it would tell nothing.
     """
-    with trials.with_patches(patches, _as_eager(settings)) as after:
+    wanted = _as_eager(patches, settings)
+    with trials.with_patches(patches, wanted) as after:
         if after.ended.status != "ok" or steps_timed(after.report) or trials.uncompiled.ended.status != "ok":
             return None
         now = trials.compared(trials.uncompiled, after)
@@ -112,7 +117,7 @@ def _near_eager(trials: Trials, patches: Sequence[Patch], settings: Settings) ->
     why = "bit for bit as eager" if now.bitwise else f"within {now.max_rel:.2g} of eager"
     why += "; it was not run without the patches, because no step could be timed"
     found = {"verdict": "agrees", "after": now.max_rel, "calls": now.calls}
-    if left := sum(form(region.compile_id) >= FORMS for region in after.report.regions):
+    if left := sum(form(region.compile_id) >= (wanted.forms or 0) for region in after.report.regions):
         graphs = "a graph" if left == 1 else f"{left} graphs"
         why += f"; Inductor was not given {graphs} of later recompiles"
         found["as_traced"] = left
