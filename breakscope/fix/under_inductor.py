@@ -115,7 +115,9 @@ def _near_eager(trials: Trials, patches: Sequence[Patch], settings: Settings) ->
     if not now.calls or now.differences or now.max_rel > FLOOR:
         return None
     why = "bit for bit as eager" if now.bitwise else f"within {now.max_rel:.2g} of eager"
-    why += "; it was not run without the patches, because no step could be timed"
+    why += (
+        ", where Inductor rounds and draws as eager does; not run without the patches: no step could be timed"
+    )
     found = {"verdict": "agrees", "after": now.max_rel, "calls": now.calls}
     if left := sum(form(region.compile_id) >= (wanted.forms or 0) for region in after.report.regions):
         graphs = "a graph" if left == 1 else f"{left} graphs"

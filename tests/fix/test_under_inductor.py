@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from scanning import Scanned
-from test_fix import latest
+from test_fix import HALF, latest
 from warm_scanning import run_command
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -47,6 +47,25 @@ for step in range(5):
     compiled(torch.randn(8, 64), "a" * step)
 """
 
+MESSAGE = """\
+import logging
+
+import torch
+
+logger = logging.getLogger("model")
+
+
+def f(x):
+    logger.warning("slow")
+    return torch.softmax(x * 2, -1)
+
+
+compiled = torch.compile(f)
+torch.manual_seed(0)
+for step in range(4):
+    compiled(torch.randn(8 + step, 64))
+"""
+
 
 def under_inductor(scanned: Scanned) -> Mapping[str, Any]:
     """What the proved rewrite of the script's one branch says of Inductor."""
@@ -65,7 +84,7 @@ def test_where_no_step_can_be_timed_the_patched_script_alone_is_held_against_eag
     assert "before" not in inductor
     assert inductor["after"] < 1e-3
     assert inductor["calls"] == 3
-    assert inductor["why"].endswith("it was not run without the patches, because no step could be timed")
+    assert inductor["why"].endswith("not run without the patches: no step could be timed")
 
 
 def test_later_recompiles_run_as_traced_and_random_numbers_are_drawn_as_in_eager_code(scan: Scan) -> None:
@@ -75,6 +94,20 @@ def test_later_recompiles_run_as_traced_and_random_numbers_are_drawn_as_in_eager
     assert inductor["after"] < 1e-3
     assert inductor["as_traced"] == 3
     assert "Inductor was not given 3 graphs of later recompiles" in inductor["why"]
+
+
+def test_half_precision_is_rounded_as_in_eager_code(scan: Scan) -> None:
+    """Rounded less often, as fused code is, the results would be far from eager's."""
+    inductor = under_inductor(scan(HALF.format(steps=4)))
+    assert "before" not in inductor
+    assert inductor["after"] < 1e-3
+
+
+def test_where_messages_alone_are_left_out_inductor_gets_one_form_of_a_frame(scan: Scan) -> None:
+    """Two lengths: a form for the first, and one for lengths that vary."""
+    inductor = under_inductor(scan(MESSAGE))
+    assert inductor["calls"] == 4
+    assert inductor["as_traced"] == 1
 
 
 def test_steps_that_the_scan_was_not_to_time_are_timed_side_by_side(scan: Scan) -> None:
