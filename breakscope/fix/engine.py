@@ -33,7 +33,7 @@ from breakscope.fix.side import Side
 from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check, only_moved
 from breakscope.fix.trials import Trials, eagerly
-from breakscope.fix.under_inductor import compiled, under_inductor
+from breakscope.fix.under_inductor import begin_under_inductor, under_inductor
 from breakscope.fix.work import Choose, Options, Work
 from breakscope.report.model import Finding, Report
 from breakscope.run import warm
@@ -71,11 +71,18 @@ def fix(
         return earlier
     sources = from_rules.read_sources(findings, report.run.sources)
     with warm.forking(script.what, list(sources), script.folder, allowed=options.forks) as forks:
+        if options.inductor and _loads_inductor_first(report):
+            forks.load_first(INDUCTOR)
         fixed = _fixed(report, replace(script, warm=forks), options, sources, progress, choose)
         if choose is None and forks.plain is not None:
             kept.save(report, script, options, fixed, forks.plain.files)
         wanted = options.forks and forks.plain is not None
         return replace(fixed, unforked=forks.trouble if wanted else "")
+
+
+def _loads_inductor_first(report: Report) -> bool:
+    """Whether Inductor is loaded beside the first run: where that asks for no GPU, and starts no thread."""
+    return report.run.device is None or report.run.device.type == "cpu"
 
 
 def _fixed(
@@ -303,41 +310,54 @@ def _judged_as_one(work: Work, group: Sequence[Patch]) -> list[tuple[Patch, Verd
 
 def _begin(work: Work, patches: Sequence[Patch], groups: Sequence[Sequence[Patch]]) -> None:
     """Begin what will be asked for, if all goes well: each proof on top of the others of its function."""
+    as_one = [patch for group in groups for patch in group]
+    provable = _provable([*as_one, *(patch for patch in patches if patch not in as_one)])
+    wanted = [patch for patch in provable if _may_be_accepted(work, patch)]
+    everything = [*work.accepted(), *wanted] if wanted else []
+    first = work.options.inductor and _loads_inductor_first(work.report)
+    if first and wanted:  # it takes longest
+        begin_under_inductor(work.trials, everything, work.options.settings)
     for group in groups:
         edits = edits_by_file(group)[group[0].file]
         work.proofs.begin(group[0].file, edits, claims_of([each.rewrite for each in group]))
-    together = _begin_each(work, patches, [patch for group in groups for patch in group])
-    if together:
-        wanted = [patch for patch in together if _may_be_accepted(work, patch)]
-        inductor = work.options.inductor
-        # What only leaves messages out changes no result under Inductor.
-        changes = any(not patch.rewrite.silent for patch in wanted)
-        eager = [eagerly(work.options.settings)] if inductor and changes else []
-        recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
-        causes = [finding for finding in recompiles if finding.caused_by is None]
-        remedies = likely(work.report, work.trials, causes)
-        work.trials.begin([*work.accepted(), *wanted] if wanted else [], eager, remedies)
-        if inductor and wanted:
-            work.trials.begin_pair([*work.accepted(), *wanted], compiled(work.options.settings))
-        if inductor and work.script.warm is not None:
+    _begin_each(work, provable, as_one)
+    if provable:
+        _begin_trials(work, wanted, everything)
+    if work.options.inductor and not first and provable:
+        if everything:
+            begin_under_inductor(work.trials, everything, work.options.settings)
+        if work.script.warm is not None:
             work.script.warm.load_also(INDUCTOR)  # while the proofs are made
 
 
-def _begin_each(work: Work, patches: Sequence[Patch], before: Sequence[Patch] = ()) -> list[Patch]:
-    """Begin the proof of each patch on top of those of its function, and of those that were begun before.
-
-    Returns:
-        Those, and what was begun here, function by function.
-    """
+def _provable(patches: Sequence[Patch]) -> list[Patch]:
+    """Those of which all in one function can be compared together."""
     together: dict[tuple[str, str], list[Patch]] = {}
-    for patch in (*before, *(patch for patch in patches if patch not in before)):
+    for patch in patches:
         same = together.setdefault((patch.file, patch.function), [])
         if patch.edits and not patch.rewrite.scaffold and not clash([*same, patch]):
             same.append(patch)
-            if patch not in before:
-                edits = edits_by_file(same)[patch.file]
-                work.proofs.begin(patch.file, edits, claims_of([each.rewrite for each in same]))
     return [patch for same in together.values() for patch in same]
+
+
+def _begin_each(work: Work, patches: Sequence[Patch], known: Sequence[Patch] = ()) -> None:
+    """Begin the proof of each patch, but for those known, on top of those before it in its function."""
+    for index, patch in enumerate(patches):
+        if patch not in known:
+            function = patch.file, patch.function
+            same = [one for one in patches[: index + 1] if (one.file, one.function) == function]
+            edits = edits_by_file(same)[patch.file]
+            work.proofs.begin(patch.file, edits, claims_of([each.rewrite for each in same]))
+
+
+def _begin_trials(work: Work, wanted: Sequence[Patch], everything: Sequence[Patch]) -> None:
+    """Begin runs of the whole script, and those with the remedies that will likely be tried."""
+    # What only leaves messages out changes no result under Inductor; only its own run could show that.
+    held = work.trials.untimed or any(not patch.rewrite.silent for patch in wanted)
+    eager = [eagerly(work.options.settings)] if work.options.inductor and held else []
+    recompiles = _recompiles(work.report, work.options).values() if wanted and not work.judged else ()
+    causes = [finding for finding in recompiles if finding.caused_by is None]
+    work.trials.begin(everything, eager, likely(work.report, work.trials, causes))
 
 
 def _may_be_accepted(work: Work, patch: Patch) -> bool:

@@ -105,15 +105,19 @@ class _Run:
     users: int = 0
 
 
+# All that patches change, how the script is compiled, and whether it is forked.
+_Of = tuple[object, Settings, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """Runs with patches and without, begun ahead.
 
     Attributes:
-        of: all that the patches change, and how both are compiled.
+        of: what they are runs of.
     """
 
-    of: tuple[object, Settings]
+    of: _Of
     after: Future[Trial]
     before: Future[Trial]
 
@@ -208,6 +212,7 @@ class Trials:
         # Begun ahead, by how they are compiled.
         self._begun: dict[Settings, Future[Trial]] = {}
         self._pair: _Pair | None = None
+        self._ahead: tuple[_Of, Future[Trial]] | None = None
         self._known = known
         self._script, self.sources, self._progress = script, sources, progress
         self._as_it_was = tuple(as_it_was)
@@ -265,7 +270,7 @@ class Trials:
 
     def begin_pair(self, patches: Sequence[Patch], settings: Settings) -> None:
         """Begin what :meth:`side_by_side` may be asked for, where there is room for more than that."""
-        of = _changes(patches), settings
+        of = self._of(patches, settings)
         wanted = patches and self._repeats and self._script.at_once >= _PAIR_AHEAD and not clash(patches)
         if not wanted or (self._pair is not None and self._pair.of == of):
             return
@@ -274,13 +279,29 @@ class Trials:
         if after is not None and before is not None:
             self._pair = _Pair(of, after, before)
 
+    def begin_with(self, patches: Sequence[Patch], settings: Settings) -> None:
+        """Begin the script with patches, compiled as :meth:`with_patches` may be asked for."""
+        of = self._of(patches, settings)
+        if not patches or not self._repeats or clash(patches) or (self._ahead and self._ahead[0] == of):
+            return
+        run = self._side.begin(partial(self._run, self._folder(), patches, settings))
+        self._ahead = (of, run) if run is not None else None
+
+    @property
+    def untimed(self) -> bool:
+        """Whether the scan could time no step: the script makes too few that are alike, it seems."""
+        return self._known is not None and self._known.timing is not None and not steps_timed(self._known)
+
     def timed_alone(self, patches: Sequence[Patch], settings: Settings) -> bool:
         """Whether :meth:`side_by_side` makes these runs with nothing else beside them."""
         return self._begun_pair(patches, settings) is None and not (self.forking and self._script.on_a_card)
 
     def _begun_pair(self, patches: Sequence[Patch], settings: Settings) -> _Pair | None:
-        pair = self._pair if self.forking else None
-        return pair if pair is not None and pair.of == (_changes(patches), settings) else None
+        pair = self._pair
+        return pair if pair is not None and pair.of == self._of(patches, settings) else None
+
+    def _of(self, patches: Sequence[Patch], settings: Settings) -> _Of:
+        return _changes(patches), settings, self.forking
 
     def _begin(self, settings: Settings) -> None:
         begun = None if settings in self._begun else self._side.begin(partial(self.run, settings))
@@ -408,6 +429,9 @@ class Trials:
             changes = _changes([*self.base, *patches])
             with self._latest.used(changes, partial(self._made, changes, patches)) as known:
                 yield known
+            return
+        if settings is not None and self._ahead and self._ahead[0] == self._of(patches, settings):
+            yield self._ahead[1].result()
             return
         folder = self._folder()
         try:
@@ -581,6 +605,11 @@ def _changes(patches: Sequence[Patch]) -> object:
     config = dict(item for patch in patches for item in patch.rewrite.config.items())
     options = dict(item for patch in patches for item in patch.rewrite.options.items())
     return edits_by_file(patches), config, options
+
+
+def steps_timed(report: Report) -> bool:
+    """Whether a run had steps enough to time them."""
+    return report.timing is not None and report.timing.step_ms is not None
 
 
 def recompiled(before: Report, after: Report, rewritten: Iterable[Finding]) -> str | None:

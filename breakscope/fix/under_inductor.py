@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from breakscope.fix.patch import Patch
-from breakscope.fix.trials import Trials, eagerly
-from breakscope.inside.settings import Settings
+from breakscope.fix.trials import Trials, eagerly, steps_timed
+from breakscope.inside.settings import Settings, form
 from breakscope.report.model import Timing
 from breakscope.run.trial import Comparison, Trial
 
@@ -18,11 +18,30 @@ FLOOR = 1e-3
 FACTOR = 4.0
 # Farther apart than this without the patches (other random numbers), results say nothing about them.
 LOOSE = 0.1
+# Of each frame: as it is first compiled, for sizes as they are, and once more, for sizes that vary.
+FORMS = 2
+# Where messages alone are left out: the operations are the same, only the graphs of them are larger.
+FORMS_OF_SILENT = 1
 
 
-def compiled(settings: Settings) -> Settings:
-    """How the script is run for the last word."""
+def begin_under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings) -> None:
+    """Begin what :func:`under_inductor` will ask for first, where that can be."""
+    if trials.untimed:
+        trials.begin_with(patches, _as_eager(patches, settings))
+    else:
+        trials.begin_pair(patches, _compiled(settings))
+
+
+def _compiled(settings: Settings) -> Settings:
+    """How the script is run with and without the patches."""
     return replace(settings, backend="inductor", cost=True)
+
+
+def _as_eager(patches: Sequence[Patch], settings: Settings) -> Settings:
+    """How it is run with the patches, to be held against eager alone: it rounds and draws as eager code."""
+    silent = all(patch.rewrite.silent and not patch.rewrite.branches for patch in patches)
+    forms = FORMS_OF_SILENT if silent else FORMS
+    return replace(_compiled(settings), eager_rounding=True, eager_random=True, forms=forms)
 
 
 def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
@@ -43,7 +62,9 @@ def under_inductor(trials: Trials, patches: Sequence[Patch], settings: Settings)
 
 
 def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any]:
-    inductor = compiled(settings)
+    inductor = _compiled(settings)
+    if trials.untimed and (near := _near_eager(trials, patches, settings)) is not None:
+        return near
     alone = trials.timed_alone(patches, inductor)
     # With and without the patches at one time, so that their steps are timed on a machine that is as busy.
     with trials.side_by_side(patches, inductor) as ran:
@@ -78,6 +99,31 @@ def _compared(trials: Trials, patches: Sequence[Patch], settings: Settings) -> d
     if slower is not None:
         return {**verdict, "verdict": "slower", "why": slower, **times}
     return {**verdict, **times}
+
+
+def _near_eager(trials: Trials, patches: Sequence[Patch], settings: Settings) -> dict[str, Any] | None:
+    """The answer, where the run with the patches gives it; None where the one without is needed as well.
+
+    That one tells how long steps took, and how far from eager Inductor's results were before. Where no step
+    can be timed, and results are so near that they pass whatever they were before, it would tell nothing.
+    """
+    wanted = _as_eager(patches, settings)
+    with trials.with_patches(patches, wanted) as after:
+        if after.ended.status != "ok" or steps_timed(after.report) or trials.uncompiled.ended.status != "ok":
+            return None
+        now = trials.compared(trials.uncompiled, after)
+    if not now.calls or now.differences or now.max_rel > FLOOR:
+        return None
+    why = "bit for bit as eager" if now.bitwise else f"within {now.max_rel:.2g} of eager"
+    why += (
+        ", where Inductor rounds and draws as eager does; not run without the patches: no step could be timed"
+    )
+    found = {"verdict": "agrees", "after": now.max_rel, "calls": now.calls}
+    if left := sum(form(region.compile_id) >= (wanted.forms or 0) for region in after.report.regions):
+        graphs = "a graph" if left == 1 else f"{left} graphs"
+        why += f"; Inductor was not given {graphs} of later recompiles"
+        found["as_traced"] = left
+    return {**found, "why": why}
 
 
 def _judged(

@@ -43,6 +43,8 @@ class Settings:
             compiled: its outputs are kept, or its calls timed.
         stopwatch: time the outermost calls, with compiler caches that are empty.
         eager_rounding: Inductor rounds numbers of half precision where eager code does.
+        eager_random: Inductor draws random numbers by the operators that draw them in eager code.
+        forms: how many forms of a frame the backend is given; graphs of later ones run as traced. None: all.
     """
 
     compile: str = "auto"
@@ -65,6 +67,8 @@ class Settings:
     watch: str | None = None
     stopwatch: bool = False
     eager_rounding: bool = False
+    eager_random: bool = False
+    forms: int | None = None
 
     def dumps(self) -> str:
         """For the child's environment."""
@@ -107,3 +111,9 @@ class Settings:
     def function(self) -> str | None:
         """The function to compile, if one was named."""
         return None if self.compile in ("auto", "script") else self.compile
+
+
+def form(compile_id: str | None) -> int:
+    """How many forms of its frame were compiled before a graph's: 2 of ``0/2``; 0 where it is not said."""
+    number = (compile_id or "").rpartition("/")[2].partition("_")[0]  # "0/2_1": traced a second time
+    return int(number) if number.isdecimal() else 0

@@ -218,7 +218,7 @@ ACCESSES: dict[str, Access] = {
         _since_29(
             "inductor_config",
             "torch._inductor:config",
-            "emulate_precision_casts: Inductor rounds half precisions as eager code does",
+            "emulate_precision_casts, fallback_random: Inductor rounds and draws as eager code does",
             "a patch of code in half precision may stay unproved for its rounding alone",
         ),
         _since_29(

@@ -14,6 +14,7 @@ starts as any Python does.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import importlib.machinery
@@ -51,6 +52,8 @@ _KNOW_FORKS = frozenset({"jemalloc_bg_thd"})
 # on one, if a first fork has shown that it can, in this time.
 _DRIVERS = re.compile(r"cuda[0-9a-f-]")
 _TRIAL_S = 60
+_HEADERS_S = 120
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 # What most forks are made for: with these come nearly all modules of ours that they load.
 _AGENTS = (
     "breakscope.inside.capture.agent", "breakscope.inside.capture.dynamo",
@@ -227,8 +230,11 @@ class _Waiting:
                     self._import(name)
             if "torch" in modules and not self.trouble:
                 sys.modules["sitecustomize"].load_apart(_AGENTS)
-            if _INDUCTOR in modules and not self.trouble:
-                _ask_the_compiler()
+            if _INDUCTOR in modules and not self.trouble and not _finds_a_gpu():
+                if _has_headers():
+                    _ask_the_compiler()
+                else:
+                    self._prepare_headers()
         finally:
             sys.meta_path.remove(self._excluded)
         for name, file in modules.items():
@@ -238,6 +244,21 @@ class _Waiting:
         self.trouble = self.trouble or self._not_forkable()
         # What is loaded stays in any case: a fork that ends need not look through it, which takes a second.
         gc.freeze()
+
+    def _prepare_headers(self) -> None:
+        """Have a fork of its own compile what all of Inductor's C++ kernels begin with.
+
+        On a machine that compiled none before, it takes as long as ten kernels.
+        """
+        nobody, waits = socket.socketpair()
+        nobody.close()
+        pid = os.fork()
+        if pid:
+            self._running[os.pidfd_open(pid)] = pid, waits
+            return
+        for one in (self._control, waits, *(other for _, other in self._running.values())):
+            one.close()
+        _compile_something()
 
     def _import(self, name: str) -> None:
         try:
@@ -282,14 +303,32 @@ def _ask_the_compiler() -> None:
 
     It compiles a small program for each kind and loads it in a process of its own.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or torch.cuda.is_available():
-        return
     with contextlib.suppress(Exception):  # each run finds out by itself then
         known = importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list
         known()
         # What was found for each kind is kept; which of them are used may be set by the script.
         known.cache_clear()
+
+
+def _finds_a_gpu() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is None or torch.cuda.is_available()
+
+
+def _has_headers() -> bool:
+    """Whether Inductor compiled the headers of its C++ kernels before, or never does."""
+    folder = getattr(sys.modules.get("torch._inductor.codecache"), "_HEADER_DIR", None)
+    return folder is None or any(Path(folder).glob("*.?ch"))
+
+
+def _compile_something() -> None:
+    """In a fork that ends thereafter: what Inductor keeps of it on disk is what any kernel begins with."""
+    torch = sys.modules["torch"]
+    signal.alarm(_HEADERS_S)
+    with contextlib.suppress(Exception):
+        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
+        torch.compile(torch.relu)(torch.ones(8))
+    os._exit(0)
 
 
 def _threads() -> set[str]:

@@ -115,6 +115,7 @@ class Warm:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._loading = 0  # requests that are not answered yet
+        self._first: dict[str, None] = {_FIRST: None}  # loaded beside the first run
         self._later: dict[str, None] = {}
         self._asking = threading.Lock()
         self._wanted: list[Agent] = []  # by threads that wait for their turn to ask
@@ -131,12 +132,15 @@ class Warm:
         return self.plain is not None
 
     def begin(self) -> None:
-        """Start the process that waits, with torch alone, beside the first run; return at once."""
+        """Start the process that waits, with torch and what else was asked for, beside the first run.
+
+        Returns at once.
+        """
         if not self.trouble and self._process is None:
             self.told = str(self._folder / "told")
             os.mkfifo(self.told)
             self._start({})
-            self._ask({_FIRST: None})
+            self._ask(self._first)
 
     def load(self, modules: Mapping[str, str], environment: Mapping[str, str | None]) -> None:
         """Have the process load what a plain run has loaded, and return at once.
@@ -152,7 +156,13 @@ class Warm:
         if environment or self._process is None:
             self._end()
             self._start(environment)
-        self._ask(modules)
+            self._ask({**modules, **{name: None for name in self._first if name not in modules}})
+        else:
+            self._ask(modules)
+
+    def load_first(self, modules: Sequence[str]) -> None:
+        """Have the process load what later runs need beside the first run; called before that begins."""
+        self._first |= dict.fromkeys(modules)
 
     def load_also(self, modules: Sequence[str]) -> None:
         """Have the process load what later runs need, once it has made the forks that are wanted by then."""

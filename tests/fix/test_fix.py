@@ -147,7 +147,7 @@ class Net(nn.Module):
 torch.manual_seed(0)
 net = torch.compile(Net())
 with torch.no_grad():
-    for step in range(4):
+    for step in range({steps}):
         net(torch.randn(64, 64, dtype=torch.bfloat16))
 """
 
@@ -155,7 +155,7 @@ with torch.no_grad():
 @pytest.mark.slow
 def test_what_fused_code_rounds_less_often_is_no_difference(scan: Scan) -> None:
     """Without the break, y is never rounded to bfloat16: what is left of y - x is another number."""
-    folder = scan(HALF).folder
+    folder = scan(HALF.format(steps=30)).folder
     assert run_command("fix", folder=folder, torch=True).returncode == 0
     (finding,) = latest(folder).findings
     assert finding.suggestion is not None

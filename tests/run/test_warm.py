@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import textwrap
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -270,3 +271,31 @@ def test_a_thread_of_the_gpus_driver_keeps_no_fork_away_that_can_compute(
         ended, said, _ = forked(tmp_path, what, warm)
         assert warm.trouble == ("" if forks else f"an import starts a thread that no fork has ({name})")
     assert (ended.status, said, warm.forks) == ("ok", printed, forks)
+
+
+@pytest.mark.slow
+def test_inductors_headers_are_compiled_beside_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that never compiled a kernel; the fork that does it keeps no other fork away."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    monkeypatch.setenv("TMPDIR", str(kept))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "script.py").write_text("import torch\nprint('done')\n")
+    what = program(str(tmp_path / "script.py"), (), module=False)
+    warm = Warm(what, (), tmp_path)
+    warm.load_first(("torch._inductor.compile_fx",))
+    warm.begin()
+    try:
+        _, printed, loaded = record(tmp_path, what)
+        warm.load(loaded["modules"], loaded["environment"])
+        _, said, _ = forked(tmp_path, what, warm)
+        assert (said, warm.forks, warm.trouble) == (printed, 1, "")
+        for _ in range(1200):
+            if headers := [*kept.glob("torchinductor_*/precompiled_headers/*.?ch")]:
+                break
+            time.sleep(0.1)
+    finally:
+        warm.close()
+    assert headers

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
+from breakscope.inside import torch_api
 from breakscope.inside.capture.clock import Clock
+from breakscope.inside.settings import form
 
 OPS = frozenset({"call_function", "call_method", "call_module"})
 _COLLECTIVES = ("_c10d_functional.", "c10d.", "c10d_functional.")
@@ -30,6 +32,37 @@ def collectives(graph_module: Any) -> list[str]:
             sizes = ", ".join(map(str, given.shape)) if hasattr(given, "shape") else ""
             found.append(f"{name.removesuffix('.default')}({sizes})")
     return found
+
+
+def copy_what_dynamo_asks_for(compiler: Any, wrapper: Any) -> None:
+    """Give a wrapper what Dynamo asks a backend for, as attributes of its own.
+
+    Not by ``__getattr__``: Dynamo's C++ asks at each call, and would compile a Python ``__getattr__``, and so
+    ask again, without end. And Dynamo's own wrapper copies attributes of instances and no others.
+    """
+    for name in ("get_compiler_config", "reset", "compiler_name"):
+        if hasattr(compiler, name):
+            setattr(wrapper, name, getattr(compiler, name))
+
+
+class FirstForms:
+    """Compiles the first forms of each frame as ``compiler`` does; graphs of later ones run as traced.
+
+    Args:
+        most: how many forms of a frame are compiled.
+    """
+
+    def __init__(self, compiler: Callable[..., Any], most: int) -> None:
+        self.compiler_fn, self._most = compiler, most  # named as torch's own wrapper names it
+        copy_what_dynamo_asks_for(compiler, self)
+        if hasattr(compiler, "backend_ctx_ctor"):
+            self.backend_ctx_ctor = compiler.backend_ctx_ctor
+
+    def __call__(self, graph_module: Any, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
+        """As Dynamo calls a backend."""
+        if form(torch_api.compile_id()) < self._most:
+            return self.compiler_fn(graph_module, example_inputs, **kwargs)  # type: ignore[no-any-return]
+        return graph_module.forward  # type: ignore[no-any-return]
 
 
 class RegionBackend:
@@ -64,13 +97,8 @@ class RegionBackend:
         self._on_call = on_call
         self._on_graph = on_graph
         self._clock = clock
-        # Copied, not looked up by __getattr__: Dynamo's C++ asks a backend for attributes at each
-        # call, and would compile a Python __getattr__, and so ask again, without end.
-        # As instance attributes, because Dynamo's own wrapper around a backend copies those and no others.
         self.backend_ctx_ctor = self._around_call
-        for name in ("get_compiler_config", "reset", "compiler_name"):
-            if hasattr(compiler, name):
-                setattr(self, name, getattr(compiler, name))
+        copy_what_dynamo_asks_for(compiler, self)
 
     def __call__(self, graph_module: Any, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """As Dynamo calls a backend."""

@@ -13,7 +13,7 @@ import torch
 import torch.fx
 
 from breakscope.inside import events, torch_api
-from breakscope.inside.capture.backend import RegionBackend
+from breakscope.inside.capture.backend import FirstForms, RegionBackend
 from breakscope.inside.capture.calibrate import calibrate, own_ns
 from breakscope.inside.capture.frames import Frames, frame_fields
 from breakscope.inside.capture.outermost import OutermostCall
@@ -63,6 +63,8 @@ class Compiles:
             kwargs["disable"] = True
             return self._listed(real(*args, **kwargs), "none", fullgraph, lifted)
         chosen = self._choose_backend(backend)
+        if settings.forms is not None:
+            chosen = FirstForms(chosen, settings.forms)
         on_region = functools.partial(self._on_region, chosen)
         wrapped = RegionBackend(
             chosen, backend, lifted, on_region, self._on_call, self._on_graph, self._agent.clock
@@ -76,6 +78,8 @@ class Compiles:
         settings = self._agent.settings
         if settings.eager_rounding:
             torch_api.get("inductor_config").emulate_precision_casts = True
+        if settings.eager_random:
+            torch_api.get("inductor_config").fallback_random = True
         if settings.backend == "inductor" and settings.mode is not None:
             return torch_api.get("inductor_wrapper")(settings.mode, None, self._agent.dynamic)  # type: ignore[no-any-return]
         if settings.backend == "inductor" and _backend_name(script_backend) == "inductor":
