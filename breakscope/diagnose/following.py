@@ -195,7 +195,10 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         guard = one.finding.guard
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
         line = line_of_temporary(guard.source) if guard is not None and guard.source else None
-        if line is None or sized:
+        selection = None if guard is None else _selection(one, guard, sites)
+        if selection is not None:
+            yield _follows(one.finding, selection)
+        if line is None or sized or selection is not None:
             continue
         file = one.finding.location.file
         site = next((site for site in sites if _breaks_at(site, file, line)), None)
@@ -204,6 +207,26 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _selection(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:
+    """The selection by a mask that a size comes of, where no size of the call is as large."""
+    seen, place = one.origin, one.finding.location
+    came = guard.expected, guard.actual
+    if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
+        return None
+    if seen is not None and any({str(size.old), str(size.new)} & set(came) for size in seen.sizes):
+        return None
+    line = line_of_temporary(guard.source) if guard.source else None
+    within = [(place.file, line or place.line, (place.function or "").rpartition(".")[2])]
+    within += seen.within if seen is not None and not seen.direct else ()
+    for file, at, name in within:
+        for site in sites:
+            function = (site.location.function or "").rpartition(".")[2]
+            of_selection = "depends on data" in site.title and site.location.file == file and function == name
+            if of_selection and (line is None or site.location.line == at or seen is None):
+                return site
+    return None
 
 
 def _breaks_at(site: Finding, file: str, line: int) -> bool:
