@@ -119,7 +119,11 @@ class _Held:
 
 
 def ends(
-    around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]] = (), *, is_number: bool = False
+    around: Sequence[ast.AST],
+    callers: Sequence[Sequence[ast.AST]] = (),
+    *,
+    is_number: bool = False,
+    slot: int | None = None,
 ) -> list[End]:
     """Where the value of the innermost expression ends, in the order of the source.
 
@@ -128,13 +132,23 @@ def ends(
         callers: the same of the calls in compiled code that lead there, the nearest first. Where they are
             exhausted a value that is returned leaves compiled code.
         is_number: whether ``x[i]`` is known to pick one element, where its source might as well select.
+        slot: its place in the tuple that the expression gives.
     """
     innermost = around[-1] if around else None
     if not isinstance(innermost, ast.expr):
         return []
     found = _Follow(callers)
     state = _state(innermost)
-    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state))
+    slots = () if slot is None else (slot,)
+    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state, slots=slots))
+    return found.ends
+
+
+def ends_of(way: Sequence[ast.AST], name: str, *, slot: int | None = None) -> list[End]:
+    """Where what a name or an attribute holds ends, wherever the function that is last in a way reads it."""
+    found = _Follow(())
+    for use in uses.uses(way[-1], name):
+        found.climb((*way[:-1], *use), _Held("number", name, slots=() if slot is None else (slot,)))
     return found.ends
 
 
@@ -153,6 +167,16 @@ def selects(node: ast.AST | None) -> bool:
         case ast.Attribute(value=value):
             return selects(value)
     return False
+
+
+def crossed(around: Sequence[ast.AST]) -> tuple[str, str] | None:
+    """Of ``x[a][:, b]`` what is selected from, and the mask of both selections; None of others."""
+    for node in reversed(around[-2:]):
+        match node:
+            case ast.Subscript(ast.Subscript(of, rows) as first, ast.Tuple([ast.Slice(None, None), columns])):
+                if selects(first) and not isinstance(rows, ast.Tuple) and selects(node):
+                    return ast.unparse(of), f"{ast.unparse(rows)}[:, None] & {ast.unparse(columns)}[None, :]"
+    return None
 
 
 def _state(node: ast.expr) -> _State:
@@ -307,7 +331,7 @@ class _Follow:
     ) -> None:
         """``losses.append(x.item())``: what becomes of the list."""
         holder, name = _receiver(call), uses.called(call)
-        is_set = name == "add" and not _is_tensor(holder, way)
+        is_set = name == "add" and not is_tensor(holder, way)
         if is_set and held.state != "selection":
             self._end("key", way, held)
             return
@@ -362,7 +386,7 @@ class _Follow:
             and isinstance(other.value, str)
         ):
             return replace(held, state="text")
-        if _is_tensor(other, way):
+        if is_tensor(other, way):
             self._end("arithmetic", way, held)
             return None
         is_step = isinstance(parent.op, ast.Mod) and child is parent.left
@@ -384,7 +408,7 @@ class _Follow:
         if way[-1] in targets or (isinstance(parent, ast.AugAssign) and way[-1] is parent.target):
             return None  # ``x[mask] = y`` breaks at its target
         is_added = isinstance(parent, ast.AugAssign) and held.state == "number"
-        if is_added and _is_tensor(targets[0], way):
+        if is_added and is_tensor(targets[0], way):
             self._end("arithmetic", way, held)
             return None
         for target in targets:
@@ -552,7 +576,7 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
         ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None),
-        ("arithmetic", not uses.KEEPS.match(name) and _is_tensor(_receiver(call), way)),
+        ("arithmetic", not uses.KEEPS.match(name) and is_tensor(_receiver(call), way)),
     )
     return next((kind for kind, holds in rows if holds), None)
 
@@ -628,7 +652,7 @@ def _gives_mask(parent: ast.Compare, way: Sequence[ast.AST]) -> bool:
         for node in way[-5:-2]
     )
     return not decides and any(
-        _is_tensor(one, way) for one in (parent.left, *parent.comparators) if one is not way[-1]
+        is_tensor(one, way) for one in (parent.left, *parent.comparators) if one is not way[-1]
     )
 
 
@@ -671,6 +695,19 @@ def _values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     ]
 
 
+def _items(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
+    """What loops take a name from, one by one: of a tensor that is a tensor."""
+    function = _function(way)
+    found = []
+    for node in ast.walk(function) if function is not None else ():
+        match node:
+            case ast.For(ast.Name(turn), over) | ast.comprehension(ast.Name(turn), over):
+                found += [over] * (turn == name)
+            case ast.For(ast.Tuple([_, ast.Name(turn)]), ast.Call(ast.Name("enumerate"), [over])):
+                found += [over] * (turn == name)
+    return found
+
+
 def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
     """Whether a name is a dict or a list that the function itself begins empty."""
     return any(ast.unparse(value) in ("{}", "[]", "dict()", "list()") for value in _values_of(name, way))
@@ -703,7 +740,7 @@ def _is_given(name: str, way: Sequence[ast.AST]) -> bool:
     return name in given and (annotation is None or "Tensor" in ast.unparse(annotation))
 
 
-def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | None = None) -> bool:
+def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | None = None) -> bool:
     """Whether an expression is surely a tensor: an argument, or what operations on tensors gave.
 
     Args:
@@ -713,19 +750,19 @@ def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | N
     match node:
         case ast.Name(name) if name not in asked:
             asked.add(name)
-            values = [value for value in _values_of(name, way) if value not in way]
-            return any(_is_tensor(one, way, asked) for one in values) or _is_given(name, way)
+            values = [value for value in (*_values_of(name, way), *_items(name, way)) if value not in way]
+            return any(is_tensor(one, way, asked) for one in values) or _is_given(name, way)
         case ast.BinOp(left, _, right):
-            return _is_tensor(left, way, asked) or _is_tensor(right, way, asked)
+            return is_tensor(left, way, asked) or is_tensor(right, way, asked)
         case ast.UnaryOp(_, operand):
-            return _is_tensor(operand, way, asked)
+            return is_tensor(operand, way, asked)
         case ast.Subscript(value=value):
-            return not (isinstance(value, ast.Attribute) and value.attr == "shape") and _is_tensor(
+            return not (isinstance(value, ast.Attribute) and value.attr == "shape") and is_tensor(
                 value, way, asked
             )
         case ast.Attribute(value=value, attr=attr):
             if attr in ("T", "mT", "data", "grad"):
-                return _is_tensor(value, way, asked)
+                return is_tensor(value, way, asked)
             values = _values_of(ast.unparse(node), way)
             return any(re.match(r"(torch\.)?(nn\.)?(Parameter|Buffer)\(", ast.unparse(one)) for one in values)
         case ast.Call(func):
@@ -733,10 +770,10 @@ def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | N
             if of.startswith(("torch.", "F.")):
                 return True
             if of.startswith("self.") and "(" not in of and _defined(node, way) is None:
-                return any(_is_tensor(one, way, asked) for one in node.args)  # a module
+                return any(is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
-            return _is_tensor(func.value, way, asked)
+            return is_tensor(func.value, way, asked)
     return False
 
 
