@@ -36,7 +36,20 @@ _COUNTED = (
     " while tracing. torch.where serves where both sides have one shape."
 )
 # Shapes of a test that are advised alike, whether it asks for a tensor or for a number read from it.
-_BY_TEST = ("python", "verdict", "search", "skip", "spared", "spared mean", "early")
+_BY_TEST = (
+    "python",
+    "verdict",
+    "search",
+    "skip",
+    "spared",
+    "spared mean",
+    "early",
+    "books",
+    "cells",
+    "filter",
+    "pairs",
+)
+_BODILESS = ("list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -109,6 +122,22 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
             " break: call requires_grad_() on it outside the compiled function, or let it leave after"
             " .detach()."
+        ),
+    ),
+    (
+        ("BS113",),
+        r"divmod\(\)",
+        (
+            "Dynamo does not trace divmod of a number that has become symbolic: write n // k and n % k, which"
+            " hold for a tensor too."
+        ),
+    ),
+    (
+        ("BS113",),
+        r"unhashable type: '(ndarray|Tensor|list)'",
+        (
+            "What Dynamo holds as a tensor has no hash, numpy's numbers among them, so it is no key of a dict"
+            " or set in compiled code: count with torch.bincount or torch.unique, or do this in the caller."
         ),
     ),
     (
@@ -248,9 +277,37 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
     ),
     ("BS102", "message"): (
-        "Only a message needs the value{in_it}: return the tensor and write the message in the caller, or"
-        " take it out of"
-        " what is compiled."
+        "Only a message needs the value{in_it}: {back}write the message {there}, or take it out of what is"
+        " compiled."
+    ),
+    ("BS101", "books"): (
+        "The loop {loop} works with single values on Python's own lists, dicts and numbers, which is no"
+        " operation on tensors: run it {apart}."
+    ),
+    ("BS101", "filter"): (
+        "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
+        " list {there} (and pass positions in as a tensor), or keep all items, with the condition as a mask:"
+        " torch.where(mask, f(x), 0), or weights of 0 and 1."
+    ),
+    ("BS101", "cells"): (
+        "The loops fill {it} cell by cell, each from other cells, and single values decide: a graph would"
+        " hold every cell. Do it on lists (tolist()) {there}, or put torch.compiler.disable on the"
+        " function; where it is hot, compute a whole row or antidiagonal at a time."
+    ),
+    ("BS105", "group ranked"): (
+        "The loop ranks one group after the other{in_it}: rank all at once, with a row for each, member ="
+        " {group} == torch.arange({groups})[:, None], then torch.where(member, {of}, -inf).topk(k) with one k"
+        " for all; what has -inf was not there."
+    ),
+    ("BS105", "group reduced"): (
+        "The loop reduces one group after the other{in_it}: do all at once, torch.zeros({groups})"
+        ".index_add(0, {group}, {of}) for sums, divided by torch.bincount({group}, minlength={groups})"
+        ".clamp(min=1) for means, or scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
+    ),
+    ("BS105", "crossed"): (
+        "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
+        " {mask}, torch.where(both, {of}, 0).sum(), divided by both.sum() for a mean; or set"
+        f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS123", "message"): (
         "Only a message needs the order: return the values and write the message in the caller."
@@ -270,6 +327,22 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "The branch changes tensors in place: select what is written in its place, as in"
         " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
         " are off; do what is done once before the compiled call, or decide it there and pass a Python bool.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "left out"), ("BS102", "left out"), ("BS103", "left out")),
+        "The turn puts nothing into a list where a tensor's value says so, and a list's length is fixed in a"
+        " graph: put in an item at every turn, and the condition beside it; weigh the items with 0 and 1"
+        " there, or take those out that do not count in the caller.",
+    ),
+    ("BS101", "pairs"): (
+        "The loops hold single values against each other and count: compare all at once, as in a[:, None] >"
+        " a[None, :], combine the conditions with & and |, and take .sum(); no loop is left, and no number is"
+        " read."
+    ),
+    ("BS105", "distinct"): (
+        "Only how many different values there are is asked: of whole numbers below a known n,"
+        " torch.nn.functional.one_hot(x.flatten(), n).any(0).sum() tells that in the graph; or set"
+        f" {_SHAPES}, or count in the caller."
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
@@ -294,7 +367,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "seed"): "Set the seed before the compiled call, and read {it} there.",
     ("BS102", "key"): (
-        "{It} is a key of a Python dict or set{taken}: return the tensor and do that in the caller; a table"
+        "{It} is a key of a Python dict or set{taken}: {back}do that {there}; a table"
         " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
     ),
     ("BS102", "arithmetic"): (
@@ -320,7 +393,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS101", "early"): (
         "The branch returns early{in_it}: compute what follows as well and select at the end,"
         " torch.where(condition, early, rest), where both are tensors of one shape (each part of a tuple by"
-        " itself); else return the condition too, and let the caller test it."
+        " itself; of a flag, True or False, that is the condition); else return the condition too, and let"
+        " the caller test it."
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
@@ -340,8 +414,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "python",
-    ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: return what it needs,"
-    " and test and do it in the caller.",
+    ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: {back}test and do it"
+    " {there}.",
     (
         "BS101",
         "search",
@@ -387,7 +461,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "pick",
     ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
     " i.reshape(1)); of a"
-    " Python list, dict or text, return the numbers and look them up in the caller.",
+    " Python list, dict or text, {back}look it up {there}.",
     ("BS102", "bound"): (
         "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of"
         " .item() or float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it"
@@ -415,13 +489,12 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "order",
-    ): "Python sorts or searches by the number: leave that to the caller, or do it with torch.sort,"
-    " torch.topk or"
-    " torch.searchsorted, whose results stay tensors.",
+    ): "Python sorts or searches by the number: {back}do that {there}, or do it with torch.sort, torch.topk"
+    " or torch.searchsorted, whose results stay tensors.",
     (
         "BS102",
         "list",
-    ): "Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
+    ): "Keep the values in a tensor; where Python needs the list, call tolist() {there}, or set"
     f" {_SCALARS}"
     " (for integers by which no branch asks and no Python list is indexed).",
     (
@@ -508,7 +581,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " what is"
     " compiled.",
     ("BS102", "branch"): (
-        "It decides a branch{in_it}: drop the .item(), int(), float() or bool(), compute both sides and"
+        "It decides a branch{in_it}{also}: drop the .item(), int(), float() or bool(), compute both sides and"
         " select with torch.where, or use torch.cond if a side is costly; where a side is no tensor of the"
         " other's shape, or does more, test it in the caller."
     ),
@@ -721,8 +794,8 @@ def advice(
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
         is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
-        # A loop that only sets what torch keeps of a tensor, or needs a list of Python's, has no such body.
-        own_loop = own_loop and inner != "BS115" and site.shape != "list"
+        # A loop that only sets what torch keeps of a tensor, or does Python's own work, has no such body.
+        own_loop = own_loop and inner != "BS115" and site.shape not in _BODILESS
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
@@ -777,7 +850,7 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return tested
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
-    like = "BS101" if code in ("BS102", "BS103", "BS105") and site.shape in _BY_TEST else code
+    like = "BS101" if code.startswith(("BS10", "BS111", "BS123")) and site.shape in _BY_TEST else code
     if (like, site.shape) in _BY_SHAPE:
         return _BY_SHAPE[like, site.shape].format(**_words(site.use))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
@@ -803,10 +876,22 @@ def _words(use: Use) -> dict[str, str]:
     tensor = (read["in"] or read["of"]) if read else ""
     line = f" (line {use.line})" if use.line else ""
     where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
+    told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
+    made = f"as it is made of the argument `{use.argument}` alone"
     return {
+        # Where a value that Python is to use is known first: before the compiled call, or after it.
+        "there": f"before the compiled call, {made}" if use.argument else "in the caller",
+        "back": "" if use.argument else f"return {told}, and ",
+        "loop": where,
+        "apart": f"before the compiled call, {made}, and pass in what it gives, as a tensor where that serves"
+        if use.argument
+        else "in the caller, on what the compiled part returns, and compile what follows by itself",
+        "group": use.groups.of if use.groups else "group",
+        "groups": use.groups.number if use.groups else "n",
+        "also": f" and line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}" * bool(use.also),
         "it": f"`{it}`" if it else "the number",
         "It": f"`{it}`" if it else "The number",
-        "tensor": f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor",
+        "tensor": told,
         "taken": where and f", for {where}",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
@@ -827,6 +912,11 @@ def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, sa
 
 def _of_draw(site: Site) -> str | None:
     """What to do about a number that Python or numpy draws, where what it is for says so."""
+    if site.condition is not None and site.shape in ("turn", "left out", "loop"):
+        return (
+            "A random number decides how many turns run: draw it in the caller and pass it in, a graph for"
+            " each number that comes; or run all turns, and weigh with 0 and 1."
+        )
     if site.condition is not None:
         return _DRAW
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):

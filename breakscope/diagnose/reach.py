@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from breakscope.diagnose import uses
+from breakscope.diagnose.becomes import is_tensor
 from breakscope.diagnose.shapes import head_of
 from breakscope.project.sources import Position, Sources
 
@@ -58,6 +60,9 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
     if any(isinstance(node, ast.Assert) for node in around):
         return None  # what must hold, not what raises
     test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
+    whole = next((node for node in around if isinstance(node, ast.BoolOp)), None)
+    if test is not None and whole is not None and all(_asks_tensor(one, around) for one in whole.values):
+        test = whole
     if test is None:
         for parent, child in pairwise(around):
             if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
@@ -66,6 +71,12 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
             test = next((value for value in test.values if value in around), test)
     text = _of_tensors(test) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
+
+
+def _asks_tensor(test: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether a comparison asks for a tensor's values."""
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+    return any(is_tensor(side, around) for side in sides)
 
 
 def _of_tensors(test: ast.expr) -> str | None:

@@ -1,0 +1,162 @@
+"""Loops whose kind decides the advice: Python's own bookkeeping, cells of a table, groups; and guards by use."""
+
+from __future__ import annotations
+
+from followed import Followed, of_function
+
+f = of_function
+SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n"
+
+LOOPS: tuple[Followed, ...] = (
+    f(
+        "BS103",
+        "bookkeeping of what is given",
+        r"^The loop `for .*` \(line \d+\) works with single values.*before the compiled call, as it is made of"
+        r" the\s+argument `x` alone",
+        "open_at, pairs = [], []\nfor i, t in enumerate(x[0].tolist()):\n    if t < 1:\n        open_at.append(i)\n"
+        "    elif open_at:\n        pairs.append((open_at.pop(), i))\n"
+        "for a, b in pairs:\n    x = x + x[:, a:a + 1] * x[:, b:b + 1]\nreturn x",
+        (
+            (
+                "    open_at, pairs = [], []\n    for i, t in enumerate(x[0].tolist()):\n        if t < 1:\n"
+                "            open_at.append(i)\n        elif open_at:\n            pairs.append((open_at.pop(), i))\n"
+            ),
+            "",
+        ),
+        (
+            "@torch.compile\ndef f(x):",
+            (
+                "def pair(x):\n    open_at, pairs = [], []\n    for i, t in enumerate(x[0].tolist()):\n        if t < 1:\n"
+                "            open_at.append(i)\n        elif open_at:\n            pairs.append((open_at.pop(), i))\n"
+                "    return pairs\n\n@torch.compile\ndef f(x, pairs):"
+            ),
+        ),
+        ("f(x))", "f(x, pair(x)))"),
+    ),
+    f(
+        "BS103",
+        "bookkeeping of what is computed",
+        r"^The loop `for v in .*` .*in the caller, on what the\s+compiled part returns",
+        "y = net(x)\nseen, total = {}, 0\nfor v in y.flatten().tolist():\n    k = round(v, 1)\n    seen[k] = total\n"
+        "    total += 1\nreturn y, len(seen)",
+        (
+            (
+                "    seen, total = {}, 0\n    for v in y.flatten().tolist():\n        k = round(v, 1)\n        seen[k] = total\n"
+                "        total += 1\n    return y, len(seen)"
+            ),
+            "    return y",
+        ),
+        (
+            "    say(f(x))",
+            "    y = f(x)\n    seen = {round(v, 1) for v in y.flatten().tolist()}\n    say((y, len(seen)))",
+        ),
+        outside="net = nn.Linear(3, 2).requires_grad_(False)",
+    ),
+    f(
+        "BS301>BS101",
+        "a table that is filled cell by cell",
+        r"^The loops fill `d` cell by cell.*put torch\.compiler\.disable on the\s+function",
+        "p = (x * 2).argsort(-1)\nd = torch.zeros(3, 3)\nfor i in range(1, 3):\n    for j in range(1, 3):\n"
+        "        cost = 0 if p[0, i] == p[1, j] else 1\n        d[i, j] = d[i - 1, j - 1] + cost\nreturn d[-1, -1]",
+        (
+            "@torch.compile\ndef f",
+            "@torch.compile\ndef g(x):\n    return f(x)\n@torch.compiler.disable\ndef f",
+        ),
+    ),
+    f(
+        "BS301>BS105",
+        "group by group: ranked",
+        r"^The loop ranks one group after the other.*member = group == torch\.arange\(2\)\[:, None\]",
+        "out = []\nfor g in range(2):\n    out.append(x[0][group == g].topk(1)[0])\nreturn torch.stack(out)",
+        (
+            "    out = []\n    for g in range(2):\n        out.append(x[0][group == g].topk(1)[0])\n    return torch.stack(out)",
+            (
+                "    member = group == torch.arange(2)[:, None]\n"
+                "    return torch.where(member, x[0], -math.inf).topk(1)[0]"
+            ),
+        ),
+        outside="group = torch.tensor([0, 1, 0])",
+    ),
+    f(
+        "BS301>BS105",
+        "group by group: reduced",
+        r"^The loop reduces one group after the other.*torch\.zeros\(2\)\.index_add\(0, group, v\)",
+        "v = x[0]\nout = []\nfor g in range(2):\n    out.append(v[group == g].sum())\nreturn torch.stack(out)",
+        (
+            "    out = []\n    for g in range(2):\n        out.append(v[group == g].sum())\n    return torch.stack(out)",
+            "    return torch.zeros(2).index_add(0, group, v)",
+        ),
+        outside="group = torch.tensor([0, 1, 0])",
+    ),
+    f(
+        "BS105",
+        "the same selected along two dimensions",
+        r"both = keep\[:, None\] & keep\[None, :\], torch\.where\(both, a, 0\)\.sum\(\)",
+        "a = x.T @ x\nreturn a[keep][:, keep].sum() / a.sum()",
+        ("a[keep][:, keep].sum()", "torch.where(keep[:, None] & keep[None, :], a, 0).sum()"),
+        outside="keep = torch.tensor([True, False, True])",
+        near=True,
+    ),
+    f(
+        "BS101",
+        "a comprehension that keeps items",
+        r"^The comprehension keeps items by a tensor's values.*with the condition as a mask",
+        "rows = [r.sum() for r, k in zip(x, x[:, 0] > 0) if k]\nreturn sum(rows)",
+        (
+            "rows = [r.sum() for r, k in zip(x, x[:, 0] > 0) if k]\n    return sum(rows)",
+            "return torch.where(x[:, 0] > 0, x.sum(1), 0).sum()",
+        ),
+    ),
+    f(
+        "BS302>BS113",
+        "divmod of a number that became symbolic",
+        r"write n // k and n % k, which\s+hold for a tensor too",
+        "k = int(x.argmax())\nr, c = divmod(k, 3)\nreturn x * r + c",
+        ("k = int(x.argmax())\n    r, c = divmod(k, 3)", "k = x.argmax()\n    r, c = k // 3, k % 3"),
+        call="f(x.roll(len(SAID)))",
+    ),
+    f(
+        "BS301>BS113",
+        "a key that Dynamo holds as a tensor",
+        r"no key of a dict\s+or set in compiled code: count with torch\.bincount",
+        "counts = {}\nfor label in x.argmax(-1).numpy():\n    counts[label] = counts.get(label, 0) + 1\n"
+        "return x + len(counts)",
+        (
+            (
+                "counts = {}\n    for label in x.argmax(-1).numpy():\n        counts[label] = counts.get(label, 0) + 1\n"
+                "    return x + len(counts)"
+            ),
+            "return x + (F.one_hot(x.argmax(-1), 3).sum(0) > 0).sum()",
+        ),
+    ),
+    Followed(
+        "BS209",
+        "a counter that a branch asks for",
+        r"^A branch \(line \d+\) asks for self\.step, so no tensor can take its place",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.step = 0\n"
+        "    def forward(self, x):\n        if self.step % 2 == 0:\n            x = x * 2\n        self.step += 1\n"
+        "        return x\n\nnet = Net()\nrun = torch.compile(net)\nfor _ in range(5):\n    say(run(x))\n",
+        (
+            ("        self.step += 1\n", ""),
+            ("        self.step = 0\n", ""),
+            ("def forward(self, x)", "def forward(self, x, even)"),
+            ("if self.step % 2 == 0", "if even"),
+            ("for _ in range(5):\n    say(run(x))", "for step in range(5):\n    say(run(x, step % 2 == 0))"),
+        ),
+        lessens="a bool for a branch, which is two versions",
+    ),
+    Followed(
+        "BS209",
+        "a counter that is calculated with",
+        r"^Make self\.seen a tensor \(register_buffer.*min or max of it is clamp",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.seen = 0\n"
+        "    def forward(self, x):\n        scale = min(1.0, self.seen / 3)\n        self.seen += 1\n"
+        "        return x * scale\n\nnet = Net()\nrun = torch.compile(net)\nfor _ in range(5):\n    say(run(x))\n",
+        (
+            ("self.seen = 0", "self.register_buffer('seen', torch.tensor(0))"),
+            ("min(1.0, self.seen / 3)", "(self.seen / 3).clamp(max=1.0)"),
+            ("self.seen += 1", "self.seen.add_(1)"),
+        ),
+        near=True,
+    ),
+)
