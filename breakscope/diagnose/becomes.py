@@ -687,11 +687,9 @@ def _values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     if name.startswith("self."):
         scope = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), scope)
     return [
-        node.value
+        value
         for node in (ast.walk(scope) if scope is not None else ())
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        and node.value is not None
-        and name in uses.targets(node)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and (value := uses.given(node, name)) is not None
     ]
 
 

@@ -20,26 +20,31 @@ _OF_PYTHON = (
     "max",
     "min",
     "sum",
+    "range",
 )
+# What is made of its parts and of nothing else.
+_MADE_OF_PARTS = (
+    *(ast.Attribute, ast.Subscript, ast.Slice, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List),
+    *(ast.ListComp, ast.comprehension),
+)
+_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)
 _LIBRARIES = ("torch", "np", "numpy", "F")  # their functions compute with what they are given
 _Way = Sequence[ast.AST]
 
 
-def argument(around: _Way, callers: Sequence[_Way] = ()) -> str:
-    """The argument of the compiled function of which alone the innermost expression is made; else empty.
+def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
+    """The arguments of the compiled function of which alone the innermost expression is made; else empty.
 
     Args:
         around: the nodes around the expression, outermost first.
         callers: the same of the calls in compiled code that lead there, the nearest first.
     """
     made_of = _made_of(around[-1], around, set()) if around else None
-    if made_of is None or len(made_of) != 1:
-        return ""
-    (name,) = made_of
-    for at, caller in enumerate(callers):
-        given = _given(name, around, caller)
-        return argument((*caller, given), callers[at + 1 :]) if given is not None else ""
-    return name
+    if not made_of or not callers:
+        return tuple(sorted(made_of or ()))
+    given = [_given(name, around, callers[0]) for name in sorted(made_of)]
+    led = [arguments((*callers[0], one), callers[1:]) if one is not None else () for one in given]
+    return tuple(dict.fromkeys(name for names in led for name in names)) if all(led) else ()
 
 
 def _made_of(node: ast.AST | None, way: _Way, asked: set[str]) -> set[str] | None:
@@ -49,23 +54,13 @@ def _made_of(node: ast.AST | None, way: _Way, asked: set[str]) -> set[str] | Non
             return set()
         case ast.Name(name):
             return _of_name(name, way, asked)
-        case ast.Call(ast.Attribute(value=value), args):
-            return _joined([value, *args, *(one.value for one in node.keywords)], way, asked)
-        case ast.Call(ast.Name(name), args) if name in _OF_PYTHON:
-            return _joined(args, way, asked)
-        case ast.Attribute(value=value):
-            return _made_of(value, way, asked)
-        case ast.Subscript(value=value, slice=chosen):
-            return _joined([value, chosen], way, asked)
-        case ast.Slice(lower, upper, step):
-            return _joined([lower, upper, step], way, asked)
-        case ast.Compare(left, _, others):
-            return _joined([left, *others], way, asked)
-        case ast.BinOp(left, _, right):
-            return _joined([left, right], way, asked)
-        case ast.UnaryOp(operand=operand):
-            return _made_of(operand, way, asked)
-        case ast.Tuple(parts):
+        case ast.Call(ast.Name(name)) if name not in _OF_PYTHON:
+            return None
+        case ast.Call(func, args):
+            given = [*args, *(one.value for one in node.keywords)]
+            return _joined([*given, *([func] if isinstance(func, ast.Attribute) else [])], way, asked)
+        case _ if isinstance(node, _MADE_OF_PARTS):
+            parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, _SIGNS)]
             return _joined(parts, way, asked)
     return None
 
@@ -85,9 +80,14 @@ def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
         return None
     values = [value for value in values if _may_be_before(value, way)]
     parameters = [arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)]
-    if values or name in _LIBRARIES:
+    if values or name in _LIBRARIES or _is_constant(name, way[0]):
         return _joined(values, way, asked)
     return {name} if name in parameters and name not in ("self", "cls") else None
+
+
+def _is_constant(name: str, module: ast.AST) -> bool:
+    """Whether a module gives a name its value, once and for all: ``SHIFT, REDUCE = 0, 1``."""
+    return isinstance(module, ast.Module) and any(name in uses.targets(one) for one in module.body)
 
 
 def _values(name: str, function: ast.FunctionDef) -> list[ast.expr] | None:
@@ -97,8 +97,8 @@ def _values(name: str, function: ast.FunctionDef) -> list[ast.expr] | None:
         match node:
             case ast.AugAssign(target=ast.Name(changed)) if changed == name:
                 return None
-            case ast.Assign() | ast.AnnAssign() if name in uses.targets(node) and node.value is not None:
-                values.append(node.value)
+            case ast.Assign() | ast.AnnAssign():
+                values += filter(None, [uses.given(node, name)])
             case ast.For(target=target, iter=given) | ast.comprehension(target=target, iter=given):
                 names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
                 values += [given] * (name in names)

@@ -48,12 +48,14 @@ _BY_TEST = (
     "cells",
     "filter",
     "pairs",
+    "steered",
 )
-_BODILESS = ("list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
+_BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
 )
+_RANDOM = re.compile(r"\b(random|np|numpy)\b")
 _DRAW = (
     "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
     " the two; or compute both sides and select with torch.where."
@@ -122,6 +124,17 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
             " break: call requires_grad_() on it outside the compiled function, or let it leave after"
             " .detach()."
+        ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"call_function <built-in function \w+>\(\*\([^)]*\bz[fu]\d",
+        (
+            "A number of Python's that Dynamo has made symbolic fails here while it traces: do this"
+            " arithmetic in"
+            " the caller and pass in what it gives, or put torch.compiler.disable on the function that"
+            " does it;"
+            " torch._dynamo.config.specialize_float = True keeps floats plain, with a version for each value."
         ),
     ),
     (
@@ -288,6 +301,17 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
         " list {there} (and pass positions in as a tensor), or keep all items, with the condition as a mask:"
         " torch.where(mask, f(x), 0), or weights of 0 and 1."
+    ),
+    ("BS101", "steered"): (
+        "A value says how Python's own lists and objects change, in a loop that computes as well:"
+        " {numbers}, or"
+        " leave this loop in Python and compile what it calls."
+    ),
+    **dict.fromkeys(
+        (("BS101", "found"), ("BS102", "found"), ("BS103", "found")),
+        "The loop returns a constant at the first turn whose condition holds: take the conditions of all"
+        " turns,"
+        " torch.stack([…]).any(), and return that as a tensor, or where it is with .int().argmax().",
     ),
     ("BS101", "cells"): (
         "The loops fill {it} cell by cell, each from other cells, and single values decide: a graph would"
@@ -567,11 +591,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "counted"): (
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
-        " tensors; compute with torch.where over all elements, or return {of} and {mask}, and select and test"
+        " tensors; compute with torch.where over all elements, or return {both}, and select and test"
         " in the caller."
     ),
     ("BS105", "returned"): (
-        "What the mask selects is only returned: return {of} and {mask}, and select in the caller, after the"
+        "What the mask selects is only returned: return {both}, and select in the caller, after the"
         f" compiled call; or set {_SHAPES}."
     ),
     (
@@ -877,15 +901,19 @@ def _words(use: Use) -> dict[str, str]:
     line = f" (line {use.line})" if use.line else ""
     where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
     told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
-    made = f"as it is made of the argument `{use.argument}` alone"
+    names = " and ".join(f"`{name}`" for name in use.arguments)
+    made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
-        "there": f"before the compiled call, {made}" if use.argument else "in the caller",
-        "back": "" if use.argument else f"return {told}, and ",
+        "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
+        "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,
         "apart": f"before the compiled call, {made}, and pass in what it gives, as a tensor where that serves"
-        if use.argument
+        if use.arguments
         else "in the caller, on what the compiled part returns, and compile what follows by itself",
+        "numbers": f"read {names} before the compiled call and pass in the numbers, a graph for each pattern"
+        if use.arguments
+        else "return the values, and go on in the caller",
         "group": use.groups.of if use.groups else "group",
         "groups": use.groups.number if use.groups else "n",
         "also": f" and line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}" * bool(use.also),
@@ -897,6 +925,7 @@ def _words(use: Use) -> dict[str, str]:
         "mask": use.mask or "mask",
         "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
         "of": use.of or "x",
+        "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "listed": "s in the list" if use.gathered else "",
         "in_it": where and f" in {where}",
     }
@@ -919,6 +948,8 @@ def _of_draw(site: Site) -> str | None:
         )
     if site.condition is not None:
         return _DRAW
+    if not _RANDOM.search(site.expression):  # it was drawn before, and is needed as a number here
+        return "Draw the number in the caller and pass it in, a graph for each that comes."
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
     return None

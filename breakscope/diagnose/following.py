@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -196,9 +197,10 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
         line = line_of_temporary(guard.source) if guard is not None and guard.source else None
         selection = None if guard is None else _selection(one, guard, sites)
-        if selection is not None:
-            yield _follows(one.finding, selection)
-        if line is None or sized or selection is not None:
+        read = selection or (None if guard is None else _read_of_tensor(one, guard, sites))
+        if read is not None:
+            yield _follows(one.finding, read)
+        if line is None or sized or read is not None:
             continue
         file = one.finding.location.file
         site = next((site for site in sites if _breaks_at(site, file, line)), None)
@@ -207,6 +209,21 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:
+    """The break that reads a tensor's number, where that number is what is guarded: ``i.item() == 3``."""
+    if not guard.resumed or f"{guard.source}.item()" not in guard.expression:
+        return None
+    return next(
+        (
+            site
+            for site in sites
+            if site.location.function == one.finding.location.function
+            and re.search(rf"\b{re.escape(guard.source or '')}\b", site.location.source or "")
+        ),
+        None,
+    )
 
 
 def _selection(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:

@@ -208,7 +208,7 @@ def _container(guard: Guard, name: str) -> str:
             f"where the function puts something into {name} at each call, return that and append in the"
             f" caller; else keep its items the same in number and names{_seen(guard)}"
         )
-    if (guard.expected or "").startswith("{") and ":" not in (guard.expected or ""):
+    if (guard.expected or "").startswith(("{", "set")) and ":" not in (guard.expected or ""):
         return (
             f"each set that comes as {name} is a version{_seen(guard)}: pass the same, or ask in the caller"
             " what is in it, and pass the answer"

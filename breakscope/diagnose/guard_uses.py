@@ -31,10 +31,17 @@ _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Where a guarded value ends; ``of_module`` is False where its object is surely no nn.Module."""
+    """Where a guarded value ends.
+
+    Attributes:
+        of_module: False where its object is surely no nn.Module.
+        fills: whether something is put into it, where it is a container; loops: whether a loop runs over it.
+    """
 
     ends: tuple[End, ...] = ()
     of_module: bool = True
+    fills: bool = True
+    loops: bool = False
 
     @property
     def is_range(self) -> bool:
@@ -68,7 +75,36 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
     """
     ways = [way for file, line in at_work if (way := _way(sources, file, line))]
     found = [end for at, way in enumerate(ways) for end in _ends(guard, way, inlined=at > 0)]
-    return Taken(tuple(found), of_module=not any(map(_is_plain_class, ways[:1])))
+    fills = not ways or any(_fills(way[-1], guard.source or "") for way in ways)
+    return Taken(
+        tuple(found),
+        of_module=not any(map(_is_plain_class, ways[:1])),
+        fills=fills,
+        loops=any(_is_looped(way[-1], guard.source or "") for way in ways),
+    )
+
+
+def _is_looped(function: ast.AST, name: str) -> bool:
+    """Whether a loop runs over a container, itself or by enumerate or zip."""
+    over = [node.iter for node in ast.walk(function) if isinstance(node, ast.For | ast.comprehension)]
+    parts = [part for one in over for part in (one, *getattr(one, "args", ()))]
+    return any(ast.unparse(part) == name for part in parts)
+
+
+def _fills(function: ast.AST, name: str) -> bool:
+    """Whether a function puts something into a container, or hands it on to what may do so."""
+    for use in uses.uses(function, name):
+        match use[-3:]:
+            case [ast.Call(func=method), ast.Attribute(attr=attr) as asked, _] if method is asked:
+                if uses.KEEPS.match(attr):
+                    return True
+            case [_, ast.Call(ast.Name("len" | "enumerate" | "zip" | "range" | "sum" | "sorted")), _]:
+                pass
+            case [_, ast.Call() | ast.keyword(), _]:
+                return True
+            case [_, ast.Subscript(ctx=ast.Store()), _]:
+                return True
+    return False
 
 
 def _way(sources: Sources, file: str, line: int) -> list[ast.AST]:

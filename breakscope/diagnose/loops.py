@@ -39,7 +39,7 @@ def _keeps_books(loop: _Loop) -> bool:
         match node:
             case ast.Call(ast.Attribute(attr=name)) if _CHANGES.match(name):
                 return True
-            case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple() | ast.Constant())]):
+            case ast.Assign([ast.Subscript()]):
                 return True
             case ast.AugAssign(target=ast.Name() | ast.Subscript()):
                 return True
@@ -49,15 +49,20 @@ def _keeps_books(loop: _Loop) -> bool:
 def _computes(loop: _Loop, around: Sequence[ast.AST], way: Sequence[ast.AST]) -> bool:
     """Whether a loop does any operation on tensors, but for reading single values of them."""
     read = {id(part) for node in ast.walk(loop) if _is_read(node) for part in ast.walk(node)}
-    read |= {id(part) for part in (ast.walk(around[-1]) if isinstance(around[-1], ast.expr) else ())}
+    read |= {id(around[-1])}
     outside = [*way[: way.index(loop)], loop]
     made = [
-        node.value if isinstance(node, ast.Assign) else node
+        _of_assignment(node) if isinstance(node, ast.Assign) else node
         for statement in loop.body
         for node in ast.walk(statement)
         if isinstance(node, ast.Call | ast.BinOp | ast.Assign)
     ]
     return any(id(node) not in read and is_tensor(node, outside) for node in made)
+
+
+def _of_assignment(node: ast.Assign) -> ast.expr:
+    """What is written to, where that is an item, so that a tensor would be changed; else what is given."""
+    return node.targets[0].value if isinstance(node.targets[0], ast.Subscript) else node.value
 
 
 _READS = ("item", "tolist", "numpy", "int", "float", "bool")
@@ -70,7 +75,7 @@ def _is_read(node: ast.AST) -> bool:
 def of_cells(around: Sequence[ast.AST]) -> str:
     """The table that the loops around a place fill cell by cell, each from others of it; else empty."""
     loops = _loops(around)
-    turns = {name for loop in loops if isinstance(loop, ast.For) for name in _names(loop.target)}
+    turns = {name for loop in loops if isinstance(loop, ast.For) for name in names(loop.target)}
     if len(loops) <= 1:
         return ""
     for node in ast.walk(loops[0]):
@@ -79,7 +84,7 @@ def of_cells(around: Sequence[ast.AST]) -> str:
                 ast.Subscript(table, cell), _, value
             ):
                 others = [one for one in _subscripts(value) if ast.unparse(one.value) == ast.unparse(table)]
-                if len(turns & set(_names(cell))) > 1 and any(
+                if len(turns & set(names(cell))) > 1 and any(
                     ast.unparse(one.slice) != ast.unparse(cell) for one in others
                 ):
                     return ast.unparse(table)
@@ -90,10 +95,10 @@ def of_pairs(around: Sequence[ast.AST]) -> bool:
     """Whether nested loops hold values against each other, each with each, and count: ``a[i] > a[j]``."""
     loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]
     if len(loops) > 1 and not any(isinstance(node, ast.Assign | ast.Call) for node in _body(loops[-1])):
-        turns = [set(_names(loop.target)) for loop in loops[-2:]]
+        turns = [set(names(loop.target)) for loop in loops[-2:]]
         counts = any(isinstance(node, ast.AugAssign) for node in _body(loops[-1]))
         return counts and any(
-            all(any(turn & set(_names(one.slice)) for one in _subscripts(node)) for turn in turns)
+            all(any(turn & set(names(one.slice)) for one in _subscripts(node)) for turn in turns)
             for node in _body(loops[-1])
             if isinstance(node, ast.Compare)
         )
@@ -113,7 +118,8 @@ def _subscripts(node: ast.AST) -> Iterator[ast.Subscript]:
     return (part for part in ast.walk(node) if isinstance(part, ast.Subscript))
 
 
-def _names(node: ast.AST) -> list[str]:
+def names(node: ast.AST) -> list[str]:
+    """The names in an expression."""
     return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
 
 

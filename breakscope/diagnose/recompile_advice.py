@@ -71,7 +71,7 @@ def advice(
             " once; if only some of the calls were meant to be under it, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
-        text = _object(guard, origin)
+        text = _object(guard, origin, does)
     else:
         text = remedy(guard)
     named = guard.source is not None and re.match(rf"{re.escape(guard.source)}(?!\w)", text)
@@ -579,8 +579,8 @@ def _float_attribute(guard: Guard, name: str) -> str:
 # -- objects ----------------------------------------------------------------------------------------------
 
 
-def _object(guard: Guard, origin: Origin | None) -> str:
-    text = _of_kind(guard) or remedy(guard)
+def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
+    text = _unrolled(guard, does) or _of_kind(guard) or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
@@ -643,6 +643,23 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
+    )
+
+
+def _unrolled(guard: Guard, does: Taken) -> str | None:
+    """What to do where a list that nothing is put into comes with another number of items."""
+    if (
+        does.fills
+        or not does.loops
+        or guard.cause != "container"
+        or not re.search(r"\d+ items?", guard.expected or "")
+    ):
+        return None
+    return (
+        f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
+        f" keep it"
+        " the same, pass what is a list of numbers as one tensor, or compile what the loop does and leave the"
+        " loop to Python"
     )
 
 

@@ -76,6 +76,8 @@ Shape = Literal[
     "crossed",
     "filter",
     "left out",
+    "found",
+    "steered",
     "pairs",
     "distinct",
     "plain",
@@ -97,7 +99,9 @@ all picked: a loop picks with each of a list. selected: what a mask selects goes
 the same is selected along another dimension. group ranked, group reduced: a loop selects group by group.
 books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
 filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
-loops hold each value against each other one. distinct: how many different values there are.
+loops hold each value against each other one. found: a loop returns a constant where a value says
+so. steered: a loop that computes changes Python's own things where a value says so. distinct: how many
+different values there are.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
@@ -149,7 +153,7 @@ class Use:
         taker: the source of what takes it, line: where that is; empty and 0 where it ends where it is read.
         gathered: whether it is one of a list.
         mask: what selects, and of: what it selects from, where the value says that.
-        argument: the argument of the compiled call that the value is made of, and of nothing else.
+        arguments: those of the compiled call that the value is made of, where it is of nothing else.
         also: lines of further branches that it decides.
         groups: where a loop selects group by group, which those are.
     """
@@ -162,13 +166,14 @@ class Use:
     gathered: bool = False
     mask: str = ""
     of: str = ""
-    argument: str = ""
+    arguments: tuple[str, ...] = ()
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None
 
 
 _BRANCHES = (
     "turn",
+    "found",
     "left out",
     "change",
     "fast path",
@@ -212,13 +217,13 @@ def use_of(
     if around and isinstance(around[-1], ast.ListComp | ast.SetComp | ast.GeneratorExp):
         filtering = [one for one in around[-1].generators if one.ifs]
         around = [*around, filtering[0], filtering[0].ifs[0]] if filtering else around
-    argument = begins.argument(around, callers) if entered else ""
+    made_of = begins.arguments(around, callers) if entered else ()
     shape = _of_statement(around)
     if shape and not (code == "BS105" and shape in _BRANCHES):
         use = Use(shape, _short(around[-1] if around else None))
     else:
         use = _of_place(around, code, callers)
-    return replace(_in_loops(use, around, callers, code), argument=argument)
+    return replace(_in_loops(use, around, callers, code), arguments=made_of)
 
 
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
@@ -237,7 +242,9 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
     if table := loops.of_cells(around):
         return replace(use, shape="cells", name=table)
     loop = loops.of_bookkeeping(around, becomes.ends(around, callers, is_number=True))
-    return use if loop is None else replace(use, shape="books", taker=_short(loop), line=loop.lineno)
+    if loop is not None:
+        return replace(use, shape="books", taker=_short(loop), line=loop.lineno)
+    return replace(use, shape="steered") if use.shape == "python" and _in_loop(around) else use
 
 
 def shape_of(sources: Sources, file: str, position: Position | None, line: int) -> Shape:
@@ -257,6 +264,8 @@ def _of_statement(around: Sequence[ast.AST]) -> Shape | None:
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
     if uses.only_writes(written):
         return "message"
+    if isinstance(statement, ast.If) and _asks_container(statement.test):
+        return "key"
     if _is_read_in_test(statement, around) and not _leaves_while(statement, around):
         return "index"
     if way_out := _way_out(statement, around):
@@ -407,6 +416,10 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
             pass
         case ast.Subscript(base, chosen) if len(value) > 0:
             of, mask = ast.unparse(base), ast.unparse(chosen)
+        case ast.Call(ast.Attribute(attr="where"), [asked]) if shape == "counted":
+            mask = ast.unparse(asked)
+        case ast.Call(ast.Attribute(asked, "nonzero"), []) if shape == "counted":
+            mask = ast.unparse(asked)
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
     if shape == "reduced" and not _takes(end, innermost):
@@ -490,6 +503,14 @@ def _is_read_in_test(statement: ast.stmt | None, around: Sequence[ast.AST]) -> b
     )
 
 
+def _asks_container(test: ast.expr) -> bool:
+    """Whether a number that is read of a tensor is looked for in a container: ``if int(i) in seen:``."""
+    match test:
+        case ast.Compare(number, [ast.In() | ast.NotIn()], [_]):
+            return uses.READS.search(ast.unparse(number)) is not None
+    return False
+
+
 def _leaves_while(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
     """Whether a branch ends the ``while`` around it."""
     loops = _loops(around)
@@ -516,7 +537,24 @@ def _of_index(around: Sequence[ast.AST]) -> Shape:
     """Of ``x[i]``: whether it is read, or written as in ``counts[i] += 1``."""
     statement = uses.statement(around)
     written = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return "placed" if around[-1] in written else "index"
+    if around[-1] not in written:
+        return "index"
+    return "all picked" if _is_one_by_one(around) else "placed"
+
+
+def _is_one_by_one(around: Sequence[ast.AST]) -> bool:
+    """Whether each turn of a loop writes where one of several numbers says: ``mask[i, at[i]] = True``."""
+    turns = {
+        name for loop in _loops(around) if isinstance(loop, ast.For) for name in loops.names(loop.target)
+    }
+    chosen = getattr(around[-1], "slice", ast.Pass())
+    picked = {
+        name
+        for part in ast.walk(chosen)
+        if isinstance(part, ast.Subscript)
+        for name in loops.names(part.slice)
+    }
+    return bool(turns & picked)
 
 
 def _has_bounds(innermost: ast.AST | None) -> bool:
@@ -557,7 +595,7 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
         return True
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
     used = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
-    return isinstance(around[-1], ast.BinOp) and any(
+    return isinstance(around[-1], ast.BinOp | ast.Call) and any(
         isinstance(node, ast.Assign)
         and used & set(uses.targets(node))
         and _RANDOM.match(ast.unparse(node.value))
@@ -601,6 +639,8 @@ def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape |
         return None
     if around_it and isinstance(around_it[-1], ast.While):
         return "loop"
+    if returns and isinstance(last := body[-1], ast.Return) and isinstance(last.value, ast.Constant):
+        return "found"
     return "left out" if _leaves_out_item(body, around_it) else "turn"
 
 

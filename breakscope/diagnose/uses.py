@@ -62,6 +62,15 @@ def targets(statement: ast.stmt | None) -> list[str]:
     return []
 
 
+def given(statement: ast.Assign | ast.AnnAssign, name: str) -> ast.expr | None:
+    """What an assignment gives to a name: of ``a, b = x, y`` the part that is its own."""
+    match statement:
+        case ast.Assign([ast.Tuple(names)], ast.Tuple(parts)) if len(names) == len(parts):
+            same = (part for target, part in zip(names, parts, strict=True) if ast.unparse(target) == name)
+            return next(same, None)
+    return statement.value if name in targets(statement) else None
+
+
 def assigned(statement: ast.stmt | None) -> str | None:
     """The one name that an assignment sets."""
     match statement:

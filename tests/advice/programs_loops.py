@@ -129,6 +129,53 @@ LOOPS: tuple[Followed, ...] = (
             "return x + (F.one_hot(x.argmax(-1), 3).sum(0) > 0).sum()",
         ),
     ),
+    f(
+        "BS301>BS102",
+        "rows that are written one by one",
+        r"^A loop takes the numbers one by one and picks with each.*x\.scatter\(dim, index, new\)",
+        "m, at = torch.zeros(2, 3), x.argmax(-1)\nfor i in range(2):\n    m[i, at[i]] = 1.0\nreturn m",
+        ("    for i in range(2):\n        m[i, at[i]] = 1.0\n", "    m = m.scatter(1, at[:, None], 1.0)\n"),
+    ),
+    f(
+        "BS101",
+        "a constant that a loop returns",
+        r"take the conditions of all\s+turns, torch\.stack\(\[…\]\)\.any\(\)",
+        "for i in range(2):\n    if x[i].sum() > 3:\n        return 1\nreturn 0",
+        (
+            "for i in range(2):\n        if x[i].sum() > 3:\n            return 1\n    return 0",
+            "return torch.stack([x[i].sum() > 3 for i in range(2)]).any().int()",
+        ),
+    ),
+    f(
+        "BS102",
+        "a number that is looked for in a set",
+        r"^`int\(i\)` is a key of a Python dict or set.*return `i`, and do that in the caller",
+        "i = net(x).argmax()\nif int(i) not in tried:\n    return x\nreturn x * 2",
+        ("    if int(i) not in tried:\n        return x\n    return x * 2", "    return i"),
+        ("say(f(x))", "say(x if f(x).item() not in tried else x * 2)"),
+        outside="tried = {3, 4}\nnet = nn.Linear(3, 3).requires_grad_(False)",
+    ),
+    f(
+        "BS127",
+        "a drawn number that an operation needs",
+        r"^Draw the number in the caller and pass it in",
+        "k = random.randrange(4)\nreturn torch.rot90(x, k, (-2, -1))",
+        ("    k = random.randrange(4)\n", ""),
+        ("def f(x):", "def f(x, k):"),
+        ("say(f(x))", "say(f(x, random.randrange(4)))"),
+        outside="random.seed(3)",
+    ),
+    Followed(
+        "BS211",
+        "a list that a loop runs over",
+        r"^A loop over games is unrolled, so each number of items.*pass what is a list of numbers as one tensor",
+        "@torch.compile\ndef f(x, games):\n    for g in games:\n        x = x + g\n    return x\n\n"
+        "for n in range(1, 4):\n    say(f(x, [float(i) for i in range(n)]))\n",
+        (
+            ("for g in games:\n        x = x + g\n    return x", "return x + games.sum()"),
+            ("[float(i) for i in range(n)]", "torch.arange(float(n))"),
+        ),
+    ),
     Followed(
         "BS209",
         "a counter that a branch asks for",
