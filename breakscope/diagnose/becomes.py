@@ -283,7 +283,7 @@ class _Follow:
         """A method or an attribute of the value itself."""
         name, is_selected = parent.attr, held.state == "selection"
         if is_selected and name in ("shape", "numel", "size"):
-            return replace(held, state="number")
+            return replace(held, state="number") if name == "numel" or _is_first(way[-3]) else None
         if is_selected and uses.REDUCES.match(name) and _is_whole(way[-3]):
             self._end("reduced", way, held)
             return None
@@ -433,7 +433,8 @@ class _Follow:
                 self._end("kept", way, held)
             case ast.Subscript():
                 # ``out[:n] = x[mask]`` moves what it selects together: no torch.where does that.
-                moves = any(isinstance(node, ast.Slice) for node in ast.walk(target.slice))
+                slices = [node for node in ast.walk(target.slice) if isinstance(node, ast.Slice)]
+                moves = any(one.lower or one.upper for one in slices)
                 is_masked = held.state == "selection" and not isinstance(target.slice, ast.Constant)
                 self._end(("joined" if moves else "stored") if is_masked else "kept", way, held)
 
@@ -654,6 +655,16 @@ def _gives_mask(parent: ast.Compare, way: Sequence[ast.AST]) -> bool:
     return not decides and any(
         is_tensor(one, way) for one in (parent.left, *parent.comparators) if one is not way[-1]
     )
+
+
+def _is_first(taken: ast.AST) -> bool:
+    """Whether it is the first dimension that is asked for, or all: how many a mask selects is no other."""
+    match taken:
+        case ast.Subscript(slice=ast.Constant(at)) | ast.Call(args=[ast.Constant(at)]):
+            return at == 0
+        case ast.Subscript(slice=ast.UnaryOp()) | ast.Call(args=[ast.UnaryOp()]):
+            return False
+    return True
 
 
 def _is_whole(call: ast.AST) -> bool:

@@ -856,6 +856,8 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
+    if code == "BS102" and site.shape in ("size", "slice") and re.search(r"\b(np|numpy)\.", site.expression):
+        return _FROM_NUMPY
     if code in ("BS101", "BS102") and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said):
         return _FROM_NUMPY
     exception = exception_of(cause)

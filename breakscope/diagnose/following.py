@@ -114,7 +114,7 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
             if at != number and same_file and _goes_with(site, other, earlier=at < number):
                 yield replace(site, caused_by=other.fingerprint)
                 break
-            if at != number and _is_met_by_caller(site, other):
+            if at != number and (_is_met_by_caller(site, other) or _is_comprehension_of(site, other)):
                 yield _follows(site, other)
                 break
             if at != number and (
@@ -137,6 +137,18 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
         return True
     waits = _is_taken_off(site) or (site.gb_id == _ITERATOR and "Iterator" in site.explanation)
     return waits and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
+
+
+def _is_comprehension_of(site: Finding, other: Finding) -> bool:
+    """Whether a comprehension is compiled alone for a break in it, or one that gave up its function."""
+    around, _, inner = (site.location.function or "").rpartition(".<locals>.")
+    if site.code != "BS302" or not inner.startswith(("<listcomp", "<setcomp", "<dictcomp", "<genexpr")):
+        return False
+    own, its = _range(site), _range(other)
+    inside = own is not None and its is not None and own[0] < its[0] and its[1] <= own[1]
+    if site.location.file != other.location.file or site.gb_id == other.gb_id:
+        return False
+    return inside or any(one.function == around for one in other.skipped)
 
 
 def _is_method_on(site: Finding, other: Finding) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
@@ -69,8 +70,26 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
                 test = child
         if isinstance(test, ast.BoolOp):
             test = next((value for value in test.values if value in around), test)
+    if isinstance(test, ast.Name):
+        test = _counted(test, around)
     text = _of_tensors(test) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
+
+
+def _counted(test: ast.Name, around: Sequence[ast.AST]) -> ast.expr:
+    """What a name was given, where that counts with % or //: whole numbers are no matter of tensors."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    values = [
+        value
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.Assign) and (value := uses.given(node, test.id)) is not None
+    ]
+    counts = [
+        node
+        for node in (ast.walk(values[0]) if len(values) == 1 else ())
+        if isinstance(node, ast.Compare) and re.search(r"%|//", ast.unparse(node))
+    ]
+    return counts[0] if counts else test
 
 
 def _asks_tensor(test: ast.expr, around: Sequence[ast.AST]) -> bool:

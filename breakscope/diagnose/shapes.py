@@ -412,6 +412,8 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
     shape, end = _shape_of_selection(ends)
     of = mask = ""
     match innermost:
+        case ast.Subscript(base, ast.Tuple([chosen, ast.Slice(None, None)])):
+            of, mask = ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
         case ast.Subscript(base, ast.Tuple()):
             pass
         case ast.Subscript(base, chosen) if len(value) > 0:

@@ -54,6 +54,8 @@ ENDS = (
     ("loss", "return F.mse_loss([[x[keep]]], y[keep])"),
     ("reduced", "return F.mse_loss([[x[keep]]], y[keep], reduction='none').mean()"),
     ("stored", "y[keep] = f([[x[keep]]])"),
+    ("stored", "w = [[x[keep]]]\nif w.shape[-1] > 2:\n    w = w * 2\ny[keep] = w"),
+    ("test, stored", "w = [[x[keep]]]\nif w.shape[0] > 2:\n    w = w * 2\ny[keep] = w"),
     ("ranked", "s = [[x[keep]]]\nreturn s.topk(3)"),
     ("suppressed", "b = boxes[[[keep]]]\nb = [[boxes[keep]]]\nreturn torchvision.ops.nms(b, s, 0.5)"),
     ("scattered", "row, col = [[edges[:, keep]]]\nreturn out.index_add_(0, col, x)"),

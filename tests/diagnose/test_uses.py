@@ -152,6 +152,31 @@ LINES = """
 """
 
 
+COMPREHENSION = """
+    import torch
+    import torch.nn.functional as F
+
+    @torch.compile
+    def resize(x):
+        rows = [
+            F.interpolate(r[None, None], size=(n, 3)) for r, n in zip(x, (x > 0).sum((1, 2)))
+        ]
+        return rows[0] + 1
+
+    for _ in range(2):
+        resize(torch.ones(2, 3, 4))
+"""
+
+
+@pytest.mark.torch
+def test_a_comprehension_goes_with_the_break_inside_it(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(tmp_path, COMPREHENSION)
+    (alone,) = [one for one in report.findings if one.code == "BS302"]
+    (inside,) = [one for one in report.findings if one.code == "BS102"]
+    assert alone.caused_by == inside.fingerprint
+    assert "do what is said there" in str(alone.advice)
+
+
 @pytest.mark.torch
 def test_of_one_line_what_is_to_be_repaired_is_listed_once(warm: WarmScans, tmp_path: Path) -> None:
     report = warm.scan(tmp_path, LINES)
