@@ -284,7 +284,7 @@ class _Follow:
         name, is_selected = parent.attr, held.state == "selection"
         if is_selected and name in ("shape", "numel", "size"):
             return replace(held, state="number") if name == "numel" or _is_first(way[-3]) else None
-        if is_selected and uses.REDUCES.match(name) and _is_whole(way[-3]):
+        if is_selected and uses.REDUCES.match(name) and (_is_whole(way[-3]) or _is_last(way)):
             self._end("reduced", way, held)
             return None
         if is_selected and _RANKS.match(name):
@@ -655,6 +655,17 @@ def _gives_mask(parent: ast.Compare, way: Sequence[ast.AST]) -> bool:
     return not decides and any(
         is_tensor(one, way) for one in (parent.left, *parent.comparators) if one is not way[-1]
     )
+
+
+def _is_last(way: Sequence[ast.AST]) -> bool:
+    """Whether the last dimension is selected and reduced at once: ``x[..., keep].mean(-1)``."""
+    match way[-1], way[-3]:
+        case (
+            ast.Subscript(slice=ast.Tuple([ast.Constant(ellipsis_), _])),
+            ast.Call(args=[ast.UnaryOp(ast.USub(), ast.Constant(1))]),
+        ):
+            return ellipsis_ is ...
+    return False
 
 
 def _is_first(taken: ast.AST) -> bool:

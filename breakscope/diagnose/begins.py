@@ -25,9 +25,9 @@ _OF_PYTHON = (
 # What is made of its parts and of nothing else.
 _MADE_OF_PARTS = (
     *(ast.Attribute, ast.Subscript, ast.Slice, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List),
-    *(ast.ListComp, ast.comprehension),
+    *(ast.ListComp, ast.comprehension, ast.BoolOp),
 )
-_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)
+_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _LIBRARIES = ("torch", "np", "numpy", "F")  # their functions compute with what they are given
 _Way = Sequence[ast.AST]
 

@@ -308,6 +308,14 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " leave this loop in Python and compile what it calls."
     ),
     **dict.fromkeys(
+        (("BS101", "grown"), ("BS102", "grown")),
+        "The branch joins more to a tensor, so its sides differ in shape: join it always, and take out"
+        " what is"
+        " not there by a mask (masked_fill with -inf before a softmax, a weight of 0 in a sum); or keep"
+        " what the"
+        " test asks for in the caller as a Python number, and pass a bool.",
+    ),
+    **dict.fromkeys(
         (("BS101", "found"), ("BS102", "found"), ("BS103", "found")),
         "The loop returns a constant at the first turn whose condition holds: take the conditions of all"
         " turns,"
@@ -903,7 +911,8 @@ def _words(use: Use) -> dict[str, str]:
     line = f" (line {use.line})" if use.line else ""
     where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
     told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
-    names = " and ".join(f"`{name}`" for name in use.arguments)
+    *first, last = [f"`{name}`" for name in use.arguments] or [""]
+    names = " and ".join(filter(None, (", ".join(first), last)))
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.

@@ -15,6 +15,8 @@ from breakscope.diagnose.recompiles import Cause
 from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
+_ITEM = re.compile(r"(?P<of>\w+)\[\d+\]")
+_NEAR = 4  # lines between a check and its raise
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _HANDED_ON = ("dtype", "identity")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
@@ -23,6 +25,7 @@ _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 # Torch's ids.
 _ITERATOR = "GB0092"  # what cannot be made again behind a break
 # A method of an object that Dynamo does not model, requires_grad_() that leaks, what takes a gradient.
+_COMPILED_ALONE = "GB4347"  # a comprehension that is given an iterator
 _METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
 
 
@@ -118,7 +121,8 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 yield _follows(site, other)
                 break
             if at != number and (
-                (same_file and _is_given_to_autograd(site, other))
+                (same_file and _is_raised_by(site, other))
+                or (same_file and _is_given_to_autograd(site, other))
                 or _is_called_at(site, other)
                 or _is_made_at(site, other)
             ):
@@ -142,13 +146,12 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
 def _is_comprehension_of(site: Finding, other: Finding) -> bool:
     """Whether a comprehension is compiled alone for a break in it, or one that gave up its function."""
     around, _, inner = (site.location.function or "").rpartition(".<locals>.")
-    if site.code != "BS302" or not inner.startswith(("<listcomp", "<setcomp", "<dictcomp", "<genexpr")):
+    alone = around and inner.endswith(("comp>", "genexpr>")) and site.gb_id == _COMPILED_ALONE
+    if not alone or other.gb_id == _COMPILED_ALONE or site.location.file != other.location.file:
         return False
     own, its = _range(site), _range(other)
-    inside = own is not None and its is not None and own[0] < its[0] and its[1] <= own[1]
-    if site.location.file != other.location.file or site.gb_id == other.gb_id:
-        return False
-    return inside or any(one.function == around for one in other.skipped)
+    inside = own is not None and its is not None and own[0] <= its[0] and its[1] <= own[1]
+    return inside or any(one.function == around.partition(".<locals>.<")[0] for one in other.skipped)
 
 
 def _is_method_on(site: Finding, other: Finding) -> bool:
@@ -166,6 +169,15 @@ def _is_given_to_autograd(site: Finding, other: Finding) -> bool:
     """Whether a tensor leaves the graph only because ``torch.autograd.grad`` breaks it further on."""
     same = site.location.function == other.location.function
     return same and site.gb_id == _LEAKED and other.gb_id in _TAKES_GRADIENT
+
+
+def _is_raised_by(site: Finding, other: Finding) -> bool:
+    """Whether it is the ``raise`` of a check that another finding is about, where the check fails."""
+    same = site.location.function == other.location.function
+    raises = (site.location.source or "").lstrip().startswith("raise ")
+    return (
+        same and raises and other.code == "BS106" and 0 <= site.location.line - other.location.line <= _NEAR
+    )
 
 
 def _is_called_at(site: Finding, other: Finding) -> bool:
@@ -286,6 +298,12 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
             (root,) = passed
         if key[0] == "size" and _are_several(members) and not _is_specialized(root):
             yield replace(root.finding, advice=_of_size(root, members))
+        if key[0] == "items":
+            guard = root.finding.guard
+            name = "" if guard is None else guard.source or ""
+            yield replace(
+                root.finding, advice=str(root.finding.advice).replace(name, f"the items of {key[2]}")
+            )
         if key[0] == "by" and root.origin is not None:
             yield replace(root.finding, advice=of_generation(root.origin))
         for one in members:
@@ -356,6 +374,9 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
+    items = _ITEM.fullmatch(guard.source or "")
+    if items and guard.cause in ("int_value", "float_value", "constant_value") and not seen.same_call:
+        return "items", one.finding.location, items["of"], guard.cause
     # One object, or one tensor's kind, that is handed on: each function that takes it is compiled again.
     if guard.cause in _HANDED_ON and guard.actual is not None and not seen.same_call:
         return "handed on", seen.entry, seen.where, guard.cause, guard.expected, guard.actual

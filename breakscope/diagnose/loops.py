@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +17,35 @@ _CHANGES = re.compile(
 _Loop = ast.For | ast.While
 
 
-def of_bookkeeping(around: Sequence[ast.AST], ends: Sequence[End]) -> _Loop | None:
-    """The outermost loop that takes a value and does nothing but Python's own work; else None."""
+def of_bookkeeping(around: Sequence[ast.AST], ends: Sequence[End], *, is_given: bool = False) -> _Loop | None:
+    """The outermost loop that takes a value and does nothing but Python's own work; else None.
+
+    Args:
+        is_given: whether the value is made of arguments alone: then the caller can calculate a little, too.
+    """
     ways = [around, *(end.way for end in ends if end.looped or end.gathered)]
     for way in ways:
         for loop in _loops(way):
-            if _keeps_books(loop) and not _computes(loop, around, way):
+            light = is_given and not _calls_modules(loop) and _puts(loop)
+            if _keeps_books(loop) and (light or not _computes(loop, around, way)):
                 return loop
     return None
+
+
+def _calls_modules(loop: _Loop) -> bool:
+    """Whether a loop calls what an object holds, or a function that is not Python's own."""
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(
+        ast.unparse(call.func).startswith(("self.", "torch.", "F."))
+        or (isinstance(call.func, ast.Name) and call.func.id not in dir(builtins))
+        for call in calls
+    )
+
+
+def _puts(loop: _Loop) -> bool:
+    """Whether a loop puts something into a list or takes it out."""
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(_CHANGES.match(uses.called(call)) for call in calls if isinstance(call.func, ast.Attribute))
 
 
 def _loops(way: Sequence[ast.AST]) -> list[_Loop]:
@@ -52,17 +74,18 @@ def _computes(loop: _Loop, around: Sequence[ast.AST], way: Sequence[ast.AST]) ->
     read |= {id(around[-1])}
     outside = [*way[: way.index(loop)], loop]
     made = [
-        _of_assignment(node) if isinstance(node, ast.Assign) else node
+        _of_assignment(node) if isinstance(node, ast.Assign | ast.AugAssign) else node
         for statement in loop.body
         for node in ast.walk(statement)
-        if isinstance(node, ast.Call | ast.BinOp | ast.Assign)
+        if isinstance(node, ast.Call | ast.BinOp | ast.Assign | ast.AugAssign)
     ]
     return any(id(node) not in read and is_tensor(node, outside) for node in made)
 
 
-def _of_assignment(node: ast.Assign) -> ast.expr:
+def _of_assignment(node: ast.Assign | ast.AugAssign) -> ast.expr:
     """What is written to, where that is an item, so that a tensor would be changed; else what is given."""
-    return node.targets[0].value if isinstance(node.targets[0], ast.Subscript) else node.value
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    return target.value if isinstance(target, ast.Subscript) else node.value
 
 
 _READS = ("item", "tolist", "numpy", "int", "float", "bool")

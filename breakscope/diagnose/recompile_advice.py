@@ -159,8 +159,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return _decided(guard, origin, does)
     if origin.same_call:
         return _several_times(guard, origin)
-    if origin.values:
-        return _decided_by_value(guard, origin)
+    if numbers := [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]:
+        return _decided_by_value(guard, origin, numbers[0])
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
@@ -336,8 +336,8 @@ def _at(origin: Origin) -> str:
     return f" at {origin.where}" if origin.where else ""
 
 
-def _decided_by_value(guard: Guard, origin: Origin) -> str:
-    name, old, new = origin.values[0]
+def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str]) -> str:
+    name, old, new = number
     return (
         f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
         " or compile"

@@ -77,6 +77,7 @@ Shape = Literal[
     "filter",
     "left out",
     "found",
+    "grown",
     "steered",
     "pairs",
     "distinct",
@@ -100,7 +101,8 @@ the same is selected along another dimension. group ranked, group reduced: a loo
 books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
 filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
 loops hold each value against each other one. found: a loop returns a constant where a value says
-so. steered: a loop that computes changes Python's own things where a value says so. distinct: how many
+so. grown: it joins more to a tensor. steered: a loop that computes changes Python's own things where a value
+says so. distinct: how many
 different values there are.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
@@ -135,8 +137,8 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "turns": "loop",
     "suppressed": "suppressed",
     "paired": "paired",
-    "joined": "joined",
     "ranked": "ranked",
+    "joined": "joined",
     "scattered": "scattered",
 }
 # The same where all of them keep to the mask.
@@ -223,7 +225,7 @@ def use_of(
         use = Use(shape, _short(around[-1] if around else None))
     else:
         use = _of_place(around, code, callers)
-    return replace(_in_loops(use, around, callers, code), arguments=made_of)
+    return _in_loops(replace(use, arguments=made_of), around, callers, code)
 
 
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
@@ -241,7 +243,8 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
         return replace(use, shape="pairs")
     if table := loops.of_cells(around):
         return replace(use, shape="cells", name=table)
-    loop = loops.of_bookkeeping(around, becomes.ends(around, callers, is_number=True))
+    ends = becomes.ends(around, callers, is_number=True)
+    loop = loops.of_bookkeeping(around, ends, is_given=bool(use.arguments))
     if loop is not None:
         return replace(use, shape="books", taker=_short(loop), line=loop.lineno)
     return replace(use, shape="steered") if use.shape == "python" and _in_loop(around) else use
@@ -412,15 +415,17 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
     shape, end = _shape_of_selection(ends)
     of = mask = ""
     match innermost:
+        case ast.Subscript(base, ast.Tuple([ast.Constant(), chosen])) if shape == "reduced":
+            of, mask = ast.unparse(base), ast.unparse(chosen)
         case ast.Subscript(base, ast.Tuple([chosen, ast.Slice(None, None)])):
             of, mask = ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
         case ast.Subscript(base, ast.Tuple()):
             pass
         case ast.Subscript(base, chosen) if len(value) > 0:
             of, mask = ast.unparse(base), ast.unparse(chosen)
-        case ast.Call(ast.Attribute(attr="where"), [asked]) if shape == "counted":
-            mask = ast.unparse(asked)
-        case ast.Call(ast.Attribute(asked, "nonzero"), []) if shape == "counted":
+        case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
+            ast.Attribute(asked, "nonzero"), []
+        ) if shape in ("counted", "ranked"):
             mask = ast.unparse(asked)
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
@@ -625,7 +630,18 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "early" if any(map(_returns_value, body)) else "fast path"
     if any(map(uses.changes_in_place, body)):
         return "change"
+    if any(map(_joins_more, body)):
+        return "grown"
     return _of_sides(statement, around)
+
+
+def _joins_more(statement: ast.stmt) -> bool:
+    """Whether a tensor gets longer: ``sim = torch.cat([sim, more])``."""
+    match statement:
+        case ast.Assign([ast.Name(name)], ast.Call(args=[ast.List(parts) | ast.Tuple(parts), *_]) as call):
+            is_joined = uses.called(call) in ("cat", "concat", "concatenate", "hstack", "vstack")
+            return is_joined and any(isinstance(part, ast.Name) and part.id == name for part in parts)
+    return False
 
 
 def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:

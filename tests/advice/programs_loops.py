@@ -204,6 +204,29 @@ LOOPS: tuple[Followed, ...] = (
         ),
         outside="keep = torch.tensor([True, False])",
     ),
+    f(
+        "BS101",
+        "a branch that joins more",
+        r"^The branch joins more to a tensor.*join it always, and take out what is\s+not there by a mask",
+        "s = x.sum(1)\nif filled > 2:\n    s = torch.cat([s, more])\nreturn s.softmax(0).max()",
+        (
+            "if filled > 2:\n        s = torch.cat([s, more])\n    return",
+            "s = torch.cat([s, more.masked_fill(filled <= 2, -math.inf)])\n    return",
+        ),
+        outside="filled, more = torch.tensor(3), torch.tensor([1.0, 2.0])",
+    ),
+    Followed(
+        "BS208",
+        "texts in a list",
+        r"^Each text in the items of keys is a version.*do that before the compiled call and pass a tensor",
+        "@torch.compile\ndef f(x, keys):\n    same = torch.tensor([a == keys[0] for a in keys])\n"
+        "    return torch.where(same, x[0], 0)\n\n"
+        "for keys in (['a', 'b', 'c'], ['a', 'c', 'c'], ['a', 'c', 'a'], ['b', 'c', 'b']):\n    say(f(x, keys))\n",
+        (
+            ("torch.tensor([a == keys[0] for a in keys])", "keys == keys[0]"),
+            ("f(x, keys))", "f(x, torch.tensor([ord(key) for key in keys])))"),
+        ),
+    ),
     Followed(
         "BS209",
         "a counter that a branch asks for",

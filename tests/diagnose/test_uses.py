@@ -92,6 +92,13 @@ SHAPES = (
     ("group reduced", "for g in range(n):\n    m = group == g\n    out.append([[s[m]]].mean())"),
     ("crossed", "y = [[a[keep]]][:, keep].sum()"),
     ("reduced", "y = [[x[event.bool()]]]\nreturn y.mean()"),
+    ("grown", "if [[self.filled > 3]]:\n    y = torch.cat([y, z])\nreturn y * 2"),
+    ("reduced", "y = [[x[..., keep]]].mean(-1)"),
+    (
+        "ranked",
+        "at = [[keep.nonzero()]]\nbest = s[at].topk(2)[1]\nout.append(at[best])\nreturn torch.cat(out)",
+    ),
+    ("placed", "for t in runs:\n    total = torch.zeros(3)\n    i = [[t.item()]]\n    total[i] += 1"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
 )
 
