@@ -194,7 +194,8 @@ def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
             return "slice"
         case ast.While() if child is parent.test and not held.gathered:
             return "loop test"
-        case ast.If() | ast.IfExp() if child is parent.test:
+        # A test of what a mask selects asks for values, whatever their number.
+        case ast.If() | ast.IfExp() if child is parent.test and held.state != "selection":
             return "step" if held.stepped else "test"
         case ast.comprehension() if child in parent.ifs:
             return "filter"
@@ -375,6 +376,9 @@ class _Follow:
         self, parent: ast.BinOp, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
     ) -> _Held | None:
         other = parent.right if child is parent.left else parent.left
+        if held.state == "selection" and isinstance(parent.op, ast.MatMult) and _is_turned(child):
+            self._end("reduced", way, held)
+            return None
         if held.state == "selection":
             return held
         if isinstance(parent.op, ast.Mult) and isinstance(other, ast.List):
@@ -668,6 +672,11 @@ def _is_last(way: Sequence[ast.AST]) -> bool:
     return False
 
 
+def _is_turned(factor: ast.AST) -> bool:
+    """Whether a factor of a product is transposed, so that its rows are summed over: ``x[keep].T @ y``."""
+    return isinstance(factor, ast.Attribute) and factor.attr in ("T", "mT", "H", "mH")
+
+
 def _is_first(taken: ast.AST) -> bool:
     """Whether it is the first dimension that is asked for, or all: how many a mask selects is no other."""
     match taken:
@@ -746,6 +755,8 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     )
 
 
+# Methods that nothing of Python's own has.
+_OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
 _OF_NUMBERS = re.compile(r"(item|len|int|float|bool|size|numel|dim|range|perf_counter|time)$")
 
 
@@ -772,6 +783,8 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
             asked.add(name)
             values = [value for value in (*_values_of(name, way), *_items(name, way)) if value not in way]
             return any(is_tensor(one, way, asked) for one in values) or _is_given(name, way)
+        case ast.Compare(left, _, others):
+            return any(is_tensor(one, way, asked) for one in (left, *others))
         case ast.BinOp(left, _, right):
             return is_tensor(left, way, asked) or is_tensor(right, way, asked)
         case ast.UnaryOp(_, operand):
@@ -793,7 +806,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
                 return any(is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
-            return is_tensor(func.value, way, asked)
+            return func.attr in _OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
     return False
 
 

@@ -80,9 +80,11 @@ def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
         return None
     values = [value for value in values if _may_be_before(value, way)]
     parameters = [arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)]
-    if values or name in _LIBRARIES or _is_constant(name, way[0]):
+    if values:
         return _joined(values, way, asked)
-    return {name} if name in parameters and name not in ("self", "cls") else None
+    if name in parameters:
+        return {name} if name not in ("self", "cls") else None
+    return set() if name in _LIBRARIES or _is_constant(name, way[0]) else None
 
 
 def _is_constant(name: str, module: ast.AST) -> bool:

@@ -308,6 +308,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " leave this loop in Python and compile what it calls."
     ),
     **dict.fromkeys(
+        (("BS101", "counted too"), ("BS102", "counted too")),
+        "The branch sets a tensor and does Python's own work as well: select the tensor with"
+        " torch.where(condition, new, old), return the condition, and do the rest in the caller.",
+    ),
+    **dict.fromkeys(
         (("BS101", "grown"), ("BS102", "grown")),
         "The branch joins more to a tensor, so its sides differ in shape: join it always, and take out"
         " what is"

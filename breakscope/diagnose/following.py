@@ -237,14 +237,17 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
 
 def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:
     """The break that reads a tensor's number, where that number is what is guarded: ``i.item() == 3``."""
-    if not guard.resumed or f"{guard.source}.item()" not in guard.expression:
+    if not guard.resumed or guard.cause not in ("int_value", "float_value", "constant_value"):
         return None
+    reads = f"{guard.source}.item()" in guard.expression
+    name = re.escape(guard.source or "")
     return next(
         (
             site
             for site in sites
             if site.location.function == one.finding.location.function
-            and re.search(rf"\b{re.escape(guard.source or '')}\b", site.location.source or "")
+            and (reads or site.code in ("BS102", "BS103"))
+            and re.search(rf"\b{name}\b" if reads else rf"^\s*{name} = ", site.location.source or "")
         ),
         None,
     )

@@ -70,7 +70,13 @@ def _keeps_books(loop: _Loop) -> bool:
 
 def _computes(loop: _Loop, around: Sequence[ast.AST], way: Sequence[ast.AST]) -> bool:
     """Whether a loop does any operation on tensors, but for reading single values of them."""
-    read = {id(part) for node in ast.walk(loop) if _is_read(node) for part in ast.walk(node)}
+    read = {
+        id(part)
+        for node in ast.walk(loop)
+        if _is_read(node)
+        for part in ast.walk(node)
+        if not (isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("self.", "torch.", "F.")))
+    }
     read |= {id(around[-1])}
     outside = [*way[: way.index(loop)], loop]
     made = [

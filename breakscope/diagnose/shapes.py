@@ -78,6 +78,7 @@ Shape = Literal[
     "left out",
     "found",
     "grown",
+    "counted too",
     "steered",
     "pairs",
     "distinct",
@@ -101,7 +102,8 @@ the same is selected along another dimension. group ranked, group reduced: a loo
 books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
 filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
 loops hold each value against each other one. found: a loop returns a constant where a value says
-so. grown: it joins more to a tensor. steered: a loop that computes changes Python's own things where a value
+so. grown: it joins more to a tensor. counted too:
+it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
 says so. distinct: how many
 different values there are.
 
@@ -390,7 +392,9 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     if end := _first(ends, _OF_NUMBER):
         shape = _OF_NUMBER[end.kind]
         if shape in ("pick", "placed") and end.looped:
-            by_python = any(other.gathered or other.kind == "test" for other in ends)
+            by_python = any(
+                other.gathered or (other.kind == "test" and other.taker not in end.way) for other in ends
+            )
             return ("list" if by_python else "all picked"), end
         return ("tested pick" if shape == "pick" and tests else shape), end
     if ends and all(end.kind in ("message", "raised") or _only_tells(end) for end in ends):
@@ -635,6 +639,14 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     return _of_sides(statement, around)
 
 
+def _writes_item(statement: ast.stmt) -> bool:
+    """Whether it writes ``table[c]``, and of no dict by its name."""
+    match statement:
+        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple())]):
+            return True
+    return False
+
+
 def _joins_more(statement: ast.stmt) -> bool:
     """Whether a tensor gets longer: ``sim = torch.cat([sim, more])``."""
     match statement:
@@ -671,9 +683,21 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     of_python = any(_is_of_python(side) or _steps_a_number(side, around) for side in silent)
     if _filters(around):
         return "filter"
+    if of_python and any(map(_sets_tensor, silent)) and not _in_loop(around):
+        return "counted too"
     if of_python:
         return "python"
+    if any(map(_writes_item, silent)):
+        return "change"
     return "told" if len(silent) < len(sides) else None
+
+
+def _sets_tensor(side: ast.stmt) -> bool:
+    """Whether it gives a name what a method or an operation on itself makes: ``u = u.clamp(-1, 1)``."""
+    match side:
+        case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(of)))):
+            return name == of
+    return False
 
 
 def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
@@ -773,7 +797,16 @@ def _spares(statement: ast.If) -> bool:
             counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
             masked = any(ast.unparse(node.slice) == name for node in found)
             masked = masked or all(_is_under_mask(one, name) for one in statement.body)
+            masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             return masked and not counts and not statement.orelse
+    return False
+
+
+def _stores_elsewhere(statement: ast.stmt, mask: str) -> bool:
+    """Whether it writes into what the mask does not select: ``table[c] = x[mask].sum()``."""
+    match statement:
+        case ast.Assign([ast.Subscript(slice=place)]) | ast.AugAssign(ast.Subscript(slice=place)):
+            return mask not in {ast.unparse(part) for part in ast.walk(place)}
     return False
 
 

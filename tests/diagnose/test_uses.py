@@ -99,6 +99,11 @@ SHAPES = (
         "at = [[keep.nonzero()]]\nbest = s[at].topk(2)[1]\nout.append(at[best])\nreturn torch.cat(out)",
     ),
     ("placed", "for t in runs:\n    total = torch.zeros(3)\n    i = [[t.item()]]\n    total[i] += 1"),
+    ("change", "if [[m.any()]]:\n    table[c] = y[m].sum()"),
+    ("counted too", "if [[over.any()]]:\n    self.hits += 1\n    u = u.clamp(-1, 1)\nreturn u"),
+    ("all picked", "for i, j in [[at.tolist()]]:\n    if 0 <= i < n:\n        x[i, j] += 1"),
+    ("reduced", "p = [[x[keep]]]\nw = svd(p.T @ q)\nif det(w) < 0:\n    w = -w\nreturn w"),
+    ("returned", "p = [[x[keep]]]\nif det(p) < 0:\n    p = -p\nreturn f(p)"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
 )
 
