@@ -352,6 +352,8 @@ class _Follow:
         if child is parent.value and held.slots and not held.gathered:
             is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
             return None if is_other else replace(held, slots=held.slots[:-1])
+        if child is parent.value and held.state == "selection" and _is_one(parent.slice):
+            return replace(held, state="number")  # ``mask.nonzero()[0, 0]``
         if child is parent.value:
             return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
         if held.state == "selection":
@@ -675,6 +677,12 @@ def _is_last(way: Sequence[ast.AST]) -> bool:
 def _is_turned(factor: ast.AST) -> bool:
     """Whether a factor of a product is transposed, so that its rows are summed over: ``x[keep].T @ y``."""
     return isinstance(factor, ast.Attribute) and factor.attr in ("T", "mT", "H", "mH")
+
+
+def _is_one(chosen: ast.expr) -> bool:
+    """Whether an index of numbers alone takes one element, as far as the source says."""
+    parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+    return all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in parts)
 
 
 def _is_first(taken: ast.AST) -> bool:

@@ -49,13 +49,13 @@ _BY_TEST = (
     "filter",
     "pairs",
     "steered",
+    "dropped",
 )
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
 )
-_RANDOM = re.compile(r"\b(random|np|numpy)\b")
 _DRAW = (
     "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
     " the two; or compute both sides and select with torch.where."
@@ -375,6 +375,15 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "The loops hold single values against each other and count: compare all at once, as in a[:, None] >"
         " a[None, :], combine the conditions with & and |, and take .sum(); no loop is left, and no number is"
         " read."
+    ),
+    ("BS105", "first"): (
+        "Only the first position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
+        " which"
+        " {Mask}.any(-1) tells."
+    ),
+    ("BS101", "dropped"): (
+        "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
+        " torch.where, by weights of 0 and 1, or by targets of -100 (ignore_index)."
     ),
     ("BS105", "distinct"): (
         "Only how many different values there are is asked: of whole numbers below a known n,"
@@ -964,7 +973,9 @@ def _of_draw(site: Site) -> str | None:
         )
     if site.condition is not None:
         return _DRAW
-    if not _RANDOM.search(site.expression):  # it was drawn before, and is needed as a number here
+    if not re.search(
+        r"\b(random|np|numpy)\b|seed", site.expression
+    ):  # it was drawn before, and is needed as a number here
         return "Draw the number in the caller and pass it in, a graph for each that comes."
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."

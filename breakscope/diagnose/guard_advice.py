@@ -154,6 +154,11 @@ def _float(guard: Guard, name: str) -> str:
 def _attribute(guard: Guard, name: str) -> str:
     if name.endswith(".training"):
         return f"set train() or eval() before the first call and keep it: {name} costs one compilation a mode"
+    if "set.__contains__" in guard.expression:
+        return (
+            f"each set that comes as {name} is a version{_seen(guard)}: hold it as a tensor of bools, one for"
+            " each thing that may be in it, or ask in the caller what is in it"
+        )
     if guard.expected in ("set", "unset"):
         return f"assign {name} in __init__, so that it is always there"
     option = ""
@@ -190,6 +195,11 @@ def _grew(guard: Guard) -> bool:
 
 
 def _container(guard: Guard, name: str) -> str:
+    if "set.__contains__" in guard.expression:
+        return (
+            f"each set that comes as {name} is a version{_seen(guard)}: hold it as a tensor of bools, one for"
+            " each thing that may be in it, or ask in the caller what is in it"
+        )
     if guard.expected in ("set", "unset", "with the attribute", "present"):
         return f"define {name} on every object that is passed, or on none"
     if _IMPORTED.search(guard.expression) and _grew(guard):

@@ -120,6 +120,22 @@ def of_cells(around: Sequence[ast.AST]) -> str:
     return ""
 
 
+def is_first(taken: ast.Subscript) -> bool:
+    """Whether the first of all positions is taken: ``mask.nonzero()[0]``, ``[0, 0]``, ``[0][0]``."""
+    parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
+    return all(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
+
+
+def mask_of(call: ast.Call) -> str:
+    """What a call finds the positions of: ``mask`` of ``mask.nonzero()`` and ``torch.where(mask)``."""
+    match call:
+        case ast.Call(ast.Attribute(attr="where" | "nonzero" | "argwhere"), [asked]):
+            return ast.unparse(asked)
+        case ast.Call(ast.Attribute(asked, "nonzero"), []):
+            return ast.unparse(asked)
+    return ""
+
+
 def of_pairs(around: Sequence[ast.AST]) -> bool:
     """Whether nested loops hold values against each other, each with each, and count: ``a[i] > a[j]``."""
     loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]

@@ -160,7 +160,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if origin.same_call:
         return _several_times(guard, origin)
     if numbers := [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]:
-        return _decided_by_value(guard, origin, numbers[0])
+        return _decided_by_value(guard, origin, numbers[0], does)
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
@@ -336,8 +336,16 @@ def _at(origin: Origin) -> str:
     return f" at {origin.where}" if origin.where else ""
 
 
-def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str]) -> str:
+def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str], does: Taken) -> str:
     name, old, new = number
+    if does.is_range:
+        return (
+            f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}), and a loop"
+            f" over it is"
+            " unrolled: each is a version, whatever dynamic= says. Keep the numbers few, or compile what"
+            " the loop"
+            " does and leave the loop to Python"
+        )
     return (
         f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
         " or compile"
@@ -610,7 +618,8 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f" Python number is none ({_seen(guard)} were seen). float({guard.source}) or torch.as_tensor"
             f"({guard.source}) makes it one"
         )
-    if guard.cause == "container" and (guard.expected or "").startswith(("with ", "without ")):
+    is_set = "set.__contains__" in guard.expression
+    if guard.cause == "container" and not is_set and (guard.expected or "").startswith(("with ", "without ")):
         return (
             f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
             f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"

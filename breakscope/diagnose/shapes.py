@@ -78,6 +78,8 @@ Shape = Literal[
     "left out",
     "found",
     "grown",
+    "first",
+    "dropped",
     "counted too",
     "steered",
     "pairs",
@@ -102,7 +104,8 @@ the same is selected along another dimension. group ranked, group reduced: a loo
 books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
 filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
 loops hold each value against each other one. found: a loop returns a constant where a value says
-so. grown: it joins more to a tensor. counted too:
+so. grown: it joins more to a tensor. dropped: it leaves out what a mask does not select. first: the
+first position is taken. counted too:
 it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
 says so. distinct: how many
 different values there are.
@@ -233,7 +236,7 @@ def use_of(
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
 _PYTHONS = (
     *("python", "branch", "turn", "bound", "key", "order", "list", "pick", "tested pick", "kept"),
-    *("all picked", "plain", "told", "loop", "arithmetic", "change", "placed", "turn"),
+    *("all picked", "plain", "count", "told", "loop", "arithmetic", "change", "placed", "turn"),
 )
 
 
@@ -327,6 +330,12 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     """What a mask selects is for: by where it ends, and by what is around it."""
     if (both := becomes.crossed(around)) is not None:
         return Use("crossed", value, taker=_short(around[-2]), of=both[0], mask=both[1])
+    if (
+        isinstance(around[-1], ast.Call)
+        and isinstance(around[-2], ast.Subscript)
+        and loops.is_first(around[-2])
+    ):
+        return Use("first", value, mask=loops.mask_of(around[-1]))
     use = _of_selection(ends, around[-1], value)
     if code and _of_index(around) == "placed":
         return replace(use, shape="stored")
@@ -401,7 +410,10 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
         return "message", ends[0]
     for end in tests:
         shape = _of_tested(end)
-        if shape == "check" and any(other.kind not in ("test", "message", "raised") for other in ends):
+        told = ("test", "message", "raised") if shape == "check" else ("message", "raised")
+        if shape in ("check", "message") and any(
+            other.kind not in told and other is not end and not _only_tells(other) for other in ends
+        ):
             continue
         return shape, end
     if tests:
@@ -636,6 +648,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "change"
     if any(map(_joins_more, body)):
         return "grown"
+    if isinstance(statement, ast.If) and _drops_masked(statement):
+        return "dropped"
     return _of_sides(statement, around)
 
 
@@ -644,6 +658,24 @@ def _writes_item(statement: ast.stmt) -> bool:
     match statement:
         case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple())]):
             return True
+    return False
+
+
+def _drops_masked(statement: ast.If) -> bool:
+    """Whether ``if not keep.all():`` stands before what takes out the rest: ``x = x[keep]``."""
+    asked = {node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name)}
+    return not statement.orelse and all(
+        isinstance(one, ast.Assign)
+        and (names := uses.targets(one))
+        and all(_is_selected_anew(uses.given(one, name), name, asked) for name in names)
+        for one in statement.body
+    )
+
+
+def _is_selected_anew(value: ast.expr | None, name: str, masks: set[str]) -> bool:
+    match value:
+        case ast.Subscript(ast.Name(of), chosen):
+            return of == name and bool(masks & set(loops.names(chosen)))
     return False
 
 

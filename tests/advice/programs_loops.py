@@ -215,6 +215,44 @@ LOOPS: tuple[Followed, ...] = (
         ),
         outside="filled, more = torch.tensor(3), torch.tensor([1.0, 2.0])",
     ),
+    f(
+        "BS105",
+        "the first position",
+        r"^Only the first position is taken: \(c > 3\)\.int\(\)\.argmax\(-1\)",
+        "c = x[1].cumsum(0)\nat = (c > 3).nonzero()[0, 0] + 1\nreturn x * at",
+        ("(c > 3).nonzero()[0, 0]", "(c > 3).int().argmax(-1)"),
+    ),
+    f(
+        "BS101",
+        "what a mask takes out",
+        r"^The branch only takes out what a mask leaves out: drop it and keep all.*targets of -100",
+        "known = y < 3\nlogits, t = x, y\nif not known.all():\n    logits, t = logits[known], t[known]\n"
+        "return F.cross_entropy(logits, t)",
+        (
+            "logits, t = x, y\n    if not known.all():\n        logits, t = logits[known], t[known]\n",
+            "logits, t = x, y.masked_fill(~known, -100)\n",
+        ),
+        outside="y = torch.tensor([1, 3])",
+        near=True,
+    ),
+    Followed(
+        "BS211",
+        "a set that changes",
+        r"^Each set that comes as self\.on is a version.*hold it as a tensor of bools",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.on = set()\n"
+        "    def forward(self, x):\n        mask = torch.zeros(3)\n        for i in range(3):\n"
+        "            if i in self.on:\n                mask[i] = 1\n        return x * mask\n\n"
+        "net = Net()\nrun = torch.compile(net)\nfor i in range(3):\n    say(run(x))\n    net.on.add(i)\n",
+        (
+            ("self.on = set()", "self.on = torch.zeros(3)"),
+            (
+                ("mask = torch.zeros(3)\n        for i in range(3):\n            if i in self.on:\n                mask[i] = 1\n"
+                "        return x * mask"),
+                "return x * self.on",
+            ),
+            ("net.on.add(i)", "net.on[i] = 1"),
+        ),
+    ),
     Followed(
         "BS208",
         "texts in a list",

@@ -104,6 +104,13 @@ SHAPES = (
     ("all picked", "for i, j in [[at.tolist()]]:\n    if 0 <= i < n:\n        x[i, j] += 1"),
     ("reduced", "p = [[x[keep]]]\nw = svd(p.T @ q)\nif det(w) < 0:\n    w = -w\nreturn w"),
     ("returned", "p = [[x[keep]]]\nif det(p) < 0:\n    p = -p\nreturn f(p)"),
+    ("first", "cut = [[(p.cumsum(-1) > 0.9).nonzero()]][0, 0] + 1\nreturn p[:cut]"),
+    ("dropped", "if [[not keep.all()]]:\n    x, y = x[keep], y[keep]\nreturn f(x, y)"),
+    (
+        "books",
+        "for s, d in x:\n    q = round([[s.item()]] * 4) / 4\n    if int(q * 4) % 2:\n        q += 1\n    out.append(q)",
+    ),
+    ("branch", "r = [[x.item()]]\nif r == 0:\n    print('none')\nif r < 3:\n    y = y * 2\nreturn y"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
 )
 
