@@ -265,7 +265,7 @@ class _Follow:
                 self._end("arithmetic", way, held)
                 return None
             case ast.BinOp():
-                return self._computed(parent, child, way, held)
+                return self._computed(parent, child, way, held, level)
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.AugAssign():
                 return self._assigned(parent, way, held, level)
             case ast.comprehension() | ast.For():
@@ -375,7 +375,7 @@ class _Follow:
         return None
 
     def _computed(
-        self, parent: ast.BinOp, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
+        self, parent: ast.BinOp, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> _Held | None:
         other = parent.right if child is parent.left else parent.left
         if held.state == "selection" and isinstance(parent.op, ast.MatMult) and _is_turned(child):
@@ -394,12 +394,20 @@ class _Follow:
             return replace(held, state="text")
         if is_tensor(other, way):
             self._end("arithmetic", way, held)
+            if isinstance(other, ast.Name) and not _values_of(other.id, way):
+                self._needed_as_number(way[:-1], held, level)  # an argument may be a number as well
             return None
         is_step = isinstance(parent.op, ast.Mod) and child is parent.left
         is_number = isinstance(other, ast.Constant | ast.List) or re.search(
             r"\.shape\b|\.numel\(|\blen\(", ast.unparse(other)
         )
         return replace(held, stepped=held.stepped or is_step, computed=held.computed or not is_number)
+
+    def _needed_as_number(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
+        """Go on with what arithmetic gives, and keep of its ends those that no tensor can be."""
+        before = len(self.ends)
+        self.climb(way, replace(held, computed=True), level)
+        self.ends[before:] = [end for end in self.ends[before:] if end.kind in ("turns", "size", "slice")]
 
     # -- where a value goes on under a name ------------------------------------------------------------
 
@@ -765,7 +773,7 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
 
 # Methods that nothing of Python's own has.
 _OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
-_OF_NUMBERS = re.compile(r"(item|len|int|float|bool|size|numel|dim|range|perf_counter|time)$")
+_OF_NUMBERS = re.compile(r"\b(item|len|size|numel|dim|range|perf_counter|time)$|^(int|float|bool)$")
 
 
 def _is_given(name: str, way: Sequence[ast.AST]) -> bool:

@@ -827,11 +827,15 @@ def _spares(statement: ast.If) -> bool:
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
             ]
             counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
-            masked = any(ast.unparse(node.slice) == name for node in found)
+            masked = any(name in map(ast.unparse, _parts(node.slice)) for node in found)
             masked = masked or all(_is_under_mask(one, name) for one in statement.body)
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             return masked and not counts and not statement.orelse
     return False
+
+
+def _parts(chosen: ast.expr) -> list[ast.expr]:
+    return chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
 
 
 def _stores_elsewhere(statement: ast.stmt, mask: str) -> bool:

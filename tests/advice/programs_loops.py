@@ -246,8 +246,10 @@ LOOPS: tuple[Followed, ...] = (
         (
             ("self.on = set()", "self.on = torch.zeros(3)"),
             (
-                ("mask = torch.zeros(3)\n        for i in range(3):\n            if i in self.on:\n                mask[i] = 1\n"
-                "        return x * mask"),
+                (
+                    "mask = torch.zeros(3)\n        for i in range(3):\n            if i in self.on:\n                mask[i] = 1\n"
+                    "        return x * mask"
+                ),
                 "return x * self.on",
             ),
             ("net.on.add(i)", "net.on[i] = 1"),

@@ -111,6 +111,8 @@ SHAPES = (
         "for s, d in x:\n    q = round([[s.item()]] * 4) / 4\n    if int(q * 4) % 2:\n        q += 1\n    out.append(q)",
     ),
     ("branch", "r = [[x.item()]]\nif r == 0:\n    print('none')\nif r < 3:\n    y = y * 2\nreturn y"),
+    ("spared", "if [[holes.any()]]:\n    y[:, holes] = z[:, holes]"),
+    ("placed", "n = (x * 4).floor().int()\nfor k in range(3):\n    i = [[x.item()]]\n    n[i] += 1"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
 )
 
