@@ -119,7 +119,11 @@ class _Held:
 
 
 def ends(
-    around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]] = (), *, is_number: bool = False
+    around: Sequence[ast.AST],
+    callers: Sequence[Sequence[ast.AST]] = (),
+    *,
+    is_number: bool = False,
+    slot: int | None = None,
 ) -> list[End]:
     """Where the value of the innermost expression ends, in the order of the source.
 
@@ -128,13 +132,23 @@ def ends(
         callers: the same of the calls in compiled code that lead there, the nearest first. Where they are
             exhausted a value that is returned leaves compiled code.
         is_number: whether ``x[i]`` is known to pick one element, where its source might as well select.
+        slot: its place in the tuple that the expression gives.
     """
     innermost = around[-1] if around else None
     if not isinstance(innermost, ast.expr):
         return []
     found = _Follow(callers)
     state = _state(innermost)
-    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state))
+    slots = () if slot is None else (slot,)
+    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state, slots=slots))
+    return found.ends
+
+
+def ends_of(way: Sequence[ast.AST], name: str, *, slot: int | None = None) -> list[End]:
+    """Where what a name or an attribute holds ends, wherever the function that is last in a way reads it."""
+    found = _Follow(())
+    for use in uses.uses(way[-1], name):
+        found.climb((*way[:-1], *use), _Held("number", name, slots=() if slot is None else (slot,)))
     return found.ends
 
 
@@ -155,6 +169,16 @@ def selects(node: ast.AST | None) -> bool:
     return False
 
 
+def crossed(around: Sequence[ast.AST]) -> tuple[str, str] | None:
+    """Of ``x[a][:, b]`` what is selected from, and the mask of both selections; None of others."""
+    for node in reversed(around[-2:]):
+        match node:
+            case ast.Subscript(ast.Subscript(of, rows) as first, ast.Tuple([ast.Slice(None, None), columns])):
+                if selects(first) and not isinstance(rows, ast.Tuple) and selects(node):
+                    return ast.unparse(of), f"{ast.unparse(rows)}[:, None] & {ast.unparse(columns)}[None, :]"
+    return None
+
+
 def _state(node: ast.expr) -> _State:
     called = uses.called(node) if isinstance(node, ast.Call) else ""
     if called == "tolist":
@@ -170,7 +194,8 @@ def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
             return "slice"
         case ast.While() if child is parent.test and not held.gathered:
             return "loop test"
-        case ast.If() | ast.IfExp() if child is parent.test:
+        # A test of what a mask selects asks for values, whatever their number.
+        case ast.If() | ast.IfExp() if child is parent.test and held.state != "selection":
             return "step" if held.stepped else "test"
         case ast.comprehension() if child in parent.ifs:
             return "filter"
@@ -240,7 +265,7 @@ class _Follow:
                 self._end("arithmetic", way, held)
                 return None
             case ast.BinOp():
-                return self._computed(parent, child, way, held)
+                return self._computed(parent, child, way, held, level)
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.AugAssign():
                 return self._assigned(parent, way, held, level)
             case ast.comprehension() | ast.For():
@@ -259,8 +284,8 @@ class _Follow:
         """A method or an attribute of the value itself."""
         name, is_selected = parent.attr, held.state == "selection"
         if is_selected and name in ("shape", "numel", "size"):
-            return replace(held, state="number")
-        if is_selected and uses.REDUCES.match(name) and _is_whole(way[-3]):
+            return replace(held, state="number") if name == "numel" or _is_first(way[-3]) else None
+        if is_selected and uses.REDUCES.match(name) and (_is_whole(way[-3]) or _is_last(way)):
             self._end("reduced", way, held)
             return None
         if is_selected and _RANKS.match(name):
@@ -307,7 +332,7 @@ class _Follow:
     ) -> None:
         """``losses.append(x.item())``: what becomes of the list."""
         holder, name = _receiver(call), uses.called(call)
-        is_set = name == "add" and not _is_tensor(holder, way)
+        is_set = name == "add" and not is_tensor(holder, way)
         if is_set and held.state != "selection":
             self._end("key", way, held)
             return
@@ -327,6 +352,8 @@ class _Follow:
         if child is parent.value and held.slots and not held.gathered:
             is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
             return None if is_other else replace(held, slots=held.slots[:-1])
+        if child is parent.value and held.state == "selection" and _is_one(parent.slice):
+            return replace(held, state="number")  # ``mask.nonzero()[0, 0]``
         if child is parent.value:
             return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
         if held.state == "selection":
@@ -348,9 +375,12 @@ class _Follow:
         return None
 
     def _computed(
-        self, parent: ast.BinOp, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
+        self, parent: ast.BinOp, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> _Held | None:
         other = parent.right if child is parent.left else parent.left
+        if held.state == "selection" and isinstance(parent.op, ast.MatMult) and _is_turned(child):
+            self._end("reduced", way, held)
+            return None
         if held.state == "selection":
             return held
         if isinstance(parent.op, ast.Mult) and isinstance(other, ast.List):
@@ -362,14 +392,22 @@ class _Follow:
             and isinstance(other.value, str)
         ):
             return replace(held, state="text")
-        if _is_tensor(other, way):
+        if is_tensor(other, way):
             self._end("arithmetic", way, held)
+            if isinstance(other, ast.Name) and not _values_of(other.id, way):
+                self._needed_as_number(way[:-1], held, level)  # an argument may be a number as well
             return None
         is_step = isinstance(parent.op, ast.Mod) and child is parent.left
         is_number = isinstance(other, ast.Constant | ast.List) or re.search(
             r"\.shape\b|\.numel\(|\blen\(", ast.unparse(other)
         )
         return replace(held, stepped=held.stepped or is_step, computed=held.computed or not is_number)
+
+    def _needed_as_number(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
+        """Go on with what arithmetic gives, and keep of its ends those that no tensor can be."""
+        before = len(self.ends)
+        self.climb(way, replace(held, computed=True), level)
+        self.ends[before:] = [end for end in self.ends[before:] if end.kind in ("turns", "size", "slice")]
 
     # -- where a value goes on under a name ------------------------------------------------------------
 
@@ -384,7 +422,7 @@ class _Follow:
         if way[-1] in targets or (isinstance(parent, ast.AugAssign) and way[-1] is parent.target):
             return None  # ``x[mask] = y`` breaks at its target
         is_added = isinstance(parent, ast.AugAssign) and held.state == "number"
-        if is_added and _is_tensor(targets[0], way):
+        if is_added and is_tensor(targets[0], way):
             self._end("arithmetic", way, held)
             return None
         for target in targets:
@@ -409,7 +447,8 @@ class _Follow:
                 self._end("kept", way, held)
             case ast.Subscript():
                 # ``out[:n] = x[mask]`` moves what it selects together: no torch.where does that.
-                moves = any(isinstance(node, ast.Slice) for node in ast.walk(target.slice))
+                slices = [node for node in ast.walk(target.slice) if isinstance(node, ast.Slice)]
+                moves = any(one.lower or one.upper for one in slices)
                 is_masked = held.state == "selection" and not isinstance(target.slice, ast.Constant)
                 self._end(("joined" if moves else "stored") if is_masked else "kept", way, held)
 
@@ -552,7 +591,7 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
         ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None),
-        ("arithmetic", not uses.KEEPS.match(name) and _is_tensor(_receiver(call), way)),
+        ("arithmetic", not uses.KEEPS.match(name) and is_tensor(_receiver(call), way)),
     )
     return next((kind for kind, holds in rows if holds), None)
 
@@ -628,8 +667,40 @@ def _gives_mask(parent: ast.Compare, way: Sequence[ast.AST]) -> bool:
         for node in way[-5:-2]
     )
     return not decides and any(
-        _is_tensor(one, way) for one in (parent.left, *parent.comparators) if one is not way[-1]
+        is_tensor(one, way) for one in (parent.left, *parent.comparators) if one is not way[-1]
     )
+
+
+def _is_last(way: Sequence[ast.AST]) -> bool:
+    """Whether the last dimension is selected and reduced at once: ``x[..., keep].mean(-1)``."""
+    match way[-1], way[-3]:
+        case (
+            ast.Subscript(slice=ast.Tuple([ast.Constant(ellipsis_), _])),
+            ast.Call(args=[ast.UnaryOp(ast.USub(), ast.Constant(1))]),
+        ):
+            return ellipsis_ is ...
+    return False
+
+
+def _is_turned(factor: ast.AST) -> bool:
+    """Whether a factor of a product is transposed, so that its rows are summed over: ``x[keep].T @ y``."""
+    return isinstance(factor, ast.Attribute) and factor.attr in ("T", "mT", "H", "mH")
+
+
+def _is_one(chosen: ast.expr) -> bool:
+    """Whether an index of numbers alone takes one element, as far as the source says."""
+    parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+    return all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in parts)
+
+
+def _is_first(taken: ast.AST) -> bool:
+    """Whether it is the first dimension that is asked for, or all: how many a mask selects is no other."""
+    match taken:
+        case ast.Subscript(slice=ast.Constant(at)) | ast.Call(args=[ast.Constant(at)]):
+            return at == 0
+        case ast.Subscript(slice=ast.UnaryOp()) | ast.Call(args=[ast.UnaryOp()]):
+            return False
+    return True
 
 
 def _is_whole(call: ast.AST) -> bool:
@@ -663,12 +734,23 @@ def _values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     if name.startswith("self."):
         scope = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), scope)
     return [
-        node.value
+        value
         for node in (ast.walk(scope) if scope is not None else ())
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        and node.value is not None
-        and name in uses.targets(node)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and (value := uses.given(node, name)) is not None
     ]
+
+
+def _items(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
+    """What loops take a name from, one by one: of a tensor that is a tensor."""
+    function = _function(way)
+    found = []
+    for node in ast.walk(function) if function is not None else ():
+        match node:
+            case ast.For(ast.Name(turn), over) | ast.comprehension(ast.Name(turn), over):
+                found += [over] * (turn == name)
+            case ast.For(ast.Tuple([_, ast.Name(turn)]), ast.Call(ast.Name("enumerate"), [over])):
+                found += [over] * (turn == name)
+    return found
 
 
 def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
@@ -689,7 +771,9 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     )
 
 
-_OF_NUMBERS = re.compile(r"(item|len|int|float|bool|size|numel|dim|range|perf_counter|time)$")
+# Methods that nothing of Python's own has.
+_OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
+_OF_NUMBERS = re.compile(r"\b(item|len|size|numel|dim|range|perf_counter|time)$|^(int|float|bool)$")
 
 
 def _is_given(name: str, way: Sequence[ast.AST]) -> bool:
@@ -703,7 +787,7 @@ def _is_given(name: str, way: Sequence[ast.AST]) -> bool:
     return name in given and (annotation is None or "Tensor" in ast.unparse(annotation))
 
 
-def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | None = None) -> bool:
+def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | None = None) -> bool:
     """Whether an expression is surely a tensor: an argument, or what operations on tensors gave.
 
     Args:
@@ -713,19 +797,21 @@ def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | N
     match node:
         case ast.Name(name) if name not in asked:
             asked.add(name)
-            values = [value for value in _values_of(name, way) if value not in way]
-            return any(_is_tensor(one, way, asked) for one in values) or _is_given(name, way)
+            values = [value for value in (*_values_of(name, way), *_items(name, way)) if value not in way]
+            return any(is_tensor(one, way, asked) for one in values) or _is_given(name, way)
+        case ast.Compare(left, _, others):
+            return any(is_tensor(one, way, asked) for one in (left, *others))
         case ast.BinOp(left, _, right):
-            return _is_tensor(left, way, asked) or _is_tensor(right, way, asked)
+            return is_tensor(left, way, asked) or is_tensor(right, way, asked)
         case ast.UnaryOp(_, operand):
-            return _is_tensor(operand, way, asked)
+            return is_tensor(operand, way, asked)
         case ast.Subscript(value=value):
-            return not (isinstance(value, ast.Attribute) and value.attr == "shape") and _is_tensor(
+            return not (isinstance(value, ast.Attribute) and value.attr == "shape") and is_tensor(
                 value, way, asked
             )
         case ast.Attribute(value=value, attr=attr):
             if attr in ("T", "mT", "data", "grad"):
-                return _is_tensor(value, way, asked)
+                return is_tensor(value, way, asked)
             values = _values_of(ast.unparse(node), way)
             return any(re.match(r"(torch\.)?(nn\.)?(Parameter|Buffer)\(", ast.unparse(one)) for one in values)
         case ast.Call(func):
@@ -733,10 +819,10 @@ def _is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | N
             if of.startswith(("torch.", "F.")):
                 return True
             if of.startswith("self.") and "(" not in of and _defined(node, way) is None:
-                return any(_is_tensor(one, way, asked) for one in node.args)  # a module
+                return any(is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
-            return _is_tensor(func.value, way, asked)
+            return func.attr in _OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
     return False
 
 

@@ -36,7 +36,22 @@ _COUNTED = (
     " while tracing. torch.where serves where both sides have one shape."
 )
 # Shapes of a test that are advised alike, whether it asks for a tensor or for a number read from it.
-_BY_TEST = ("python", "verdict", "search", "skip", "spared", "spared mean", "early")
+_BY_TEST = (
+    "python",
+    "verdict",
+    "search",
+    "skip",
+    "spared",
+    "spared mean",
+    "early",
+    "books",
+    "cells",
+    "filter",
+    "pairs",
+    "steered",
+    "dropped",
+)
+_BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -109,6 +124,33 @@ _BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
             " break: call requires_grad_() on it outside the compiled function, or let it leave after"
             " .detach()."
+        ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"call_function <built-in function \w+>\(\*\([^)]*\bz[fu]\d",
+        (
+            "A number of Python's that Dynamo has made symbolic fails here while it traces: do this"
+            " arithmetic in"
+            " the caller and pass in what it gives, or put torch.compiler.disable on the function that"
+            " does it;"
+            " torch._dynamo.config.specialize_float = True keeps floats plain, with a version for each value."
+        ),
+    ),
+    (
+        ("BS113",),
+        r"divmod\(\)",
+        (
+            "Dynamo does not trace divmod of a number that has become symbolic: write n // k and n % k, which"
+            " hold for a tensor too."
+        ),
+    ),
+    (
+        ("BS113",),
+        r"unhashable type: '(ndarray|Tensor|list)'",
+        (
+            "What Dynamo holds as a tensor has no hash, numpy's numbers among them, so it is no key of a dict"
+            " or set in compiled code: count with torch.bincount or torch.unique, or do this in the caller."
         ),
     ),
     (
@@ -251,9 +293,61 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
     ),
     ("BS102", "message"): (
-        "Only a message needs the value{in_it}: return the tensor and write the message in the caller, or"
-        " take it out of"
-        " what is compiled."
+        "Only a message needs the value{in_it}: {back}write the message {there}, or take it out of what is"
+        " compiled."
+    ),
+    ("BS101", "books"): (
+        "The loop {loop} works with single values on Python's own lists, dicts and numbers, which is no"
+        " operation on tensors: run it {apart}."
+    ),
+    ("BS101", "filter"): (
+        "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
+        " list {there} (and pass positions in as a tensor), or keep all items, with the condition as a mask:"
+        " torch.where(mask, f(x), 0), or weights of 0 and 1."
+    ),
+    ("BS101", "steered"): (
+        "A value says how Python's own lists and objects change, in a loop that computes as well:"
+        " {numbers}, or"
+        " leave this loop in Python and compile what it calls."
+    ),
+    **dict.fromkeys(
+        (("BS101", "counted too"), ("BS102", "counted too")),
+        "The branch sets a tensor and does Python's own work as well: select the tensor with"
+        " torch.where(condition, new, old), return the condition, and do the rest in the caller.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "grown"), ("BS102", "grown")),
+        "The branch joins more to a tensor, so its sides differ in shape: join it always, and take out"
+        " what is"
+        " not there by a mask (masked_fill with -inf before a softmax, a weight of 0 in a sum); or keep"
+        " what the"
+        " test asks for in the caller as a Python number, and pass a bool.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "found"), ("BS102", "found"), ("BS103", "found")),
+        "The loop returns a constant at the first turn whose condition holds: take the conditions of all"
+        " turns,"
+        " torch.stack([…]).any(), and return that as a tensor, or where it is with .int().argmax().",
+    ),
+    ("BS101", "cells"): (
+        "The loops fill {it} cell by cell, each from other cells, and single values decide: a graph would"
+        " hold every cell. Do it on lists (tolist()) {there}, or put torch.compiler.disable on the"
+        " function; where it is hot, compute a whole row or antidiagonal at a time."
+    ),
+    ("BS105", "group ranked"): (
+        "The loop ranks one group after the other{in_it}: rank all at once, with a row for each, member ="
+        " {group} == torch.arange({groups})[:, None], then torch.where(member, {of}, -inf).topk(k) with one k"
+        " for all; what has -inf was not there."
+    ),
+    ("BS105", "group reduced"): (
+        "The loop reduces one group after the other{in_it}: do all at once, torch.zeros({groups})"
+        ".index_add(0, {group}, {of}) for sums, divided by torch.bincount({group}, minlength={groups})"
+        ".clamp(min=1) for means, or scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
+    ),
+    ("BS105", "crossed"): (
+        "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
+        " {mask}, torch.where(both, {of}, 0).sum(), divided by both.sum() for a mean; or set"
+        f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS123", "message"): (
         "Only a message needs the order: return the values and write the message in the caller."
@@ -273,6 +367,31 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "The branch changes tensors in place: select what is written in its place, as in"
         " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
         " are off; do what is done once before the compiled call, or decide it there and pass a Python bool.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "left out"), ("BS102", "left out"), ("BS103", "left out")),
+        "The turn puts nothing into a list where a tensor's value says so, and a list's length is fixed in a"
+        " graph: put in an item at every turn, and the condition beside it; weigh the items with 0 and 1"
+        " there, or take those out that do not count in the caller.",
+    ),
+    ("BS101", "pairs"): (
+        "The loops hold single values against each other and count: compare all at once, as in a[:, None] >"
+        " a[None, :], combine the conditions with & and |, and take .sum(); no loop is left, and no number is"
+        " read."
+    ),
+    ("BS105", "first"): (
+        "Only the first position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
+        " which"
+        " {Mask}.any(-1) tells."
+    ),
+    ("BS101", "dropped"): (
+        "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
+        " torch.where, by weights of 0 and 1, or by targets of -100 (ignore_index)."
+    ),
+    ("BS105", "distinct"): (
+        "Only how many different values there are is asked: of whole numbers below a known n,"
+        " torch.nn.functional.one_hot(x.flatten(), n).any(0).sum() tells that in the graph; or set"
+        f" {_SHAPES}, or count in the caller."
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
@@ -297,7 +416,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "seed"): "Set the seed before the compiled call, and read {it} there.",
     ("BS102", "key"): (
-        "{It} is a key of a Python dict or set{taken}: return the tensor and do that in the caller; a table"
+        "{It} is a key of a Python dict or set{taken}: {back}do that {there}; a table"
         " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
     ),
     ("BS102", "arithmetic"): (
@@ -323,7 +442,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS101", "early"): (
         "The branch returns early{in_it}: compute what follows as well and select at the end,"
         " torch.where(condition, early, rest), where both are tensors of one shape (each part of a tuple by"
-        " itself); else return the condition too, and let the caller test it."
+        " itself; of a flag, True or False, that is the condition); else return the condition too, and let"
+        " the caller test it."
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
@@ -343,8 +463,8 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "python",
-    ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: return what it needs,"
-    " and test and do it in the caller.",
+    ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: {back}test and do it"
+    " {there}.",
     (
         "BS101",
         "search",
@@ -390,7 +510,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
         "pick",
     ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
     " i.reshape(1)); of a"
-    " Python list, dict or text, return the numbers and look them up in the caller.",
+    " Python list, dict or text, {back}look it up {there}.",
     ("BS102", "bound"): (
         "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of"
         " .item() or float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it"
@@ -418,13 +538,12 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "order",
-    ): "Python sorts or searches by the number: leave that to the caller, or do it with torch.sort,"
-    " torch.topk or"
-    " torch.searchsorted, whose results stay tensors.",
+    ): "Python sorts or searches by the number: {back}do that {there}, or do it with torch.sort, torch.topk"
+    " or torch.searchsorted, whose results stay tensors.",
     (
         "BS102",
         "list",
-    ): "Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
+    ): "Keep the values in a tensor; where Python needs the list, call tolist() {there}, or set"
     f" {_SCALARS}"
     " (for integers by which no branch asks and no Python list is indexed).",
     (
@@ -497,11 +616,11 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "counted"): (
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
-        " tensors; compute with torch.where over all elements, or return {of} and {mask}, and select and test"
+        " tensors; compute with torch.where over all elements, or return {both}, and select and test"
         " in the caller."
     ),
     ("BS105", "returned"): (
-        "What the mask selects is only returned: return {of} and {mask}, and select in the caller, after the"
+        "What the mask selects is only returned: return {both}, and select in the caller, after the"
         f" compiled call; or set {_SHAPES}."
     ),
     (
@@ -511,7 +630,7 @@ _BY_SHAPE: dict[tuple[str, Shape], str] = {
     " what is"
     " compiled.",
     ("BS102", "branch"): (
-        "It decides a branch{in_it}: drop the .item(), int(), float() or bool(), compute both sides and"
+        "It decides a branch{in_it}{also}: drop the .item(), int(), float() or bool(), compute both sides and"
         " select with torch.where, or use torch.cond if a side is costly; where a side is no tensor of the"
         " other's shape, or does more, test it in the caller."
     ),
@@ -724,8 +843,8 @@ def advice(
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
         is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
-        # A loop that only sets what torch keeps of a tensor, or needs a list of Python's, has no such body.
-        own_loop = own_loop and inner != "BS115" and site.shape != "list"
+        # A loop that only sets what torch keeps of a tensor, or does Python's own work, has no such body.
+        own_loop = own_loop and inner != "BS115" and site.shape not in _BODILESS
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
@@ -762,6 +881,8 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
+    if code == "BS102" and site.shape in ("size", "slice") and re.search(r"\b(np|numpy)\.", site.expression):
+        return _FROM_NUMPY
     if code in ("BS101", "BS102") and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said):
         return _FROM_NUMPY
     exception = exception_of(cause)
@@ -780,7 +901,7 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return tested
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
-    like = "BS101" if code in ("BS102", "BS103", "BS105") and site.shape in _BY_TEST else code
+    like = "BS101" if code.startswith(("BS10", "BS111", "BS123")) and site.shape in _BY_TEST else code
     if (like, site.shape) in _BY_SHAPE:
         return _BY_SHAPE[like, site.shape].format(**_words(site.use))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
@@ -806,15 +927,33 @@ def _words(use: Use) -> dict[str, str]:
     tensor = (read["in"] or read["of"]) if read else ""
     line = f" (line {use.line})" if use.line else ""
     where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
+    told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
+    *first, last = [f"`{name}`" for name in use.arguments] or [""]
+    names = " and ".join(filter(None, (", ".join(first), last)))
+    made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
+        # Where a value that Python is to use is known first: before the compiled call, or after it.
+        "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
+        "back": "" if use.arguments else f"return {told}, and ",
+        "loop": where,
+        "apart": f"before the compiled call, {made}, and pass in what it gives, as a tensor where that serves"
+        if use.arguments
+        else "in the caller, on what the compiled part returns, and compile what follows by itself",
+        "numbers": f"read {names} before the compiled call and pass in the numbers, a graph for each pattern"
+        if use.arguments
+        else "return the values, and go on in the caller",
+        "group": use.groups.of if use.groups else "group",
+        "groups": use.groups.number if use.groups else "n",
+        "also": f" and line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}" * bool(use.also),
         "it": f"`{it}`" if it else "the number",
         "It": f"`{it}`" if it else "The number",
-        "tensor": f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor",
+        "tensor": told,
         "taken": where and f", for {where}",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
         "of": use.of or "x",
+        "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "listed": "s in the list" if use.gathered else "",
         "in_it": where and f" in {where}",
     }
@@ -830,8 +969,17 @@ def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, sa
 
 def _of_draw(site: Site) -> str | None:
     """What to do about a number that Python or numpy draws, where what it is for says so."""
+    if site.condition is not None and site.shape in ("turn", "left out", "loop"):
+        return (
+            "A random number decides how many turns run: draw it in the caller and pass it in, a graph for"
+            " each number that comes; or run all turns, and weigh with 0 and 1."
+        )
     if site.condition is not None:
         return _DRAW
+    if not re.search(
+        r"\b(random|np|numpy)\b|seed", site.expression
+    ):  # it was drawn before, and is needed as a number here
+        return "Draw the number in the caller and pass it in, a graph for each that comes."
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
     return None

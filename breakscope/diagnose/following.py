@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,8 @@ from breakscope.diagnose.recompiles import Cause
 from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
+_ITEM = re.compile(r"(?P<of>\w+)\[\d+\]")
+_NEAR = 4  # lines between a check and its raise
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _HANDED_ON = ("dtype", "identity")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
@@ -22,6 +25,7 @@ _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 # Torch's ids.
 _ITERATOR = "GB0092"  # what cannot be made again behind a break
 # A method of an object that Dynamo does not model, requires_grad_() that leaks, what takes a gradient.
+_COMPILED_ALONE = "GB4347"  # a comprehension that is given an iterator
 _METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
 
 
@@ -113,11 +117,12 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
             if at != number and same_file and _goes_with(site, other, earlier=at < number):
                 yield replace(site, caused_by=other.fingerprint)
                 break
-            if at != number and _is_met_by_caller(site, other):
+            if at != number and (_is_met_by_caller(site, other) or _is_comprehension_of(site, other)):
                 yield _follows(site, other)
                 break
             if at != number and (
-                (same_file and _is_given_to_autograd(site, other))
+                (same_file and _is_raised_by(site, other))
+                or (same_file and _is_given_to_autograd(site, other))
                 or _is_called_at(site, other)
                 or _is_made_at(site, other)
             ):
@@ -138,6 +143,17 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
     return waits and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
 
 
+def _is_comprehension_of(site: Finding, other: Finding) -> bool:
+    """Whether a comprehension is compiled alone for a break in it, or one that gave up its function."""
+    around, _, inner = (site.location.function or "").rpartition(".<locals>.")
+    alone = around and inner.endswith(("comp>", "genexpr>")) and site.gb_id == _COMPILED_ALONE
+    if not alone or other.gb_id == _COMPILED_ALONE or site.location.file != other.location.file:
+        return False
+    own, its = _range(site), _range(other)
+    inside = own is not None and its is not None and own[0] <= its[0] and its[1] <= own[1]
+    return inside or any(one.function == around.partition(".<locals>.<")[0] for one in other.skipped)
+
+
 def _is_method_on(site: Finding, other: Finding) -> bool:
     """Whether it calls a method of what another one makes: ``datetime.now().isoformat()``."""
     own, its = _range(site), _range(other)
@@ -153,6 +169,15 @@ def _is_given_to_autograd(site: Finding, other: Finding) -> bool:
     """Whether a tensor leaves the graph only because ``torch.autograd.grad`` breaks it further on."""
     same = site.location.function == other.location.function
     return same and site.gb_id == _LEAKED and other.gb_id in _TAKES_GRADIENT
+
+
+def _is_raised_by(site: Finding, other: Finding) -> bool:
+    """Whether it is the ``raise`` of a check that another finding is about, where the check fails."""
+    same = site.location.function == other.location.function
+    raises = (site.location.source or "").lstrip().startswith("raise ")
+    return (
+        same and raises and other.code == "BS106" and 0 <= site.location.line - other.location.line <= _NEAR
+    )
 
 
 def _is_called_at(site: Finding, other: Finding) -> bool:
@@ -195,7 +220,11 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
         guard = one.finding.guard
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
         line = line_of_temporary(guard.source) if guard is not None and guard.source else None
-        if line is None or sized:
+        selection = None if guard is None else _selection(one, guard, sites)
+        read = selection or (None if guard is None else _read_of_tensor(one, guard, sites))
+        if read is not None:
+            yield _follows(one.finding, read)
+        if line is None or sized or read is not None:
             continue
         file = one.finding.location.file
         site = next((site for site in sites if _breaks_at(site, file, line)), None)
@@ -204,6 +233,44 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:
+    """The break that reads a tensor's number, where that number is what is guarded: ``i.item() == 3``."""
+    if not guard.resumed or guard.cause not in ("int_value", "float_value", "constant_value"):
+        return None
+    reads = f"{guard.source}.item()" in guard.expression
+    name = re.escape(guard.source or "")
+    return next(
+        (
+            site
+            for site in sites
+            if site.location.function == one.finding.location.function
+            and (reads or site.code in ("BS102", "BS103"))
+            and re.search(rf"\b{name}\b" if reads else rf"^\s*{name} = ", site.location.source or "")
+        ),
+        None,
+    )
+
+
+def _selection(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:
+    """The selection by a mask that a size comes of, where no size of the call is as large."""
+    seen, place = one.origin, one.finding.location
+    came = guard.expected, guard.actual
+    if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
+        return None
+    if seen is not None and any({str(size.old), str(size.new)} & set(came) for size in seen.sizes):
+        return None
+    line = line_of_temporary(guard.source) if guard.source else None
+    within = [(place.file, line or place.line, (place.function or "").rpartition(".")[2])]
+    within += seen.within if seen is not None and not seen.direct else ()
+    for file, at, name in within:
+        for site in sites:
+            function = (site.location.function or "").rpartition(".")[2]
+            of_selection = "depends on data" in site.title and site.location.file == file and function == name
+            if of_selection and (line is None or site.location.line == at or seen is None):
+                return site
+    return None
 
 
 def _breaks_at(site: Finding, file: str, line: int) -> bool:
@@ -234,6 +301,12 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
             (root,) = passed
         if key[0] == "size" and _are_several(members) and not _is_specialized(root):
             yield replace(root.finding, advice=_of_size(root, members))
+        if key[0] == "items":
+            guard = root.finding.guard
+            name = "" if guard is None else guard.source or ""
+            yield replace(
+                root.finding, advice=str(root.finding.advice).replace(name, f"the items of {key[2]}")
+            )
         if key[0] == "by" and root.origin is not None:
             yield replace(root.finding, advice=of_generation(root.origin))
         for one in members:
@@ -304,6 +377,9 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
+    items = _ITEM.fullmatch(guard.source or "")
+    if items and guard.cause in ("int_value", "float_value", "constant_value") and not seen.same_call:
+        return "items", one.finding.location, items["of"], guard.cause
     # One object, or one tensor's kind, that is handed on: each function that takes it is compiled again.
     if guard.cause in _HANDED_ON and guard.actual is not None and not seen.same_call:
         return "handed on", seen.entry, seen.where, guard.cause, guard.expected, guard.actual

@@ -154,6 +154,11 @@ def _float(guard: Guard, name: str) -> str:
 def _attribute(guard: Guard, name: str) -> str:
     if name.endswith(".training"):
         return f"set train() or eval() before the first call and keep it: {name} costs one compilation a mode"
+    if "set.__contains__" in guard.expression:
+        return (
+            f"each set that comes as {name} is a version{_seen(guard)}: hold it as a tensor of bools, one for"
+            " each thing that may be in it, or ask in the caller what is in it"
+        )
     if guard.expected in ("set", "unset"):
         return f"assign {name} in __init__, so that it is always there"
     option = ""
@@ -190,6 +195,11 @@ def _grew(guard: Guard) -> bool:
 
 
 def _container(guard: Guard, name: str) -> str:
+    if "set.__contains__" in guard.expression:
+        return (
+            f"each set that comes as {name} is a version{_seen(guard)}: hold it as a tensor of bools, one for"
+            " each thing that may be in it, or ask in the caller what is in it"
+        )
     if guard.expected in ("set", "unset", "with the attribute", "present"):
         return f"define {name} on every object that is passed, or on none"
     if _IMPORTED.search(guard.expression) and _grew(guard):
@@ -208,7 +218,7 @@ def _container(guard: Guard, name: str) -> str:
             f"where the function puts something into {name} at each call, return that and append in the"
             f" caller; else keep its items the same in number and names{_seen(guard)}"
         )
-    if (guard.expected or "").startswith("{") and ":" not in (guard.expected or ""):
+    if (guard.expected or "").startswith(("{", "set")) and ":" not in (guard.expected or ""):
         return (
             f"each set that comes as {name} is a version{_seen(guard)}: pass the same, or ask in the caller"
             " what is in it, and pass the answer"

@@ -19,6 +19,10 @@ _ARRAYS = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "polars", "xarray",
 
 # (the function that breaks, what to do at the line that calls it)
 _BY_FUNCTION = {
+    "_get_abs_string_index": "A tensor picks a module of a list{at}, which is no operation on tensors:"
+    " choose in"
+    " the caller and pass an int, a graph for each choice; or run all of them and select with torch.where, or"
+    " with weights of 0 and 1",
     "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at}: torch then need not read the"
     " mask to find out whether it is causal",
     # transformers 5: tried on GPT-2, which then is one graph.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from breakscope.diagnose import uses
+from breakscope.diagnose.becomes import is_tensor
 from breakscope.diagnose.shapes import head_of
 from breakscope.project.sources import Position, Sources
 
@@ -58,14 +61,41 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
     if any(isinstance(node, ast.Assert) for node in around):
         return None  # what must hold, not what raises
     test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
+    whole = next((node for node in around if isinstance(node, ast.BoolOp)), None)
+    if test is not None and whole is not None and all(_asks_tensor(one, around) for one in whole.values):
+        test = whole
     if test is None:
         for parent, child in pairwise(around):
             if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
                 test = child
         if isinstance(test, ast.BoolOp):
             test = next((value for value in test.values if value in around), test)
+    if isinstance(test, ast.Name):
+        test = _counted(test, around)
     text = _of_tensors(test) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
+
+
+def _counted(test: ast.Name, around: Sequence[ast.AST]) -> ast.expr:
+    """What a name was given, where that counts with % or //: whole numbers are no matter of tensors."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    values = [
+        value
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.Assign) and (value := uses.given(node, test.id)) is not None
+    ]
+    counts = [
+        node
+        for node in (ast.walk(values[0]) if len(values) == 1 else ())
+        if isinstance(node, ast.Compare) and re.search(r"%|//", ast.unparse(node))
+    ]
+    return counts[0] if counts else test
+
+
+def _asks_tensor(test: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether a comparison asks for a tensor's values."""
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+    return any(is_tensor(side, around) for side in sides)
 
 
 def _of_tensors(test: ast.expr) -> str | None:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 
 from breakscope.diagnose.guard_advice import TENSORS, remedy
+from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.origins import Origin, Size
 from breakscope.report.model import Guard
 
+_UNKNOWN = Taken()
 _INT = re.compile(r"-?\d+$")
 _SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
@@ -32,24 +34,24 @@ _OF_MODULE = re.compile(r"self(\._modules\[[^\]]+\])*\.\w+ ")
 
 
 def advice(
-    guard: Guard, origin: Origin | None, times: int, *, counted: bool = False, side: str | None = None
+    guard: Guard, origin: Origin | None, times: int, does: Taken = _UNKNOWN, *, side: str | None = None
 ) -> str:
     """One or two sentences.
 
     Args:
         origin: what differed in the outermost calls; None where that is not known.
         times: how often the function was compiled again for it.
-        counted: whether it is how often a loop runs.
+        does: what compiled code does with the value.
         side: what a symbolic number had to keep to, where that failed: ``0.5 < ratio``.
     """
-    if counted:
+    if does.is_range and guard.cause in ("int_value", "module_attribute") and _counts(guard):
         text = _turns(guard)
     elif _is_sized(guard):
-        text = _size(guard, origin)
+        text = _size(guard, origin, does)
     elif guard.cause in ("int_value", "float_value", "constant_value"):
-        text = _value(guard, origin, times) if side is None else _side(guard, side)
+        text = _value(guard, origin, times, does) if side is None else _side(guard, side)
     elif guard.cause == "module_attribute":
-        text = _attribute(guard, times)
+        text = _attribute(guard, times, does)
     elif guard.cause == "global_state" and {"grad_mode", "autocast"} <= set(
         re.findall(r"grad_mode|autocast", guard.source or "")
     ):
@@ -69,11 +71,15 @@ def advice(
             " once; if only some of the calls were meant to be under it, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
-        text = _object(guard, origin)
+        text = _object(guard, origin, does)
     else:
         text = remedy(guard)
     named = guard.source is not None and re.match(rf"{re.escape(guard.source)}(?!\w)", text)
     return text if named else text[:1].upper() + text[1:]
+
+
+def _counts(guard: Guard) -> bool:
+    return (guard.expected or "").lstrip("-").isdecimal()
 
 
 def _is_sized(guard: Guard) -> bool:
@@ -134,7 +140,7 @@ def of_generation(origin: Origin) -> str:
     )
 
 
-def _size(guard: Guard, origin: Origin | None) -> str:
+def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if _OWN.search(guard.expression):
         return _own_tensor(guard)
     if "___from_numpy" in guard.expression:
@@ -150,11 +156,11 @@ def _size(guard: Guard, origin: Origin | None) -> str:
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
     if origin.sizes:
-        return _decided(guard, origin)
+        return _decided(guard, origin, does)
     if origin.same_call:
         return _several_times(guard, origin)
-    if origin.values:
-        return _decided_by_value(guard, origin)
+    if numbers := [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]:
+        return _decided_by_value(guard, origin, numbers[0], does)
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
@@ -199,7 +205,7 @@ def is_specialized(guard: Guard, origin: Origin) -> bool:
     return guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.kept_static
 
 
-def _decided(guard: Guard, origin: Origin) -> str:
+def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     size = origin.sizes[0]
     where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
     ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
@@ -222,9 +228,9 @@ def _decided(guard: Guard, origin: Origin) -> str:
     if is_specialized(guard, origin):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
-            f" (a loop over it, int(), a list of that length), so each size ({_seen(guard)} were seen) is"
-            f" compiled, and dynamic=True does not help: {_pad(size)}, or compile what the loop does and"
-            " leave the loop to Python"
+            f" ({does.needs or 'a loop over it, int(), a list of that length'}), so each size"
+            f" ({_seen(guard)} were seen) is compiled, and dynamic=True does not help: {_pad(size)}, or"
+            " compile what the loop does and leave the loop to Python"
         )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
@@ -330,8 +336,16 @@ def _at(origin: Origin) -> str:
     return f" at {origin.where}" if origin.where else ""
 
 
-def _decided_by_value(guard: Guard, origin: Origin) -> str:
-    name, old, new = origin.values[0]
+def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str], does: Taken) -> str:
+    name, old, new = number
+    if does.is_range:
+        return (
+            f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}), and a loop"
+            f" over it is"
+            " unrolled: each is a version, whatever dynamic= says. Keep the numbers few, or compile what"
+            " the loop"
+            " does and leave the loop to Python"
+        )
     return (
         f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
         " or compile"
@@ -350,7 +364,7 @@ def _turns(guard: Guard) -> str:
 # -- values -----------------------------------------------------------------------------------------------
 
 
-def _value(guard: Guard, origin: Origin | None, times: int) -> str:
+def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
     name = guard.source or "the value"
     if variable := _VARIABLE.search(guard.expression):
         return (
@@ -407,10 +421,13 @@ def _value(guard: Guard, origin: Origin | None, times: int) -> str:
     if guard.cause == "int_value" and not _stays_constant(guard):
         return _few_values(guard, name)
     return (
-        f"the code needs {name} as a constant (a range, a branch, an index of a list, a number of pieces), so"
+        f"the code needs {name} as a constant ({does.needs or _CONSTANTS}), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
     )
+
+
+_CONSTANTS = "a range, a branch, an index of a list, a number of pieces"
 
 
 def _side(guard: Guard, side: str) -> str:
@@ -477,7 +494,7 @@ def _kind(value: str) -> str:
     return "float"
 
 
-def _attribute(guard: Guard, times: int) -> str:
+def _attribute(guard: Guard, times: int, does: Taken) -> str:
     name = guard.source or "the attribute"
     if name.endswith(".training"):
         return (
@@ -521,18 +538,37 @@ def _attribute(guard: Guard, times: int) -> str:
     if number and "allow_unspec_int_on_nn_module" not in remedy(guard):
         return remedy(guard)
     if number and times >= 1:
-        seen = f"({_seen(guard)} were seen)"
-        if not _OF_MODULE.match(guard.expression):
-            return (
-                f"make {name} a tensor where no branch, slice or size asks for it, or read it in the caller"
-                f" and pass it in: an int argument is symbolic after its second value {seen}"
-            )
-        return (
-            f"make {name} a tensor (register_buffer, and add_(1) for a counter) where no branch, slice or"
-            " size asks for it, or keep and test it in the caller; for an int of an nn.Module,"
-            f" torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic {seen}"
-        )
+        return _int_attribute(guard, name, does)
     return remedy(guard)
+
+
+def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
+    """Of a whole number that an object keeps: what helps depends on what asks for it."""
+    seen = f"({_seen(guard)} were seen)"
+    is_module = does.of_module and _OF_MODULE.match(guard.expression) is not None
+    symbolic = (
+        f"; torch._dynamo.config.allow_unspec_int_on_nn_module = True makes it symbolic {seen}"
+        if is_module
+        else f" {seen}"
+    )
+    buffer = "a tensor (register_buffer, and add_(1) for a counter)" if is_module else "a tensor"
+    if does.is_calculated:
+        return f"make {name} {buffer}: it is only calculated with, and min or max of it is clamp{symbolic}"
+    if does.needs:
+        sided = ", and each side of a branch stays a version" * is_module
+        return (
+            f"{does.needs} asks for {name}, so no tensor can take its place: keep and test it in the caller,"
+            f" and pass in what follows, a bool for a branch, which is two versions{symbolic}{sided}"
+        )
+    if not is_module:
+        return (
+            f"make {name} a tensor where no branch, slice or size asks for it, or read it in the caller"
+            f" and pass it in: an int argument is symbolic after its second value {seen}"
+        )
+    return (
+        f"make {name} {buffer} where no branch, slice or size asks for it, or keep and test it in the caller"
+        f"{symbolic}"
+    )
 
 
 def _float_attribute(guard: Guard, name: str) -> str:
@@ -551,8 +587,8 @@ def _float_attribute(guard: Guard, name: str) -> str:
 # -- objects ----------------------------------------------------------------------------------------------
 
 
-def _object(guard: Guard, origin: Origin | None) -> str:
-    text = _of_kind(guard) or remedy(guard)
+def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
+    text = _unrolled(guard, does) or _of_kind(guard) or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
@@ -582,7 +618,8 @@ def _object(guard: Guard, origin: Origin | None) -> str:
             f" Python number is none ({_seen(guard)} were seen). float({guard.source}) or torch.as_tensor"
             f"({guard.source}) makes it one"
         )
-    if guard.cause == "container" and (guard.expected or "").startswith(("with ", "without ")):
+    is_set = "set.__contains__" in guard.expression
+    if guard.cause == "container" and not is_set and (guard.expected or "").startswith(("with ", "without ")):
         return (
             f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
             f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
@@ -615,6 +652,23 @@ def _object(guard: Guard, origin: Origin | None) -> str:
         f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
         " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
         " own"
+    )
+
+
+def _unrolled(guard: Guard, does: Taken) -> str | None:
+    """What to do where a list that nothing is put into comes with another number of items."""
+    if (
+        does.fills
+        or not does.loops
+        or guard.cause != "container"
+        or not re.search(r"\d+ items?", guard.expected or "")
+    ):
+        return None
+    return (
+        f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
+        f" keep it"
+        " the same, pass what is a list of numbers as one tensor, or compile what the loop does and leave the"
+        " loop to Python"
     )
 
 

@@ -9,6 +9,7 @@ from breakscope import catalog
 from breakscope.diagnose import expected, guards
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import placeless
+from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.origins import origin
 from breakscope.diagnose.places import Places
@@ -205,16 +206,16 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
-    counted = _counts_turns(cause, places)
+    does = _taken(cause, places)
     times = len(cause.recompiles) + len(cause.refused)
-    said = advice(cause.guard, seen, times, counted=counted, side=_side(cause))
+    said = advice(cause.guard, seen, times, does, side=_side(cause))
     if cause.frame.file.endswith("external_utils.py"):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
         elif (cause.guard.cause, cause.guard.source) == ("type", "self"):
             said = _WRAPPED.format("Objects of several classes")
     if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:
-        said += _RANGES * _mentions(cause, places, _OVER_SIZE)
+        said += _RANGES * does.is_range
     return f"{said}. {_FORBIDDEN}" if first.raised else said
 
 
@@ -225,29 +226,17 @@ def _side(cause: Cause) -> str | None:
     return next((text for text in asked if text is not None and re.search(r"[<>]", text)), None)
 
 
-def _counts_turns(cause: Cause, places: Places) -> bool:
-    """Whether the number of a loop's turns is what is guarded, by the functions at work."""
-    name = re.search(r"(\w+)$", cause.guard.source or "")
-    number = (cause.guard.expected or "").lstrip("-").isdecimal()
-    if name is None or not number or cause.guard.cause not in ("int_value", "module_attribute"):
-        return False
-    turns = re.compile(rf"\brange\((?:[^()]|\([^()]*\))*\b{name[1]}\b")
-    return _mentions(cause, places, turns)
-
-
-_OVER_SIZE = re.compile(r"\brange\([^\n]*(\.shape\b|\.size\(|\blen\()")
 _RANGES = (
-    ". The code has a range() over a size: where that is this one, each size is compiled all the same, and"
-    " what helps is padding, or to leave the loop to Python"
+    ". A loop runs over this size, so each size is compiled all the same, and what helps is padding, or to"
+    " leave the loop to Python"
 )
 
 
-def _mentions(cause: Cause, places: Places, pattern: re.Pattern[str]) -> bool:
-    """Whether the functions at work, the compiled one and those inlined, hold a text."""
-    at_work = {(cause.frame.file, cause.frame.line)}
-    at_work |= {(frame.file, frame.line) for frame in cause.failure.user_stack}
-    spans = [(file, places.sources.function_around(file, line)) for file, line in at_work]
-    return any(places.sources.mentions(file, pattern, span) for file, span in spans if span is not None)
+def _taken(cause: Cause, places: Places) -> Taken:
+    """What the functions at work, the compiled one and those inlined, do with the guarded value."""
+    stack = [(frame.file, frame.line) for frame in cause.failure.user_stack]
+    at_work = dict.fromkeys([(cause.frame.file, cause.frame.line), *stack])
+    return taken(places.sources, cause.guard, list(at_work))
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:

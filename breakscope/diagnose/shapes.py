@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from breakscope.diagnose import becomes, uses
+from breakscope.diagnose import becomes, begins, loops, uses
 from breakscope.diagnose.becomes import End, Kind
 from breakscope.project.sources import Position, Sources
 
@@ -69,6 +69,21 @@ Shape = Literal[
     "paired",
     "joined",
     "counted",
+    "books",
+    "cells",
+    "group ranked",
+    "group reduced",
+    "crossed",
+    "filter",
+    "left out",
+    "found",
+    "grown",
+    "first",
+    "dropped",
+    "counted too",
+    "steered",
+    "pairs",
+    "distinct",
     "plain",
 ]
 """What a statement shows:
@@ -84,7 +99,16 @@ asks for a number of steps. branch: any other test.
 
 Of a value: where it ends (:mod:`breakscope.diagnose.becomes`), by the table below. list: Python needs all of
 its values. index: a tensor picks an element. tested pick: a number picks an element and decides a branch.
-all picked: a loop picks with each of a list. selected: what a mask selects goes anywhere else.
+all picked: a loop picks with each of a list. selected: what a mask selects goes anywhere else. crossed:
+the same is selected along another dimension. group ranked, group reduced: a loop selects group by group.
+books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
+filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
+loops hold each value against each other one. found: a loop returns a constant where a value says
+so. grown: it joins more to a tensor. dropped: it leaves out what a mask does not select. first: the
+first position is taken. counted too:
+it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
+says so. distinct: how many
+different values there are.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
@@ -102,7 +126,7 @@ _OF_NUMBER: dict[Kind, Shape] = {
     "key": "key",
     "pick": "pick",
     "placed": "placed",
-    "filter": "python",
+    "filter": "filter",
 }
 # The same below what only tests, writes, keeps or returns it.
 _OF_REST: dict[Kind, Shape] = {
@@ -118,8 +142,8 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "turns": "loop",
     "suppressed": "suppressed",
     "paired": "paired",
-    "joined": "joined",
     "ranked": "ranked",
+    "joined": "joined",
     "scattered": "scattered",
 }
 # The same where all of them keep to the mask.
@@ -136,6 +160,9 @@ class Use:
         taker: the source of what takes it, line: where that is; empty and 0 where it ends where it is read.
         gathered: whether it is one of a list.
         mask: what selects, and of: what it selects from, where the value says that.
+        arguments: those of the compiled call that the value is made of, where it is of nothing else.
+        also: lines of further branches that it decides.
+        groups: where a loop selects group by group, which those are.
     """
 
     shape: Shape
@@ -146,9 +173,24 @@ class Use:
     gathered: bool = False
     mask: str = ""
     of: str = ""
+    arguments: tuple[str, ...] = ()
+    also: tuple[int, ...] = ()
+    groups: loops.Groups | None = None
 
 
-_BRANCHES = ("turn", "change", "fast path", "early", "told", "verdict", "python", "skip", "choice")
+_BRANCHES = (
+    "turn",
+    "found",
+    "left out",
+    "change",
+    "fast path",
+    "early",
+    "told",
+    "verdict",
+    "python",
+    "skip",
+    "choice",
+)
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
 _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
 DROPS = ("layerdrop", "layer_drop", "drop_path")
@@ -163,12 +205,14 @@ def use_of(
     *,
     code: str = "",
     callers: Sequence[Sequence[ast.AST]] = (),
+    entered: bool = False,
 ) -> Use:
     """What the value of a site is for; "plain" where its source cannot be read.
 
     Args:
         code: of what broke: in ``x[i]`` it tells a number that picks from a mask that selects.
         callers: the nodes around the calls in compiled code that lead to the site, the nearest first.
+        entered: whether the last of them, or the site itself, is in a function that the script compiles.
     """
     if position is None:  # in a trace: the statement that begins on the line
         text = sources.line(file, line) or ""
@@ -177,10 +221,38 @@ def use_of(
     around = sources.around(file, position)
     if around and isinstance(around[-1], ast.IfExp):
         around = [*around, around[-1].test]  # what it asks for is what broke
+    if around and isinstance(around[-1], ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        filtering = [one for one in around[-1].generators if one.ifs]
+        around = [*around, filtering[0], filtering[0].ifs[0]] if filtering else around
+    made_of = begins.arguments(around, callers) if entered else ()
     shape = _of_statement(around)
     if shape and not (code == "BS105" and shape in _BRANCHES):
-        return Use(shape, _short(around[-1] if around else None))
-    return _of_place(around, code, callers)
+        use = Use(shape, _short(around[-1] if around else None))
+    else:
+        use = _of_place(around, code, callers)
+    return _in_loops(replace(use, arguments=made_of), around, callers, code)
+
+
+# Shapes of a value that its loop may say more of: what it is for there is Python's own.
+_PYTHONS = (
+    *("python", "branch", "turn", "bound", "key", "order", "list", "pick", "tested pick", "kept"),
+    *("all picked", "plain", "count", "told", "loop", "arithmetic", "change", "placed", "turn"),
+)
+
+
+def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]], code: str) -> Use:
+    """What the loops around say of a value that a statement alone does not tell."""
+    if use.shape not in _PYTHONS or code == "BS105":
+        return use
+    if loops.of_pairs(around):
+        return replace(use, shape="pairs")
+    if table := loops.of_cells(around):
+        return replace(use, shape="cells", name=table)
+    ends = becomes.ends(around, callers, is_number=True)
+    loop = loops.of_bookkeeping(around, ends, is_given=bool(use.arguments))
+    if loop is not None:
+        return replace(use, shape="books", taker=_short(loop), line=loop.lineno)
+    return replace(use, shape="steered") if use.shape == "python" and _in_loop(around) else use
 
 
 def shape_of(sources: Sources, file: str, position: Position | None, line: int) -> Shape:
@@ -200,7 +272,9 @@ def _of_statement(around: Sequence[ast.AST]) -> Shape | None:
     written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
     if uses.only_writes(written):
         return "message"
-    if _is_read_in_test(statement, around):
+    if isinstance(statement, ast.If) and _asks_container(statement.test):
+        return "key"
+    if _is_read_in_test(statement, around) and not _leaves_while(statement, around):
         return "index"
     if way_out := _way_out(statement, around):
         return way_out
@@ -227,28 +301,72 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         return Use("search", value)
     ends = becomes.ends(around, callers, is_number=code not in ("", "BS105"))
     if becomes.selects(innermost) and code in ("", "BS105"):
-        use = _of_selection(ends, innermost, value)
-        if code and _of_index(around) == "placed":
-            return replace(use, shape="stored")
+        use = _of_mask(ends, around, value, code)
         return Use("index", value) if use.shape == "selected" and not code and _is_index(innermost) else use
     shape, end = _of_ends(ends)
     if code != "BS101" and _is_index(innermost) and not (shape == "part" or _is_read(around)):
         shape = "slice" if _has_bounds(innermost) else _of_index(around)
         return Use(shape, "" if shape == "placed" else value)
+    if code == "BS105" and _is_number_of_different(around):
+        return Use("distinct", value)
     if code == "BS105" and shape not in ("loop", "message"):
         return Use("plain", value)  # unique, repeat_interleave: no mask selects
     if shape == "plain" and value.endswith(".tolist()"):
         shape = "list"
-    return _ended(shape, end, innermost, value)
+    use = _ended(shape, end, innermost, value)
+    return replace(use, also=_also(ends, use))
+
+
+def _is_number_of_different(around: Sequence[ast.AST]) -> bool:
+    """Whether only how many different values there are is asked: ``x.unique().numel()``, ``len(set…)``."""
+    is_unique = isinstance(around[-1], ast.Call) and uses.called(around[-1]).startswith("unique")
+    match around[-2]:
+        case ast.Attribute(attr="numel" | "shape" | "size") | ast.Call(ast.Name("len")):
+            return is_unique
+    return False
+
+
+def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: str) -> Use:
+    """What a mask selects is for: by where it ends, and by what is around it."""
+    if (both := becomes.crossed(around)) is not None:
+        return Use("crossed", value, taker=_short(around[-2]), of=both[0], mask=both[1])
+    if (
+        isinstance(around[-1], ast.Call)
+        and isinstance(around[-2], ast.Subscript)
+        and loops.is_first(around[-2])
+    ):
+        return Use("first", value, mask=loops.mask_of(around[-1]))
+    use = _of_selection(ends, around[-1], value)
+    if code and _of_index(around) == "placed":
+        return replace(use, shape="stored")
+    mask = getattr(around[-1], "slice", None)
+    if use.shape in ("ranked", "reduced") and (groups := loops.of_groups(around, mask)) is not None:
+        return replace(use, shape="group ranked" if use.shape == "ranked" else "group reduced", groups=groups)
+    return use
 
 
 def _ended(shape: Shape, end: End | None, innermost: ast.AST | None, value: str) -> Use:
     """What a value is for, with the names of where it ends."""
     if end is None:
         return Use(shape, value)
-    line = getattr(end.taker, "lineno", 0)
+    line = _line(end)
     is_here = line == getattr(innermost, "lineno", 0)
     return Use(shape, value, end.name, _short(end.taker), 0 if is_here else line, end.gathered)
+
+
+_MOST_ALSO = 3  # further branches that are named
+
+
+def _line(end: End) -> int:
+    return getattr(end.taker, "lineno", 0)
+
+
+def _also(ends: Sequence[End], use: Use) -> tuple[int, ...]:
+    """The lines of the other branches that a value decides."""
+    if use.shape != "branch":
+        return ()
+    tests = {_line(end) for end in ends if end.kind == "test"}
+    return tuple(sorted(tests - {use.line, 0}))[:_MOST_ALSO]
 
 
 def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
@@ -278,18 +396,24 @@ def _of_number_in_call(innermost: ast.AST | None) -> Shape | None:
 
 def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     """The shape of a number, with the end that decides it."""
-    tests = [end for end in ends if end.kind in ("test", "step")]
+    # A value is tested first where it is read, whatever a list of several is tested for further on.
+    tests = sorted((end for end in ends if end.kind in ("test", "step")), key=_line)
     if end := _first(ends, _OF_NUMBER):
         shape = _OF_NUMBER[end.kind]
         if shape in ("pick", "placed") and end.looped:
-            by_python = any(other.gathered or other.kind == "test" for other in ends)
+            by_python = any(
+                other.gathered or (other.kind == "test" and other.taker not in end.way) for other in ends
+            )
             return ("list" if by_python else "all picked"), end
         return ("tested pick" if shape == "pick" and tests else shape), end
     if ends and all(end.kind in ("message", "raised") or _only_tells(end) for end in ends):
         return "message", ends[0]
     for end in tests:
         shape = _of_tested(end)
-        if shape == "check" and any(other.kind not in ("test", "message", "raised") for other in ends):
+        told = ("test", "message", "raised") if shape == "check" else ("message", "raised")
+        if shape in ("check", "message") and any(
+            other.kind not in told and other is not end and not _only_tells(other) for other in ends
+        ):
             continue
         return shape, end
     if tests:
@@ -307,10 +431,18 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
     shape, end = _shape_of_selection(ends)
     of = mask = ""
     match innermost:
+        case ast.Subscript(base, ast.Tuple([ast.Constant(), chosen])) if shape == "reduced":
+            of, mask = ast.unparse(base), ast.unparse(chosen)
+        case ast.Subscript(base, ast.Tuple([chosen, ast.Slice(None, None)])):
+            of, mask = ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
         case ast.Subscript(base, ast.Tuple()):
             pass
         case ast.Subscript(base, chosen) if len(value) > 0:
             of, mask = ast.unparse(base), ast.unparse(chosen)
+        case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
+            ast.Attribute(asked, "nonzero"), []
+        ) if shape in ("counted", "ranked"):
+            mask = ast.unparse(asked)
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
     if shape == "reduced" and not _takes(end, innermost):
@@ -394,6 +526,23 @@ def _is_read_in_test(statement: ast.stmt | None, around: Sequence[ast.AST]) -> b
     )
 
 
+def _asks_container(test: ast.expr) -> bool:
+    """Whether a number that is read of a tensor is looked for in a container: ``if int(i) in seen:``."""
+    match test:
+        case ast.Compare(number, [ast.In() | ast.NotIn()], [_]):
+            return uses.READS.search(ast.unparse(number)) is not None
+    return False
+
+
+def _leaves_while(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a branch ends the ``while`` around it."""
+    loops = _loops(around)
+    body = statement.body if isinstance(statement, ast.If) else []
+    return (
+        bool(loops) and isinstance(loops[-1], ast.While) and any(isinstance(one, ast.Break) for one in body)
+    )
+
+
 def _is_index(innermost: ast.AST | None) -> bool:
     """Whether what broke is ``x[i]`` with a tensor ``i``: its value is read to take an element."""
     if not isinstance(innermost, ast.Subscript) or isinstance(innermost.slice, ast.Constant):
@@ -411,7 +560,24 @@ def _of_index(around: Sequence[ast.AST]) -> Shape:
     """Of ``x[i]``: whether it is read, or written as in ``counts[i] += 1``."""
     statement = uses.statement(around)
     written = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return "placed" if around[-1] in written else "index"
+    if around[-1] not in written:
+        return "index"
+    return "all picked" if _is_one_by_one(around) else "placed"
+
+
+def _is_one_by_one(around: Sequence[ast.AST]) -> bool:
+    """Whether each turn of a loop writes where one of several numbers says: ``mask[i, at[i]] = True``."""
+    turns = {
+        name for loop in _loops(around) if isinstance(loop, ast.For) for name in loops.names(loop.target)
+    }
+    chosen = getattr(around[-1], "slice", ast.Pass())
+    picked = {
+        name
+        for part in ast.walk(chosen)
+        if isinstance(part, ast.Subscript)
+        for name in loops.names(part.slice)
+    }
+    return bool(turns & picked)
 
 
 def _has_bounds(innermost: ast.AST | None) -> bool:
@@ -452,7 +618,7 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
         return True
     function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
     used = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
-    return isinstance(around[-1], ast.BinOp) and any(
+    return isinstance(around[-1], ast.BinOp | ast.Call) and any(
         isinstance(node, ast.Assign)
         and used & set(uses.targets(node))
         and _RANDOM.match(ast.unparse(node.value))
@@ -467,16 +633,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if _ends_loop(statement, around):
         return "loop"
     body = statement.body if isinstance(statement, ast.If) else []
-    if any(isinstance(one, ast.Break | ast.Continue) for one in body):
-        if any(map(_is_of_python, body)):
-            return "python"
-        loops = _loops(around)
-        if _is_search(around):
-            return "search"
-        return "loop" if loops and isinstance(loops[-1], ast.While) else "turn"
-    if body and _in_loop(around) and any(isinstance(one, ast.Return) for one in body):
-        loops = _loops(around)
-        return "loop" if isinstance(loops[-1], ast.While) else "turn"
+    if left := _leaves_loop(body, around):
+        return left
     if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
         return "verdict" if any(map(_holds_constant, last)) else "branch"
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
@@ -488,7 +646,64 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "early" if any(map(_returns_value, body)) else "fast path"
     if any(map(uses.changes_in_place, body)):
         return "change"
+    if any(map(_joins_more, body)):
+        return "grown"
+    if isinstance(statement, ast.If) and _drops_masked(statement):
+        return "dropped"
     return _of_sides(statement, around)
+
+
+def _writes_item(statement: ast.stmt) -> bool:
+    """Whether it writes ``table[c]``, and of no dict by its name."""
+    match statement:
+        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple())]):
+            return True
+    return False
+
+
+def _drops_masked(statement: ast.If) -> bool:
+    """Whether ``if not keep.all():`` stands before what takes out the rest: ``x = x[keep]``."""
+    asked = {node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name)}
+    return not statement.orelse and all(
+        isinstance(one, ast.Assign)
+        and (names := uses.targets(one))
+        and all(_is_selected_anew(uses.given(one, name), name, asked) for name in names)
+        for one in statement.body
+    )
+
+
+def _is_selected_anew(value: ast.expr | None, name: str, masks: set[str]) -> bool:
+    match value:
+        case ast.Subscript(ast.Name(of), chosen):
+            return of == name and bool(masks & set(loops.names(chosen)))
+    return False
+
+
+def _joins_more(statement: ast.stmt) -> bool:
+    """Whether a tensor gets longer: ``sim = torch.cat([sim, more])``."""
+    match statement:
+        case ast.Assign([ast.Name(name)], ast.Call(args=[ast.List(parts) | ast.Tuple(parts), *_]) as call):
+            is_joined = uses.called(call) in ("cat", "concat", "concatenate", "hstack", "vstack")
+            return is_joined and any(isinstance(part, ast.Name) and part.id == name for part in parts)
+    return False
+
+
+def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
+    """How a branch leaves the loop around it, or its turn."""
+    around_it = _loops(around)
+    returns = _in_loop(around) and any(isinstance(one, ast.Return) for one in body)
+    if any(isinstance(one, ast.Break | ast.Continue) for one in body):
+        if any(map(_is_of_python, body)):
+            return "python"
+        if _is_search(around):
+            return "search"
+    elif not returns:
+        return None
+    if around_it and isinstance(around_it[-1], ast.While):
+        return "loop"
+    if returns and isinstance(last := body[-1], ast.Return) and isinstance(last.value, ast.Constant):
+        return "found"
+    return "left out" if _leaves_out_item(body, around_it) else "turn"
 
 
 def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
@@ -498,9 +713,23 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     if silent and all(map(_sets_flag, silent)):
         return "choice"
     of_python = any(_is_of_python(side) or _steps_a_number(side, around) for side in silent)
-    if of_python or _filters(around):
+    if _filters(around):
+        return "filter"
+    if of_python and any(map(_sets_tensor, silent)) and not _in_loop(around):
+        return "counted too"
+    if of_python:
         return "python"
+    if any(map(_writes_item, silent)):
+        return "change"
     return "told" if len(silent) < len(sides) else None
+
+
+def _sets_tensor(side: ast.stmt) -> bool:
+    """Whether it gives a name what a method or an operation on itself makes: ``u = u.clamp(-1, 1)``."""
+    match side:
+        case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(of)))):
+            return name == of
+    return False
 
 
 def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
@@ -523,6 +752,17 @@ def _loops(around: Sequence[ast.AST]) -> list[ast.For | ast.While]:
     return [node for node in around if isinstance(node, ast.For | ast.While)]
 
 
+def _leaves_out_item(body: Sequence[ast.stmt], loops: Sequence[ast.AST]) -> bool:
+    """Whether a turn that is left puts nothing into a list, as all others do."""
+    puts = any(
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and uses.called(node.value) == "append"
+        for node in ast.walk(loops[-1] if loops else ast.Pass())
+    )
+    return puts and any(isinstance(one, ast.Continue) for one in body)
+
+
 def _ends_loop(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
     """Whether a branch sets what the ``while`` around it asks for: how often that runs depends on it."""
     loops = _loops(around)
@@ -533,8 +773,14 @@ def _ends_loop(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
 
 
 def _is_flag(test: ast.expr) -> bool:
-    """``if self.ready:``, ``if not self.ready:``."""
+    """``if self.ready:``, ``if not self.ready:``, ``if self.ready.item() == 0:``."""
     asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    match asked:
+        case ast.Compare(asked, [ast.Eq() | ast.NotEq()], [ast.Constant(0 | 1)]):
+            pass
+    match asked:
+        case ast.Call(ast.Attribute(asked, "item" | "bool"), []) | ast.Call(ast.Name("bool"), [asked]):
+            pass
     return isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == "self"
 
 
@@ -559,6 +805,8 @@ def _sets_attribute(statement: ast.stmt) -> bool:
     match statement:
         case ast.Assign([ast.Attribute()], _) | ast.AugAssign(ast.Attribute(), _, _):
             return True
+        case ast.Assign([ast.Subscript(kept)], _) | ast.AugAssign(ast.Subscript(kept), _, _):
+            return ast.unparse(kept).startswith("self.")
     return False
 
 
@@ -579,8 +827,30 @@ def _spares(statement: ast.If) -> bool:
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
             ]
             counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
-            masked = any(ast.unparse(node.slice) == name for node in found)
+            masked = any(name in map(ast.unparse, _parts(node.slice)) for node in found)
+            masked = masked or all(_is_under_mask(one, name) for one in statement.body)
+            masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             return masked and not counts and not statement.orelse
+    return False
+
+
+def _parts(chosen: ast.expr) -> list[ast.expr]:
+    return chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+
+
+def _stores_elsewhere(statement: ast.stmt, mask: str) -> bool:
+    """Whether it writes into what the mask does not select: ``table[c] = x[mask].sum()``."""
+    match statement:
+        case ast.Assign([ast.Subscript(slice=place)]) | ast.AugAssign(ast.Subscript(slice=place)):
+            return mask not in {ast.unparse(part) for part in ast.walk(place)}
+    return False
+
+
+def _is_under_mask(statement: ast.stmt, mask: str) -> bool:
+    """Whether it only sets what a mask selects, as ``torch.where(mask, 0, x)`` and ``masked_fill`` do."""
+    match statement:
+        case ast.Assign(value=ast.Call(args=[first, *_]) as call):
+            return uses.called(call) in ("where", "masked_fill") and ast.unparse(first) == mask
     return False
 
 
@@ -684,6 +954,9 @@ _MEANS = re.compile(
 def _returns_value(statement: ast.stmt) -> bool:
     """Whether it returns more than None or texts and flags, which torch.where cannot select."""
     match statement:
+        case ast.Return(ast.Tuple(parts)):
+            plain = [part.value for part in parts if isinstance(part, ast.Constant)]
+            return len(plain) < len(parts) and not any(one is None or isinstance(one, str) for one in plain)
         case ast.Return(ast.expr() as value):
             return not _holds_constant(value)
     return False

@@ -106,6 +106,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
         site.frame.line,
         code=records.code_of(cause),
         callers=_callers(site, places),
+        entered=_is_entered(site, found),
     )
     shape = use.shape
     drawn = is_drawn(places.sources, site.frame.file, site.position)
@@ -217,6 +218,13 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
         if item.frame is not None and (frame.file, frame.name) == (item.frame.file, item.frame.name):
             return calls
     return []
+
+
+def _is_entered(site: Site, found: Collected) -> bool:
+    """Whether the frame that was compiled is what the script compiles, and no part that a break left over."""
+    name = next((item.frame.qualname for item in site.breaks if item.frame and item.frame.qualname), "")
+    targets = {event["name"] for event in found.compiled}
+    return bool({name, name.rpartition(".")[2], name.removesuffix(".forward")} & targets)
 
 
 def _stack(item: Break, places: Places) -> tuple[Frame, ...]:

@@ -100,6 +100,13 @@ _TABLE = (
         f" other) selects; or set {_SHAPES}, {_UNBRANCHED}.",
     ),
     _Row(
+        ("BS111",),
+        r"\b(max|min)\(\[|\b(max|min)\(.*\bdefault=",
+        "Take it of one tensor, torch.stack([…]).max() or .min(), and leave an empty list to a branch of"
+        " Python's"
+        " on its length.",
+    ),
+    _Row(
         ("BS102",),
         r"",
         "The objects are pickled: gather them outside of the compiled function, or gather tensors with"

@@ -14,7 +14,7 @@ _MESSAGE = re.compile(
 KEEPS = re.compile(r"(append|appendleft|extend|insert|add|update|setdefault|put|record|push)$")
 ORDERS = re.compile(r"(heap\w+|bisect\w*|insort\w*|sorted|sort|nlargest|nsmallest)$")
 REDUCES = re.compile(r"(sum|mean|var|std|max|min|amax|amin|prod|any|all|norm|logsumexp|numel|size|len)$")
-READS = re.compile(r"\.(item|tolist|numpy)\(|\b(int|float|bool)\(")
+READS = re.compile(r"\.(item|tolist|numpy)\(|(?<!\.)\b(int|float|bool)\(")
 # Calls that give as many values as data has.
 FINDS = ("unique", "unique_consecutive", "nonzero", "argwhere")
 # Calls that need Python numbers.
@@ -60,6 +60,15 @@ def targets(statement: ast.stmt | None) -> list[str]:
         case ast.Assign([ast.Attribute() as attribute], _):
             return [ast.unparse(attribute)]
     return []
+
+
+def given(statement: ast.Assign | ast.AnnAssign, name: str) -> ast.expr | None:
+    """What an assignment gives to a name: of ``a, b = x, y`` the part that is its own."""
+    match statement:
+        case ast.Assign([ast.Tuple(names)], ast.Tuple(parts)) if len(names) == len(parts):
+            same = (part for target, part in zip(names, parts, strict=True) if ast.unparse(target) == name)
+            return next(same, None)
+    return statement.value if name in targets(statement) else None
 
 
 def assigned(statement: ast.stmt | None) -> str | None:

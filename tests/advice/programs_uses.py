@@ -132,7 +132,7 @@ USES: tuple[Followed, ...] = (
         "keep the tensors in the list.*torch\\.stack\n"
         "picks what is called.*nets\\[i\\]\n"
         "mask\\s+by position, torch\\.arange\\(size\\) < n\n"
-        "key of a Python dict or set",
+        "on Python.s own lists, dicts and numbers",
         NUMBERS,
         (
             ("def sized(x):\n    n = longest(x)", "def sized(x, n):\n    n = n + 0"),
@@ -365,7 +365,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS102",
         "a number that picks a name",
-        r"look them up in the caller",
+        r"look it up before\s+the compiled call",
         "i = x.sum(0).argmax()\nreturn x + 1, names[i.item()]",
         ("names[i.item()]", "i"),
         ("say(f(x))", "out, i = f(x); say((out, names[i.item()]))"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from followed import Followed
 from programs_breaks import BREAKS
+from programs_loops import LOOPS
 from programs_recompiles import RECOMPILES
 from programs_uses import USES
 from warm_scanning import WarmScans, coded
@@ -19,7 +20,7 @@ from breakscope.report.model import Finding
 
 pytestmark = pytest.mark.torch
 
-PROGRAMS = (*BREAKS, *USES, *RECOMPILES)
+PROGRAMS = (*BREAKS, *LOOPS, *USES, *RECOMPILES)
 # What no program of a few lines on one CPU shows, or what is the user's to choose: the words that say so.
 DECIDED = {
     "BS124": "await outside it",

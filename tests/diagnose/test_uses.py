@@ -21,7 +21,7 @@ SHAPES = (
     ("fast path", "if [[x.max() > 9]]:\n    return None\ny = x * 2\nreturn y"),
     ("python", "if [[x.max() > 9]]:\n    kept.update(state=copy.deepcopy(net))"),
     ("python", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
-    ("python", "return [h for h in hits if [[h > 3]] ]"),
+    ("filter", "return [h for h in hits if [[h > 3]] ]"),
     ("message", "if [[x.max() > 9]]:\n    logger.warning('large')\n    self.warned = True"),
     ("told", "if [[x.max() > 9]]:\n    warnings.warn('large')\n    x = x / 9"),
     ("told", "if [[x.max() > 9]]:\n    log.info('%.2f', x.max().item())\n    x = x / 9"),
@@ -69,6 +69,50 @@ SHAPES = (
     ("order", "seen.append([[x.item()]])\nmid = sorted(seen)[len(seen) // 2]"),
     ("reduced", "y = ([[p[mask]]] / t[mask]).mean()"),
     ("python", "if [[mask.any()]]:\n    y[mask] = f(x[mask])\n    self.restarts += 1"),
+    ("books", "for t in [[y.tolist()]]:\n    if t > 1:\n        stack.append(t)"),
+    (
+        "cells",
+        "for i in range(n):\n    for j in range(m):\n        if [[x[i] == y[j]]]:\n            d[i, j] = d[i - 1, j]",
+    ),
+    (
+        "pairs",
+        "for i in range(n):\n    for j in range(n):\n        if [[x[i] > x[j]]]:\n            good += 1",
+    ),
+    ("left out", "for m in masks:\n    if [[m.sum() < 2]]:\n        continue\n    out.append(x * m)"),
+    ("loop", "while True:\n    if [[x[i] > 2]]:\n        break\n    x = x - 1"),
+    ("found", "for r in x:\n    if [[r.all()]]:\n        return 1\nreturn 0"),
+    ("steered", "for a in acts:\n    if [[a == 0]]:\n        stack.append(self.emb(x))"),
+    ("books", "for a in acts:\n    if [[a == 0]]:\n        stack.append(a)"),
+    ("turn", "for _ in range(8):\n    if [[f(x - t * g)]] <= 3:\n        break\n    t *= 0.5"),
+    ("early", "if [[x.sum() > 2]]:\n    return x, False\ny = x * 2\nreturn y, True"),
+    ("flag", "if [[self.ready.item()]] == 0:\n    self.scale.copy_(x)\nreturn x"),
+    ("skip", "if [[not dead.any()]]:\n    return\nself.embed.data[dead] = x"),
+    ("spared", "if [[bad.any()]]:\n    x = torch.where(bad, y, x)"),
+    ("group ranked", "for g in range(n):\n    out.append([[s[group == g]]].topk(2)[0])"),
+    ("group reduced", "for g in range(n):\n    m = group == g\n    out.append([[s[m]]].mean())"),
+    ("crossed", "y = [[a[keep]]][:, keep].sum()"),
+    ("reduced", "y = [[x[event.bool()]]]\nreturn y.mean()"),
+    ("grown", "if [[self.filled > 3]]:\n    y = torch.cat([y, z])\nreturn y * 2"),
+    ("reduced", "y = [[x[..., keep]]].mean(-1)"),
+    (
+        "ranked",
+        "at = [[keep.nonzero()]]\nbest = s[at].topk(2)[1]\nout.append(at[best])\nreturn torch.cat(out)",
+    ),
+    ("placed", "for t in runs:\n    total = torch.zeros(3)\n    i = [[t.item()]]\n    total[i] += 1"),
+    ("change", "if [[m.any()]]:\n    table[c] = y[m].sum()"),
+    ("counted too", "if [[over.any()]]:\n    self.hits += 1\n    u = u.clamp(-1, 1)\nreturn u"),
+    ("all picked", "for i, j in [[at.tolist()]]:\n    if 0 <= i < n:\n        x[i, j] += 1"),
+    ("reduced", "p = [[x[keep]]]\nw = svd(p.T @ q)\nif det(w) < 0:\n    w = -w\nreturn w"),
+    ("returned", "p = [[x[keep]]]\nif det(p) < 0:\n    p = -p\nreturn f(p)"),
+    ("first", "cut = [[(p.cumsum(-1) > 0.9).nonzero()]][0, 0] + 1\nreturn p[:cut]"),
+    ("dropped", "if [[not keep.all()]]:\n    x, y = x[keep], y[keep]\nreturn f(x, y)"),
+    (
+        "books",
+        "for s, d in x:\n    q = round([[s.item()]] * 4) / 4\n    if int(q * 4) % 2:\n        q += 1\n    out.append(q)",
+    ),
+    ("branch", "r = [[x.item()]]\nif r == 0:\n    print('none')\nif r < 3:\n    y = y * 2\nreturn y"),
+    ("spared", "if [[holes.any()]]:\n    y[:, holes] = z[:, holes]"),
+    ("placed", "n = (x * 4).floor().int()\nfor k in range(3):\n    i = [[x.item()]]\n    n[i] += 1"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
 )
 
@@ -127,6 +171,31 @@ LINES = """
     for _ in range(2):
         chain(torch.ones(3)), taken(torch.ones(3), torch.ones(1)), leaked(torch.ones(3))
 """
+
+
+COMPREHENSION = """
+    import torch
+    import torch.nn.functional as F
+
+    @torch.compile
+    def resize(x):
+        rows = [
+            F.interpolate(r[None, None], size=(n, 3)) for r, n in zip(x, (x > 0).sum((1, 2)))
+        ]
+        return rows[0] + 1
+
+    for _ in range(2):
+        resize(torch.ones(2, 3, 4))
+"""
+
+
+@pytest.mark.torch
+def test_a_comprehension_goes_with_the_break_inside_it(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(tmp_path, COMPREHENSION)
+    (alone,) = [one for one in report.findings if one.code == "BS302"]
+    (inside,) = [one for one in report.findings if one.code == "BS102"]
+    assert alone.caused_by == inside.fingerprint
+    assert "do what is said there" in str(alone.advice)
 
 
 @pytest.mark.torch

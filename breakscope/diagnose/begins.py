@@ -1,0 +1,128 @@
+"""Where a value comes from: whether it is made of arguments alone, so that the caller can make it as well."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from breakscope.diagnose import uses
+
+_OF_PYTHON = (
+    "int",
+    "float",
+    "bool",
+    "len",
+    "list",
+    "tuple",
+    "enumerate",
+    "zip",
+    "sorted",
+    "max",
+    "min",
+    "sum",
+    "range",
+)
+# What is made of its parts and of nothing else.
+_MADE_OF_PARTS = (
+    *(ast.Attribute, ast.Subscript, ast.Slice, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List),
+    *(ast.ListComp, ast.comprehension, ast.BoolOp),
+)
+_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_LIBRARIES = ("torch", "np", "numpy", "F")  # their functions compute with what they are given
+_Way = Sequence[ast.AST]
+
+
+def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
+    """The arguments of the compiled function of which alone the innermost expression is made; else empty.
+
+    Args:
+        around: the nodes around the expression, outermost first.
+        callers: the same of the calls in compiled code that lead there, the nearest first.
+    """
+    made_of = _made_of(around[-1], around, set()) if around else None
+    if not made_of or not callers:
+        return tuple(sorted(made_of or ()))
+    given = [_given(name, around, callers[0]) for name in sorted(made_of)]
+    led = [arguments((*callers[0], one), callers[1:]) if one is not None else () for one in given]
+    return tuple(dict.fromkeys(name for names in led for name in names)) if all(led) else ()
+
+
+def _made_of(node: ast.AST | None, way: _Way, asked: set[str]) -> set[str] | None:
+    """The arguments that an expression is made of; None where anything but their methods takes part."""
+    match node:
+        case ast.Constant() | None:
+            return set()
+        case ast.Name(name):
+            return _of_name(name, way, asked)
+        case ast.Call(ast.Name(name)) if name not in _OF_PYTHON:
+            return None
+        case ast.Call(func, args):
+            given = [*args, *(one.value for one in node.keywords)]
+            return _joined([*given, *([func] if isinstance(func, ast.Attribute) else [])], way, asked)
+        case _ if isinstance(node, _MADE_OF_PARTS):
+            parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, _SIGNS)]
+            return _joined(parts, way, asked)
+    return None
+
+
+def _joined(nodes: Sequence[ast.AST | None], way: _Way, asked: set[str]) -> set[str] | None:
+    found = [_made_of(node, way, asked) for node in nodes]
+    return None if None in found else {name for one in found if one is not None for name in one}
+
+
+def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
+    function = next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
+    if function is None or name in asked:
+        return set() if name in asked else None
+    asked.add(name)
+    values = _values(name, function)
+    if values is None:
+        return None
+    values = [value for value in values if _may_be_before(value, way)]
+    parameters = [arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)]
+    if values:
+        return _joined(values, way, asked)
+    if name in parameters:
+        return {name} if name not in ("self", "cls") else None
+    return set() if name in _LIBRARIES or _is_constant(name, way[0]) else None
+
+
+def _is_constant(name: str, module: ast.AST) -> bool:
+    """Whether a module gives a name its value, once and for all: ``SHIFT, REDUCE = 0, 1``."""
+    return isinstance(module, ast.Module) and any(name in uses.targets(one) for one in module.body)
+
+
+def _values(name: str, function: ast.FunctionDef) -> list[ast.expr] | None:
+    """What a name is given in its function; None where it is changed in another way."""
+    values: list[ast.expr] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.AugAssign(target=ast.Name(changed)) if changed == name:
+                return None
+            case ast.Assign() | ast.AnnAssign():
+                values += filter(None, [uses.given(node, name)])
+            case ast.For(target=target, iter=given) | ast.comprehension(target=target, iter=given):
+                names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+                values += [given] * (name in names)
+            case ast.NamedExpr(target=ast.Name(named)) if named == name:
+                values.append(node.value)
+    return values
+
+
+def _may_be_before(value: ast.expr, way: _Way) -> bool:
+    """Whether something stands before a place in its function, or in a loop around it."""
+    line = getattr(way[-1], "lineno", 0)
+    loops = [node for node in way if isinstance(node, ast.For | ast.While)]
+    return value.lineno <= line or any(node is value for loop in loops for node in ast.walk(loop))
+
+
+def _given(name: str, around: _Way, caller: _Way) -> ast.expr | None:
+    """What a call gives for a parameter of the function around a place."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    call = caller[-1] if caller else None
+    if function is None or not isinstance(call, ast.Call):
+        return None
+    names = [arg.arg for arg in function.args.args if arg.arg not in ("self", "cls")]
+    by_name = {one.arg: one.value for one in call.keywords}
+    by_place = dict(zip(names, call.args, strict=False))
+    return by_name.get(name) or by_place.get(name)

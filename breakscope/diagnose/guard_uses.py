@@ -1,0 +1,156 @@
+"""What compiled code does with the value that a guard holds: by def-use in the functions at work."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from breakscope.diagnose import becomes, uses
+from breakscope.diagnose.becomes import End, Kind
+from breakscope.project.sources import Sources
+from breakscope.report.model import Guard
+
+_TURNS: tuple[Kind, ...] = ("turns", "loop test")
+# What needs a Python number, and what the sentence calls it.
+_NEEDS: dict[Kind, str] = {
+    "test": "a branch",
+    "step": "a branch",
+    "turns": "a range",
+    "loop test": "a loop",
+    "size": "a size",
+    "slice": "a slice",
+    "pick": "an index",
+    "part": "a choice of what is called",
+    "key": "a key",
+    "order": "a sort",
+}
+_CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Where a guarded value ends.
+
+    Attributes:
+        of_module: False where its object is surely no nn.Module.
+        fills: whether something is put into it, where it is a container; loops: whether a loop runs over it.
+    """
+
+    ends: tuple[End, ...] = ()
+    of_module: bool = True
+    fills: bool = True
+    loops: bool = False
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is how often a loop runs."""
+        return any(end.kind in _TURNS for end in self.ends)
+
+    @property
+    def is_calculated(self) -> bool:
+        """Whether it only goes into operations on tensors, or into numbers that do."""
+        kinds = {end.kind for end in self.ends}
+        return "arithmetic" in kinds and kinds <= set(_CALCULATES)
+
+    @property
+    def needs(self) -> str:
+        """``a branch (line 13), a range (line 20)``: what needs a Python number; else empty."""
+        lines: dict[str, list[int]] = {}
+        for end in self.ends:
+            line = getattr(end.taker, "lineno", 0)
+            if end.kind in _NEEDS and line not in lines.setdefault(_NEEDS[end.kind], []):
+                lines[_NEEDS[end.kind]].append(line)
+        return ", ".join(
+            f"{what} (line{'s' * (len(at) > 1)} {', '.join(map(str, at[:3]))})" for what, at in lines.items()
+        )
+
+
+def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) -> Taken:
+    """What the functions at work do with a guarded value.
+
+    Args:
+        at_work: (file, line) of the compiled function first, then of those that were inlined in it.
+    """
+    ways = [way for file, line in at_work if (way := _way(sources, file, line))]
+    found = [end for at, way in enumerate(ways) for end in _ends(guard, way, inlined=at > 0)]
+    fills = not ways or any(_fills(way[-1], guard.source or "") for way in ways)
+    return Taken(
+        tuple(found),
+        of_module=not any(map(_is_plain_class, ways[:1])),
+        fills=fills,
+        loops=any(_is_looped(way[-1], guard.source or "") for way in ways),
+    )
+
+
+def _is_looped(function: ast.AST, name: str) -> bool:
+    """Whether a loop runs over a container, itself or by enumerate or zip."""
+    over = [node.iter for node in ast.walk(function) if isinstance(node, ast.For | ast.comprehension)]
+    parts = [part for one in over for part in (one, *getattr(one, "args", ()))]
+    return any(ast.unparse(part) == name for part in parts)
+
+
+def _fills(function: ast.AST, name: str) -> bool:
+    """Whether a function puts something into a container, or hands it on to what may do so."""
+    for use in uses.uses(function, name):
+        match use[-3:]:
+            case [ast.Call(func=method), ast.Attribute(attr=attr) as asked, _] if method is asked:
+                if uses.KEEPS.match(attr):
+                    return True
+            case [_, ast.Call(ast.Name("len" | "enumerate" | "zip" | "range" | "sum" | "sorted")), _]:
+                pass
+            case [_, ast.Call() | ast.keyword(), _]:
+                return True
+            case [_, ast.Subscript(ctx=ast.Store()), _]:
+                return True
+    return False
+
+
+def _way(sources: Sources, file: str, line: int) -> list[ast.AST]:
+    """The nodes around the function that holds a line, itself last."""
+    span = sources.function_around(file, line)
+    if span is None:
+        return []
+    text = sources.line(file, span.line) or ""
+    around = sources.around(file, (span.line, len(text) - len(text.lstrip()), span.last, 0))
+    return around if around and isinstance(around[-1], ast.FunctionDef) else []
+
+
+def _ends(guard: Guard, way: Sequence[ast.AST], *, inlined: bool) -> Iterator[End]:
+    function = way[-1]
+    if not isinstance(function, ast.FunctionDef) or guard.source is None:
+        return
+    if guard.cause in ("size", "symbolic_shape") and guard.dimension is not None:
+        names = [arg.arg for arg in function.args.args] if inlined else [guard.source]
+        for name in names:
+            yield from _ends_of_size(way, name, guard.dimension)
+        return
+    last = re.search(r"(\w+)$", guard.source)
+    attribute = {f"self.{last[1]}", last[1]} if last and inlined else set()
+    for name in sorted({guard.source} | attribute):
+        yield from becomes.ends_of(way, name)
+
+
+def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int) -> Iterator[End]:
+    """Where a size of a tensor ends: of ``x.shape``, ``x.size(1)`` and ``len(x)``."""
+    yield from becomes.ends_of(way, f"{name}.shape", slot=dimension)
+    for use in uses.uses(way[-1], name):
+        match use[-3:]:
+            case [
+                ast.Call(ast.Attribute(attr="size"), [ast.Constant(at)]) as call,
+                ast.Attribute(),
+                ast.Name(),
+            ]:
+                if at == dimension:
+                    yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]])
+            case [ast.Call(ast.Attribute(attr="size"), []) as call, ast.Attribute(), ast.Name()]:
+                yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]], slot=dimension)
+            case [_, ast.Call(ast.Name("len")) as call, ast.Name()] if dimension == 0:
+                yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]])
+
+
+def _is_plain_class(way: Sequence[ast.AST]) -> bool:
+    """Whether the class of a method has no bases, so that its object is no nn.Module."""
+    owner = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), None)
+    return owner is not None and not owner.bases

@@ -1,0 +1,202 @@
+"""What the loop around a read does: Python's bookkeeping, cells of a table, one group after the other."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from breakscope.diagnose import uses
+from breakscope.diagnose.becomes import End, is_tensor
+
+_CHANGES = re.compile(
+    r"(append|appendleft|extend|insert|add|update|setdefault|push|pop|popleft|remove|discard)$"
+)
+_Loop = ast.For | ast.While
+
+
+def of_bookkeeping(around: Sequence[ast.AST], ends: Sequence[End], *, is_given: bool = False) -> _Loop | None:
+    """The outermost loop that takes a value and does nothing but Python's own work; else None.
+
+    Args:
+        is_given: whether the value is made of arguments alone: then the caller can calculate a little, too.
+    """
+    ways = [around, *(end.way for end in ends if end.looped or end.gathered)]
+    for way in ways:
+        for loop in _loops(way):
+            light = is_given and not _calls_modules(loop) and _puts(loop)
+            if _keeps_books(loop) and (light or not _computes(loop, around, way)):
+                return loop
+    return None
+
+
+def _calls_modules(loop: _Loop) -> bool:
+    """Whether a loop calls what an object holds, or a function that is not Python's own."""
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(
+        ast.unparse(call.func).startswith(("self.", "torch.", "F."))
+        or (isinstance(call.func, ast.Name) and call.func.id not in dir(builtins))
+        for call in calls
+    )
+
+
+def _puts(loop: _Loop) -> bool:
+    """Whether a loop puts something into a list or takes it out."""
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(_CHANGES.match(uses.called(call)) for call in calls if isinstance(call.func, ast.Attribute))
+
+
+def _loops(way: Sequence[ast.AST]) -> list[_Loop]:
+    """The loops of the innermost function of a way, the outermost first."""
+    functions = [at for at, node in enumerate(way) if isinstance(node, ast.FunctionDef)]
+    inside = way[functions[-1] :] if functions else way
+    return [node for node in inside if isinstance(node, _Loop)]
+
+
+def _keeps_books(loop: _Loop) -> bool:
+    """Whether a loop changes what only Python holds: a list, a dict, a number."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.Call(ast.Attribute(attr=name)) if _CHANGES.match(name):
+                return True
+            case ast.Assign([ast.Subscript()]):
+                return True
+            case ast.AugAssign(target=ast.Name() | ast.Subscript()):
+                return True
+    return False
+
+
+def _computes(loop: _Loop, around: Sequence[ast.AST], way: Sequence[ast.AST]) -> bool:
+    """Whether a loop does any operation on tensors, but for reading single values of them."""
+    read = {
+        id(part)
+        for node in ast.walk(loop)
+        if _is_read(node)
+        for part in ast.walk(node)
+        if not (isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("self.", "torch.", "F.")))
+    }
+    read |= {id(around[-1])}
+    outside = [*way[: way.index(loop)], loop]
+    made = [
+        _of_assignment(node) if isinstance(node, ast.Assign | ast.AugAssign) else node
+        for statement in loop.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call | ast.BinOp | ast.Assign | ast.AugAssign)
+    ]
+    return any(id(node) not in read and is_tensor(node, outside) for node in made)
+
+
+def _of_assignment(node: ast.Assign | ast.AugAssign) -> ast.expr:
+    """What is written to, where that is an item, so that a tensor would be changed; else what is given."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    return target.value if isinstance(target, ast.Subscript) else node.value
+
+
+_READS = ("item", "tolist", "numpy", "int", "float", "bool")
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and uses.called(node) in _READS
+
+
+def of_cells(around: Sequence[ast.AST]) -> str:
+    """The table that the loops around a place fill cell by cell, each from others of it; else empty."""
+    loops = _loops(around)
+    turns = {name for loop in loops if isinstance(loop, ast.For) for name in names(loop.target)}
+    if len(loops) <= 1:
+        return ""
+    for node in ast.walk(loops[0]):
+        match node:
+            case ast.Assign([ast.Subscript(table, cell)], value) | ast.AugAssign(
+                ast.Subscript(table, cell), _, value
+            ):
+                others = [one for one in _subscripts(value) if ast.unparse(one.value) == ast.unparse(table)]
+                if len(turns & set(names(cell))) > 1 and any(
+                    ast.unparse(one.slice) != ast.unparse(cell) for one in others
+                ):
+                    return ast.unparse(table)
+    return ""
+
+
+def is_first(taken: ast.Subscript) -> bool:
+    """Whether the first of all positions is taken: ``mask.nonzero()[0]``, ``[0, 0]``, ``[0][0]``."""
+    parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
+    return all(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
+
+
+def mask_of(call: ast.Call) -> str:
+    """What a call finds the positions of: ``mask`` of ``mask.nonzero()`` and ``torch.where(mask)``."""
+    match call:
+        case ast.Call(ast.Attribute(attr="where" | "nonzero" | "argwhere"), [asked]):
+            return ast.unparse(asked)
+        case ast.Call(ast.Attribute(asked, "nonzero"), []):
+            return ast.unparse(asked)
+    return ""
+
+
+def of_pairs(around: Sequence[ast.AST]) -> bool:
+    """Whether nested loops hold values against each other, each with each, and count: ``a[i] > a[j]``."""
+    loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]
+    if len(loops) > 1 and not any(isinstance(node, ast.Assign | ast.Call) for node in _body(loops[-1])):
+        turns = [set(names(loop.target)) for loop in loops[-2:]]
+        counts = any(isinstance(node, ast.AugAssign) for node in _body(loops[-1]))
+        return counts and any(
+            all(any(turn & set(names(one.slice)) for one in _subscripts(node)) for turn in turns)
+            for node in _body(loops[-1])
+            if isinstance(node, ast.Compare)
+        )
+    if len(loops) == 1:  # what leaves the outer turn: its inner loop says what is done
+        return any(
+            isinstance(node, ast.For) and of_pairs([*around[: around.index(loops[0]) + 1], node])
+            for node in loops[0].body
+        )
+    return False
+
+
+def _body(loop: ast.For) -> Iterator[ast.AST]:
+    return (node for statement in loop.body for node in ast.walk(statement))
+
+
+def _subscripts(node: ast.AST) -> Iterator[ast.Subscript]:
+    return (part for part in ast.walk(node) if isinstance(part, ast.Subscript))
+
+
+def names(node: ast.AST) -> list[str]:
+    """The names in an expression."""
+    return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """A loop over groups: what says of each element which group it is of, and how many groups there are."""
+
+    of: str
+    number: str
+
+
+def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None:
+    """The groups, where a mask picks one group in each turn of a loop: ``x[group == g]``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if isinstance(mask, ast.Name) and function is not None:
+        made = [
+            node.value
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and mask.id in uses.targets(node)
+        ]
+        mask = made[0] if len(made) == 1 else mask
+    for loop in _loops(around):
+        match mask, loop:
+            case ast.Compare(left, [ast.Eq()], [right]), ast.For(target=ast.Name(turn), iter=over):
+                sides = {ast.unparse(left): ast.unparse(right), ast.unparse(right): ast.unparse(left)}
+                if turn in sides:
+                    return Groups(sides[turn], _number(over))
+    return None
+
+
+def _number(over: ast.expr) -> str:
+    match over:
+        case ast.Call(ast.Name("range"), [count]):
+            return ast.unparse(count)
+    return "n"

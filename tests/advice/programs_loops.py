@@ -1,0 +1,300 @@
+"""Loops whose kind decides the advice: Python's own bookkeeping, cells of a table, groups; and guards by use."""
+
+from __future__ import annotations
+
+from followed import Followed, of_function
+
+f = of_function
+SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n"
+
+LOOPS: tuple[Followed, ...] = (
+    f(
+        "BS103",
+        "bookkeeping of what is given",
+        r"^The loop `for .*` \(line \d+\) works with single values.*before the compiled call, as it is made of"
+        r" the\s+argument `x` alone",
+        "open_at, pairs = [], []\nfor i, t in enumerate(x[0].tolist()):\n    if t < 1:\n        open_at.append(i)\n"
+        "    elif open_at:\n        pairs.append((open_at.pop(), i))\n"
+        "for a, b in pairs:\n    x = x + x[:, a:a + 1] * x[:, b:b + 1]\nreturn x",
+        (
+            (
+                "    open_at, pairs = [], []\n    for i, t in enumerate(x[0].tolist()):\n        if t < 1:\n"
+                "            open_at.append(i)\n        elif open_at:\n            pairs.append((open_at.pop(), i))\n"
+            ),
+            "",
+        ),
+        (
+            "@torch.compile\ndef f(x):",
+            (
+                "def pair(x):\n    open_at, pairs = [], []\n    for i, t in enumerate(x[0].tolist()):\n        if t < 1:\n"
+                "            open_at.append(i)\n        elif open_at:\n            pairs.append((open_at.pop(), i))\n"
+                "    return pairs\n\n@torch.compile\ndef f(x, pairs):"
+            ),
+        ),
+        ("f(x))", "f(x, pair(x)))"),
+    ),
+    f(
+        "BS103",
+        "bookkeeping of what is computed",
+        r"^The loop `for v in .*` .*in the caller, on what the\s+compiled part returns",
+        "y = net(x)\nseen, total = {}, 0\nfor v in y.flatten().tolist():\n    k = round(v, 1)\n    seen[k] = total\n"
+        "    total += 1\nreturn y, len(seen)",
+        (
+            (
+                "    seen, total = {}, 0\n    for v in y.flatten().tolist():\n        k = round(v, 1)\n        seen[k] = total\n"
+                "        total += 1\n    return y, len(seen)"
+            ),
+            "    return y",
+        ),
+        (
+            "    say(f(x))",
+            "    y = f(x)\n    seen = {round(v, 1) for v in y.flatten().tolist()}\n    say((y, len(seen)))",
+        ),
+        outside="net = nn.Linear(3, 2).requires_grad_(False)",
+    ),
+    f(
+        "BS301>BS101",
+        "a table that is filled cell by cell",
+        r"^The loops fill `d` cell by cell.*put torch\.compiler\.disable on the\s+function",
+        "p = (x * 2).argsort(-1)\nd = torch.zeros(3, 3)\nfor i in range(1, 3):\n    for j in range(1, 3):\n"
+        "        cost = 0 if p[0, i] == p[1, j] else 1\n        d[i, j] = d[i - 1, j - 1] + cost\nreturn d[-1, -1]",
+        (
+            "@torch.compile\ndef f",
+            "@torch.compile\ndef g(x):\n    return f(x)\n@torch.compiler.disable\ndef f",
+        ),
+    ),
+    f(
+        "BS301>BS105",
+        "group by group: ranked",
+        r"^The loop ranks one group after the other.*member = group == torch\.arange\(2\)\[:, None\]",
+        "out = []\nfor g in range(2):\n    out.append(x[0][group == g].topk(1)[0])\nreturn torch.stack(out)",
+        (
+            "    out = []\n    for g in range(2):\n        out.append(x[0][group == g].topk(1)[0])\n    return torch.stack(out)",
+            (
+                "    member = group == torch.arange(2)[:, None]\n"
+                "    return torch.where(member, x[0], -math.inf).topk(1)[0]"
+            ),
+        ),
+        outside="group = torch.tensor([0, 1, 0])",
+    ),
+    f(
+        "BS301>BS105",
+        "group by group: reduced",
+        r"^The loop reduces one group after the other.*torch\.zeros\(2\)\.index_add\(0, group, v\)",
+        "v = x[0]\nout = []\nfor g in range(2):\n    out.append(v[group == g].sum())\nreturn torch.stack(out)",
+        (
+            "    out = []\n    for g in range(2):\n        out.append(v[group == g].sum())\n    return torch.stack(out)",
+            "    return torch.zeros(2).index_add(0, group, v)",
+        ),
+        outside="group = torch.tensor([0, 1, 0])",
+    ),
+    f(
+        "BS105",
+        "the same selected along two dimensions",
+        r"both = keep\[:, None\] & keep\[None, :\], torch\.where\(both, a, 0\)\.sum\(\)",
+        "a = x.T @ x\nreturn a[keep][:, keep].sum() / a.sum()",
+        ("a[keep][:, keep].sum()", "torch.where(keep[:, None] & keep[None, :], a, 0).sum()"),
+        outside="keep = torch.tensor([True, False, True])",
+        near=True,
+    ),
+    f(
+        "BS101",
+        "a comprehension that keeps items",
+        r"^The comprehension keeps items by a tensor's values.*with the condition as a mask",
+        "rows = [r.sum() for r, k in zip(x, x[:, 0] > 0) if k]\nreturn sum(rows)",
+        (
+            "rows = [r.sum() for r, k in zip(x, x[:, 0] > 0) if k]\n    return sum(rows)",
+            "return torch.where(x[:, 0] > 0, x.sum(1), 0).sum()",
+        ),
+    ),
+    f(
+        "BS302>BS113",
+        "divmod of a number that became symbolic",
+        r"write n // k and n % k, which\s+hold for a tensor too",
+        "k = int(x.argmax())\nr, c = divmod(k, 3)\nreturn x * r + c",
+        ("k = int(x.argmax())\n    r, c = divmod(k, 3)", "k = x.argmax()\n    r, c = k // 3, k % 3"),
+        call="f(x.roll(len(SAID)))",
+    ),
+    f(
+        "BS301>BS113",
+        "a key that Dynamo holds as a tensor",
+        r"no key of a dict\s+or set in compiled code: count with torch\.bincount",
+        "counts = {}\nfor label in x.argmax(-1).numpy():\n    counts[label] = counts.get(label, 0) + 1\n"
+        "return x + len(counts)",
+        (
+            (
+                "counts = {}\n    for label in x.argmax(-1).numpy():\n        counts[label] = counts.get(label, 0) + 1\n"
+                "    return x + len(counts)"
+            ),
+            "return x + (F.one_hot(x.argmax(-1), 3).sum(0) > 0).sum()",
+        ),
+    ),
+    f(
+        "BS301>BS102",
+        "rows that are written one by one",
+        r"^A loop takes the numbers one by one and picks with each.*x\.scatter\(dim, index, new\)",
+        "m, at = torch.zeros(2, 3), x.argmax(-1)\nfor i in range(2):\n    m[i, at[i]] = 1.0\nreturn m",
+        ("    for i in range(2):\n        m[i, at[i]] = 1.0\n", "    m = m.scatter(1, at[:, None], 1.0)\n"),
+    ),
+    f(
+        "BS101",
+        "a constant that a loop returns",
+        r"take the conditions of all\s+turns, torch\.stack\(\[…\]\)\.any\(\)",
+        "for i in range(2):\n    if x[i].sum() > 3:\n        return 1\nreturn 0",
+        (
+            "for i in range(2):\n        if x[i].sum() > 3:\n            return 1\n    return 0",
+            "return torch.stack([x[i].sum() > 3 for i in range(2)]).any().int()",
+        ),
+    ),
+    f(
+        "BS102",
+        "a number that is looked for in a set",
+        r"^`int\(i\)` is a key of a Python dict or set.*return `i`, and do that in the caller",
+        "i = net(x).argmax()\nif int(i) not in tried:\n    return x\nreturn x * 2",
+        ("    if int(i) not in tried:\n        return x\n    return x * 2", "    return i"),
+        ("say(f(x))", "say(x if f(x).item() not in tried else x * 2)"),
+        outside="tried = {3, 4}\nnet = nn.Linear(3, 3).requires_grad_(False)",
+    ),
+    f(
+        "BS127",
+        "a drawn number that an operation needs",
+        r"^Draw the number in the caller and pass it in",
+        "k = random.randrange(4)\nreturn torch.rot90(x, k, (-2, -1))",
+        ("    k = random.randrange(4)\n", ""),
+        ("def f(x):", "def f(x, k):"),
+        ("say(f(x))", "say(f(x, random.randrange(4)))"),
+        outside="random.seed(3)",
+    ),
+    Followed(
+        "BS211",
+        "a list that a loop runs over",
+        r"^A loop over games is unrolled, so each number of items.*pass what is a list of numbers as one tensor",
+        "@torch.compile\ndef f(x, games):\n    for g in games:\n        x = x + g\n    return x\n\n"
+        "for n in range(1, 4):\n    say(f(x, [float(i) for i in range(n)]))\n",
+        (
+            ("for g in games:\n        x = x + g\n    return x", "return x + games.sum()"),
+            ("[float(i) for i in range(n)]", "torch.arange(float(n))"),
+        ),
+    ),
+    f(
+        "BS101",
+        "a flag that is made of a count",
+        r"^A whole number decides, and Dynamo holds it as a tensor",
+        "k = np.lcm.reduce([2, 2])\nodd = x.shape[1] % k != 0\nx = x + 1\nif odd:\n    x = F.pad(x, (0, 1))\nreturn x",
+        ("np.lcm.reduce([2, 2])", "math.lcm(2, 2)"),
+    ),
+    f(
+        "BS102",
+        "a size that numpy computes",
+        r"^The value comes out of numpy.*leave this to the caller, on arrays",
+        "return x.sum() + torch.from_numpy(np.zeros((2, np.sum(parts)))).sum()",
+        ("np.sum(parts)", "n"),
+        ("def f(x):", "def f(x, n):"),
+        ("f(x))", "f(x, int(np.sum(parts))))"),
+        outside="parts = np.array([1, 2])",
+    ),
+    f(
+        "BS105",
+        "rows that are stored where they were",
+        r"y = torch\.where\(keep\[\.\.\., None\], f\(x\), y\)",
+        "y = x.clone()\ny[keep, :] = (x[keep, :] * 2).relu()\nreturn y",
+        (
+            "y = x.clone()\n    y[keep, :] = (x[keep, :] * 2).relu()\n    return y",
+            "return torch.where(keep[..., None], (x * 2).relu(), x)",
+        ),
+        outside="keep = torch.tensor([True, False])",
+    ),
+    f(
+        "BS101",
+        "a branch that joins more",
+        r"^The branch joins more to a tensor.*join it always, and take out what is\s+not there by a mask",
+        "s = x.sum(1)\nif filled > 2:\n    s = torch.cat([s, more])\nreturn s.softmax(0).max()",
+        (
+            "if filled > 2:\n        s = torch.cat([s, more])\n    return",
+            "s = torch.cat([s, more.masked_fill(filled <= 2, -math.inf)])\n    return",
+        ),
+        outside="filled, more = torch.tensor(3), torch.tensor([1.0, 2.0])",
+    ),
+    f(
+        "BS105",
+        "the first position",
+        r"^Only the first position is taken: \(c > 3\)\.int\(\)\.argmax\(-1\)",
+        "c = x[1].cumsum(0)\nat = (c > 3).nonzero()[0, 0] + 1\nreturn x * at",
+        ("(c > 3).nonzero()[0, 0]", "(c > 3).int().argmax(-1)"),
+    ),
+    f(
+        "BS101",
+        "what a mask takes out",
+        r"^The branch only takes out what a mask leaves out: drop it and keep all.*targets of -100",
+        "known = y < 3\nlogits, t = x, y\nif not known.all():\n    logits, t = logits[known], t[known]\n"
+        "return F.cross_entropy(logits, t)",
+        (
+            "logits, t = x, y\n    if not known.all():\n        logits, t = logits[known], t[known]\n",
+            "logits, t = x, y.masked_fill(~known, -100)\n",
+        ),
+        outside="y = torch.tensor([1, 3])",
+        near=True,
+    ),
+    Followed(
+        "BS211",
+        "a set that changes",
+        r"^Each set that comes as self\.on is a version.*hold it as a tensor of bools",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.on = set()\n"
+        "    def forward(self, x):\n        mask = torch.zeros(3)\n        for i in range(3):\n"
+        "            if i in self.on:\n                mask[i] = 1\n        return x * mask\n\n"
+        "net = Net()\nrun = torch.compile(net)\nfor i in range(3):\n    say(run(x))\n    net.on.add(i)\n",
+        (
+            ("self.on = set()", "self.on = torch.zeros(3)"),
+            (
+                (
+                    "mask = torch.zeros(3)\n        for i in range(3):\n            if i in self.on:\n                mask[i] = 1\n"
+                    "        return x * mask"
+                ),
+                "return x * self.on",
+            ),
+            ("net.on.add(i)", "net.on[i] = 1"),
+        ),
+    ),
+    Followed(
+        "BS208",
+        "texts in a list",
+        r"^Each text in the items of keys is a version.*do that before the compiled call and pass a tensor",
+        "@torch.compile\ndef f(x, keys):\n    same = torch.tensor([a == keys[0] for a in keys])\n"
+        "    return torch.where(same, x[0], 0)\n\n"
+        "for keys in (['a', 'b', 'c'], ['a', 'c', 'c'], ['a', 'c', 'a'], ['b', 'c', 'b']):\n    say(f(x, keys))\n",
+        (
+            ("torch.tensor([a == keys[0] for a in keys])", "keys == keys[0]"),
+            ("f(x, keys))", "f(x, torch.tensor([ord(key) for key in keys])))"),
+        ),
+    ),
+    Followed(
+        "BS209",
+        "a counter that a branch asks for",
+        r"^A branch \(line \d+\) asks for self\.step, so no tensor can take its place",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.step = 0\n"
+        "    def forward(self, x):\n        if self.step % 2 == 0:\n            x = x * 2\n        self.step += 1\n"
+        "        return x\n\nnet = Net()\nrun = torch.compile(net)\nfor _ in range(5):\n    say(run(x))\n",
+        (
+            ("        self.step += 1\n", ""),
+            ("        self.step = 0\n", ""),
+            ("def forward(self, x)", "def forward(self, x, even)"),
+            ("if self.step % 2 == 0", "if even"),
+            ("for _ in range(5):\n    say(run(x))", "for step in range(5):\n    say(run(x, step % 2 == 0))"),
+        ),
+        lessens="a bool for a branch, which is two versions",
+    ),
+    Followed(
+        "BS209",
+        "a counter that is calculated with",
+        r"^Make self\.seen a tensor \(register_buffer.*min or max of it is clamp",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.seen = 0\n"
+        "    def forward(self, x):\n        scale = min(1.0, self.seen / 3)\n        self.seen += 1\n"
+        "        return x * scale\n\nnet = Net()\nrun = torch.compile(net)\nfor _ in range(5):\n    say(run(x))\n",
+        (
+            ("self.seen = 0", "self.register_buffer('seen', torch.tensor(0))"),
+            ("min(1.0, self.seen / 3)", "(self.seen / 3).clamp(max=1.0)"),
+            ("self.seen += 1", "self.seen.add_(1)"),
+        ),
+        near=True,
+    ),
+)
