@@ -307,9 +307,10 @@ class _Follow:
         if name in ("len", "isinstance", "type") and not is_selection:
             return None  # asks for no value
         kind = _kind_of_text(call, way)
-        kind = kind or (
-            _kind_of_selection(call, name, of) if is_selection else _kind_of_call(call, child, way, held)
-        )
+        if kind is None and _defined(call, way) is None:  # a function of one's own is read, whatever its name
+            kind = (
+                _kind_of_selection(call, name, of) if is_selection else _kind_of_call(call, child, way, held)
+            )
         if kind == "bound":
             self._end(kind, way, held)
             return held

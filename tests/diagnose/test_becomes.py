@@ -100,6 +100,14 @@ def test_what_a_helper_returns_ends_where_compiled_code_takes_it() -> None:
     assert shapes._of_ends(becomes.ends(helper, [caller]))[0] == "size"
 
 
+def test_a_function_of_ones_own_is_read_whatever_its_name() -> None:
+    """As in a spline: ``searchsorted`` of the module compares and sums, and ranks nothing."""
+    own = "def searchsorted(v, edges):\n    return (v > edges).long()\n"
+    ranked, read = (around(f"{before}y[m] = searchsorted([[x[m]]], e)\nreturn y") for before in ("", own))
+    assert [end.kind for end in becomes.ends(ranked)] == ["ranked"]
+    assert "ranked" not in {end.kind for end in becomes.ends(read)}
+
+
 def test_code_in_which_all_is_made_of_all_is_followed_so_far() -> None:
     """Each name is asked once whether it is a tensor, and a value with very many ends is followed to some."""
     made = "".join(f"n = n + m - {line}\nm = m * n\n" for line in range(100))
