@@ -39,12 +39,29 @@ def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
         around: the nodes around the expression, outermost first.
         callers: the same of the calls in compiled code that lead there, the nearest first.
     """
-    made_of = _made_of(around[-1], around, set()) if around else None
+    made_of = _made_of(around[-1], around, set()) if around and not _is_returned(around) else None
     if not made_of or not callers:
         return tuple(sorted(made_of or ()))
     given = [_given(name, around, callers[0]) for name in sorted(made_of)]
     led = [arguments((*callers[0], one), callers[1:]) if one is not None else () for one in given]
     return tuple(dict.fromkeys(name for names in led for name in names)) if all(led) else ()
+
+
+def _is_returned(around: _Way) -> bool:
+    """Whether it is read of what the function computes and returns: then its caller has that anyway."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if function is None:
+        return False
+    parameters = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)}
+    returned = {
+        name.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and node.value is not None
+        for name in (node.value.elts if isinstance(node.value, ast.Tuple) else [node.value])
+        if isinstance(name, ast.Name)
+    }
+    read = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
+    return bool(read & returned - parameters)
 
 
 def _made_of(node: ast.AST | None, way: _Way, asked: set[str]) -> set[str] | None:
