@@ -84,7 +84,7 @@ class Site(Scope):
         Raises:
             Unsafe: it does not import it.
         """
-        name = torch_name(self)
+        name = torch_name(self.module)
         if name is None:
             raise Unsafe("the module does not import torch")
         return name

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from breakscope.source.module import FunctionNode, Scope
+from breakscope.source.module import FunctionNode, Module, Scope
 
 _NEW_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _FRAME_READERS = {"locals", "eval", "exec", "vars", "globals", "dir"}
@@ -42,9 +42,9 @@ def dotted(scope: Scope, node: ast.expr) -> str | None:
     return name.replace("torch.functional.", "torch.") if name.startswith("torch.functional.") else name
 
 
-def torch_name(scope: Scope) -> str | None:
-    """The name under which the module has ``torch``; None if it does not import it."""
-    names = [bound for bound, target in scope.module.imports.items() if target == "torch"]
+def torch_name(module: Module) -> str | None:
+    """The name under which a module has ``torch``; None if it does not import it."""
+    names = [bound for bound, target in module.imports.items() if target == "torch"]
     return "torch" if "torch" in names else next(iter(names), None)
 
 
@@ -136,6 +136,17 @@ def parameters(function: FunctionNode) -> tuple[str, ...]:
     plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     rest = [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
     return tuple(one.arg for one in [*plain, *rest])
+
+
+def defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """The defaults of parameters, by name."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    behind = plain[len(plain) - len(arguments.defaults) :]
+    pairs = [
+        *zip(behind, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {argument.arg: default for argument, default in pairs if default is not None}
 
 
 def new_name(scope: Scope, wish: str) -> str:

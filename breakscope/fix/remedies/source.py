@@ -10,8 +10,10 @@ import os
 from collections.abc import Iterator
 
 from breakscope.fix.patch import Edit
-from breakscope.fix.source_file import Source, parents_of, read
+from breakscope.fix.source_file import Source, read
 from breakscope.report.model import Location
+from breakscope.source.module import parsed
+from breakscope.source.names import defaults
 from breakscope.source.span import characters
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -23,11 +25,12 @@ class File:
 
     def __init__(self, path: str, source: Source) -> None:
         self.path, self.text = path, source.text
-        self.tree = ast.parse(source.data)
+        self.module = parsed(source.text)
+        self.tree = self.module.tree
         self._starts = [0]
         for line in self.text.split("\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)
-        self._parents = parents_of(self.tree)
+        self._parents = self.module.parents
 
     # -- places ----------------------------------------------------------------------------------
 
@@ -117,7 +120,7 @@ class File:
                 case ast.AnnAssign(target, _, ast.expr() as value) if _binds(target, name):
                     values.append(value)
                 case ast.arguments():
-                    values += _defaults(part, name)
+                    values += [default for own, default in defaults(part).items() if own == name]
                 case ast.arg(arg, ast.expr() as annotation) if arg == name:
                     values.append(annotation)
         return any(_is_none(part) for value in values for part in ast.walk(value))
@@ -198,17 +201,6 @@ def _is_none(node: ast.AST) -> bool:
         case ast.Call(ast.Attribute(attr="get" | "pop")):
             return True
     return False
-
-
-def _defaults(arguments: ast.arguments, name: str) -> list[ast.expr]:
-    """The default of a parameter; nothing where it has none."""
-    plain = [*arguments.posonlyargs, *arguments.args]
-    behind = plain[len(plain) - len(arguments.defaults) :]
-    pairs = [
-        *zip(behind, arguments.defaults, strict=True),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    return [default for argument, default in pairs if argument.arg == name and default is not None]
 
 
 def _first_line(statement: ast.stmt) -> int:
