@@ -40,16 +40,20 @@ class Change:
 
     Attributes:
         file: real path. on_disk: the side that it holds now.
+        base: what it holds, where that is neither: the patch is one on top of others.
     """
 
     file: str
     old: Source
     new: Source
     on_disk: Side
+    base: Source | None = None
 
     @property
     def disk(self) -> Source:
         """What the file holds now."""
+        if self.base is not None:
+            return self.base
         return self.old if self.on_disk == "old" else self.new
 
     def edits(self, side: Side) -> tuple[Edit, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from breakscope.fix import from_rules, kept, with_command
 from breakscope.fix.apply import as_written
 from breakscope.fix.evidence import Evidence, Verdict
+from breakscope.fix.hoist import propose as hoist
 from breakscope.fix.judge import judge
 from breakscope.fix.outcomes import (
     Fixed,
@@ -34,7 +35,7 @@ from breakscope.fix.source_file import NotTextError, Source
 from breakscope.fix.together import FIXABLE, Whole, beside, check, only_moved
 from breakscope.fix.trials import Trials, eagerly
 from breakscope.fix.under_inductor import compiled, under_inductor
-from breakscope.fix.work import Choose, Options, Work
+from breakscope.fix.work import DECLINED, Choose, Options, Work
 from breakscope.report.model import Finding, Report
 from breakscope.run import warm
 
@@ -46,7 +47,6 @@ PATIENCE = 4
 # What the proof copies and compares; of all else it knows nothing.
 _PLAIN = "the tensors that it gets stay plain ones: of no subclass, and not inside torch.func transforms"
 _CLASH = "it changes text that another rewrite changes: write that one, then scan again"
-_DECLINED = "you declined it"
 
 
 def fix(
@@ -182,11 +182,14 @@ def _rewrite(work: Work, findings: Sequence[Finding]) -> Whole | None:
     whole: Whole | None = None
     for _ in range(MAX_ROUNDS):
         _round(work, findings)
+        hoist.propose(work)
         accepted = work.accepted()
         if not accepted:
             break
         work.progress(f"the whole script with {_count(len(accepted), 'patch', 'patches')}")
         whole = _together(work)
+        if hoist.propose(work):  # for what was taken back
+            whole = _together(work)
         tried = {place(f) for one, _ in work.judged for f in one.findings}
         tried |= {place(one.finding) for one in work.unpatched}
         findings = [f for f in whole.revealed if work.options.wants(f) and place(f) not in tried]
@@ -323,7 +326,7 @@ def _judged(work: Work, patch: Patch) -> tuple[Patch, Verdict]:
         one = replace(one, rewrite=replace(one.rewrite, consent=True))
     # Asked now, because what is proved next is proved on top of what is accepted.
     if work.declined(one, verdict):
-        verdict = replace(verdict, status="unproved", why=_DECLINED)
+        verdict = replace(verdict, status="unproved", why=DECLINED)
     return one, verdict
 
 
@@ -472,7 +475,7 @@ def _admitted(
     together = [*accepted, patch]
     known = {edit for one in accepted for edit in one.edits}
     if work.declined(patch, verdict):
-        why = _DECLINED
+        why = DECLINED
     elif clash(together):
         why = _CLASH
     elif not accepted or known.issuperset(patch.edits):

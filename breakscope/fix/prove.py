@@ -216,7 +216,7 @@ def _verdict(
     claims: Claims,
 ) -> Verdict:
     """The verdict on all functions; where they could not be compared, the reason, at level "whole script"."""
-    whole = _why_not_functions(changes, proof, compared)
+    whole = why_not_functions(changes, proof, compared)
     if whole is not None and not any(one["mismatch"] for one in compared):
         return Verdict("unproved", whole, Evidence(level="whole script"))
     verdict = _judged(functions, proof, claims)
@@ -231,7 +231,7 @@ def _verdict(
     return verdict
 
 
-def _why_not_functions(
+def why_not_functions(
     changes: Sequence[Change], proof: Mapping[str, Any], compared: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Why the whole script alone can be compared; None if functions were."""

@@ -19,7 +19,7 @@ from breakscope.fix.evidence import Verdict
 from breakscope.fix.installed_rules import answer_of as answer_of_rule
 from breakscope.fix.outcomes import NoPatch
 from breakscope.fix.patch import Patch, Refusal, Rewrite, clash
-from breakscope.fix.work import Work
+from breakscope.fix.work import DECLINED, Work
 from breakscope.inside.record.evidence import Evidence, Seen
 from breakscope.report.model import Finding
 
@@ -58,7 +58,7 @@ def propose(work: Work, command: str, tries: int) -> bool:
         patch, verdict = found
         del work.unpatched[at]
         if work.declined(patch, verdict):
-            verdict = replace(verdict, status="unproved", why="you declined it")
+            verdict = replace(verdict, status="unproved", why=DECLINED)
         work.judged.append((patch, verdict))
         accepted = accepted or work.acceptable(patch, verdict)
     return accepted

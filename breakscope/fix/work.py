@@ -18,6 +18,8 @@ from breakscope.fix.trials import Trials
 from breakscope.inside.settings import Settings
 from breakscope.report.model import Finding, Report
 
+DECLINED = "you declined it"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -58,7 +60,11 @@ Choose = Callable[[Patch, Verdict, str], bool]
 
 @dataclass(slots=True)
 class Work:
-    """A report being fixed."""
+    """A report being fixed.
+
+    Attributes:
+        hoisted: places of findings whose values were looked at, whether they can be read earlier.
+    """
 
     report: Report
     script: Script
@@ -73,6 +79,7 @@ class Work:
     unpatched: list[NoPatch] = field(default_factory=list)
     revealed: set[str] = field(default_factory=set)
     observers: Observers = field(default_factory=Observers)
+    hoisted: set[tuple[str, int, int | None]] = field(default_factory=set)
 
     def acceptable(self, patch: Patch, verdict: Verdict) -> bool:
         """Whether a patch may be one of the fixes: proved, or with consent, and something to apply."""
