@@ -8,7 +8,7 @@ import pytest
 
 from breakscope.source.dominance import bound_before, certainly_before
 from breakscope.source.module import Scope, parsed
-from breakscope.source.names import builtin, dotted, new_name, reads_outside, stores, torch_name
+from breakscope.source.names import builtin, defaults, dotted, new_name, reads_outside, stores, torch_name
 from breakscope.source.syntax import operand, shown
 
 
@@ -42,8 +42,8 @@ def test_a_dotted_name_means_what_its_import_says_if_nothing_else_binds_it(
 
 
 def test_torch_is_called_as_the_module_calls_it() -> None:
-    assert torch_name(scope_of("import torch as t\ndef f(): pass\n")) == "t"
-    assert torch_name(scope_of("import numpy\ndef f(): pass\n")) is None
+    assert torch_name(scope_of("import torch as t\ndef f(): pass\n").module) == "t"
+    assert torch_name(scope_of("import numpy\ndef f(): pass\n").module) is None
 
 
 def test_a_builtin_is_one_only_where_no_name_of_the_module_hides_it() -> None:
@@ -91,3 +91,8 @@ def test_an_operand_is_on_one_line_and_in_parentheses_where_it_needs_them(source
     value = scope.function.body[0].value  # type: ignore[attr-defined]
     assert operand(scope, value) == written
     assert shown(scope, value, 4) == " ".join(source.split())[:4]
+
+
+def test_defaults_are_those_of_the_parameters_that_have_one() -> None:
+    function = scope_of("def f(a, /, b, c=1, *d, e, g=2, **h): pass\n").function
+    assert {name: ast.unparse(one) for name, one in defaults(function.args).items()} == {"c": "1", "g": "2"}
