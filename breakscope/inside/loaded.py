@@ -58,7 +58,10 @@ class Noticing:
         if telling.ends_at(fullname):
             self._telling = None
         elif telling.is_due():
-            telling.send(self._modules({}))
+            try:
+                telling.send(self._modules({}))
+            except Exception:  # noqa: BLE001 -- what a module does when it is looked at is no matter of this import
+                self._telling = None
 
     def torch_is_there(self) -> None:
         """What has changed while torch was imported is torch's doing, or ours, and not the script's."""
@@ -82,8 +85,12 @@ class Noticing:
         tops = {name for name, changed in self._changed.items() if self._of_the_script(changed) == wanted}
         folders = _installed()
         for name, module in list(sys.modules.items()):
-            file = getattr(getattr(module, "__spec__", None), "origin", None)
-            if name.partition(".")[0] in tops and isinstance(file, str) and name != "__main__":
+            if name.partition(".")[0] not in tops or name == "__main__":
+                continue
+            file = None
+            with suppress(Exception):  # what stands there need be no module
+                file = module.__spec__.origin  # type: ignore[union-attr]
+            if isinstance(file, str):
                 real = os.path.realpath(file)
                 if (real.startswith(folders) or is_packaged(real)) and not real.startswith(PACKAGE):
                     yield name, file
@@ -160,7 +167,10 @@ def _installed() -> tuple[str, ...]:
 def own_files() -> list[str]:
     """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
     python = os.path.dirname(os.__file__) + os.sep
-    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    files = set()
+    for module in list(sys.modules.values()):
+        with suppress(Exception):  # what stands there need be no module
+            files.add(module.__file__ or "")
     return sorted(
         file
         for file in map(os.path.abspath, filter(None, files))

@@ -171,6 +171,32 @@ def test_what_the_first_run_loads_is_loaded_beside_it(
         warm.close()
 
 
+def test_a_module_that_cannot_be_looked_at_disturbs_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+        import sys, time, types
+
+        class Odd(types.ModuleType):
+            def __getattr__(self, name):
+                raise RuntimeError("not to be looked at")
+
+        sys.modules["odd.part"] = sys.modules["odd"] = Odd("odd")
+        time.sleep(0.3)
+        """
+    installed(tmp_path, monkeypatch, "odd", textwrap.dedent(text))
+    (tmp_path / "script.py").write_text("import torch, odd, wave\nprint('to the end')")
+    what = program(str(tmp_path / "script.py"), (), module=False)
+    warm = Warm(what, (), tmp_path)
+    try:
+        warm.begin()
+        ended, printed, loaded = record(tmp_path, what, (), warm.told)
+    finally:
+        warm.close()
+    assert (ended.status, printed) == ("ok", b"to the end\n")
+    assert "wave" in loaded["modules"]
+
+
 def test_a_package_whose_import_leads_to_such_a_file_is_loaded_by_each_of_them_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
