@@ -319,10 +319,9 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
 
 def _is_number_of_different(around: Sequence[ast.AST]) -> bool:
     """Whether only how many different values there are is asked: ``x.unique().numel()``, ``len(set…)``."""
-    is_unique = isinstance(around[-1], ast.Call) and uses.called(around[-1]).startswith("unique")
-    match around[-2]:
-        case ast.Attribute(attr="numel" | "shape" | "size") | ast.Call(ast.Name("len")):
-            return is_unique
+    match around[-2:]:
+        case [ast.Attribute(attr="numel" | "shape" | "size") | ast.Call(ast.Name("len")), ast.Call() as call]:
+            return uses.called(call).startswith("unique")
     return False
 
 
