@@ -137,8 +137,9 @@ class Warm:
         Returns at once.
         """
         if not self.trouble and self._process is None:
-            self.told = str(self._folder / "told")
-            os.mkfifo(self.told)
+            with suppress(OSError):  # not every file system has pipes
+                os.mkfifo(self._folder / "told")
+                self.told = str(self._folder / "told")
             self._start({})
             self._ask(self._first)
 
