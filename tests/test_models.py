@@ -178,6 +178,7 @@ def test_longformer(scan: Scan) -> None:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @needs_transformers
 def test_t5(scan: Scan) -> None:
@@ -199,6 +200,7 @@ def test_t5(scan: Scan) -> None:
     assert crossings(scanned) == {("T5Stack.forward", "BS104"): 3}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @needs_transformers
 def test_phi3_with_longrope_and_prompts_short_and_long(scan: Scan) -> None:

@@ -53,7 +53,7 @@ for step in range(8):
 def fixed(folder: Scanned) -> list[Suggestion]:
     """What is said of each finding, in the order of lines."""
     done = subprocess.run(
-        command("fix", "--no-inductor", "--no-forks"),
+        command("fix", "--no-inductor"),
         cwd=folder.folder,
         env=clean_environment(),
         capture_output=True,

@@ -44,7 +44,7 @@ def crossed_in_children(scanned: Scanned, *, processes: int, crossings: int) -> 
     assert any("children of the script compiled" in note for note in report.run.notes)
 
 
-@pytest.mark.parametrize("context", ["spawn", "fork", "forkserver"])
+@pytest.mark.parametrize("context", ["spawn", "fork", pytest.param("forkserver", marks=pytest.mark.nightly)])
 def test_processes_of_multiprocessing_are_followed(scan: Scan, context: str) -> None:
     start = f"""
 if __name__ == "__main__":

@@ -27,6 +27,17 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 PROGRAMS = Path(__file__).parent / "programs"
 NAMES = sorted(file.name for file in PROGRAMS.glob("*.py"))
+# One of each kind of screen: breaks, a healthy script, recompiles, a backend that fails, other processes, rare ones.
+IN_EVERY_RUN = (
+    "backend_crash.py",
+    "classifier.py",
+    "gan.py",
+    "rare_break.py",
+    "rl_loop.py",
+    "service.py",
+    "spawned.py",
+)
+BY_NIGHT = [pytest.param(one, marks=pytest.mark.nightly) for one in NAMES if one not in IN_EVERY_RUN]
 _KEY = re.compile(r"^# ([a-z ]+): (.*)$", re.MULTILINE)
 
 
@@ -54,7 +65,7 @@ def test_there_are_fourteen_and_each_says_what_is_to_be_told() -> None:
         assert {"walk", "first line", "first finding", "exit"} <= said(program).keys(), program
 
 
-@pytest.mark.parametrize("program", NAMES)
+@pytest.mark.parametrize("program", [*IN_EVERY_RUN, *BY_NIGHT])
 def test_what_a_person_sees_first(tmp_path: Path, program: str) -> None:
     told = said(program)
     (tmp_path / program).write_text((PROGRAMS / program).read_text())
