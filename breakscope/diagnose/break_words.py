@@ -1,0 +1,759 @@
+"""What is said of a graph break: one instruction for each code, shape, cause and function."""
+
+from __future__ import annotations
+
+from breakscope.diagnose.shapes import Shape
+
+_CONFIG = "torch._dynamo.config"
+_SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
+_SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
+
+INNER_FIRST = (
+    "The comprehension is compiled on its own, because the function around it runs eagerly: repair the break"
+    " for which that was given up, and Dynamo traces the comprehension as part of it."
+)
+BREAKS_INSIDE = (
+    "Something in the comprehension breaks, and behind a break Dynamo cannot go on with what it runs over:"
+    " repair that break, or put what breaks into a function with torch.compiler.disable, the loop with it."
+)
+COUNTED = (
+    "A whole number decides, and Dynamo holds it as a tensor: compute it with plain Python ints from the"
+    " shapes and settings, or read it before the compiled call and pass it in; the branch is then decided"
+    " while tracing. torch.where serves where both sides have one shape."
+)
+DRAW = (
+    "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
+    " the two; or compute both sides and select with torch.where."
+)
+_CHECK = (
+    "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
+    " Dynamo"
+    " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
+    " torch._check."
+)
+# The function of Python's own library that holds the line -> the advice.
+BY_FUNCTION = {
+    "Optimizer._patch_step_function": (
+        "An optimizer is made here while Dynamo traces, and its class is changed for that: make it once,"
+        " before the compiled call, and pass it in."
+    ),
+    "cached_property.__get__": (
+        "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
+        " functools.cached_property takes a lock while it makes its value."
+    ),
+}
+# What holds wherever the line is: (codes, what the record says, the advice). First match wins.
+BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("BS107", "BS190", "BS191"),
+        # The second is how torch wraps nn.Module.__init__ while it traces.
+        r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",
+        (
+            "A module is made while Dynamo traces, which does not trace its __init__: make it once, before"
+            " the compiled call, and only call it there; or put torch.compiler.disable on the function that"
+            " makes it."
+        ),
+    ),
+    (
+        ("BS191",),
+        r"its data is not allocated yet",
+        (
+            "Dynamo runs the code on stand-ins without data, and an operation here reads the data: put"
+            " torch.compiler.disable on the function that holds the line, or write it with other operations."
+        ),
+    ),
+    (
+        ("BS114",),
+        r"Generator reconstruction with mutations",
+        (
+            "A generator is at work where the graph breaks, and Dynamo cannot make it again behind the break:"
+            " make a list of it first, before the compiled call (as params = list(model.parameters())), or"
+            " repair the break in the function that runs it."
+        ),
+    ),
+    (
+        ("BS121",),
+        r"torch\.autograd\.grad\b",
+        (
+            "Take the gradient with torch.func.grad, which Dynamo traces, or set"
+            " torch._dynamo.config.trace_autograd_ops = True, where what is differentiated is computed in the"
+            " compiled function too, of inputs that come with requires_grad; else call torch.autograd.grad"
+            " outside of it."
+        ),
+    ),
+    (
+        ("BS115",),
+        r"intermediate leaked as output",
+        (
+            "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
+            " break: call requires_grad_() on it outside the compiled function, or let it leave after"
+            " .detach()."
+        ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"call_function <built-in function \w+>\(\*\([^)]*\bz[fu]\d",
+        (
+            "A number of Python's that Dynamo has made symbolic fails here while it traces: do this"
+            " arithmetic in"
+            " the caller and pass in what it gives, or put torch.compiler.disable on the function that"
+            " does it;"
+            " torch._dynamo.config.specialize_float = True keeps floats plain, with a version for each value."
+        ),
+    ),
+    (
+        ("BS113",),
+        r"divmod\(\)",
+        (
+            "Dynamo does not trace divmod of a number that has become symbolic: write n // k and n % k, which"
+            " hold for a tensor too."
+        ),
+    ),
+    (
+        ("BS113",),
+        r"unhashable type: '(ndarray|Tensor|list)'",
+        (
+            "What Dynamo holds as a tensor has no hash, numpy's numbers among them, so it is no key of a dict"
+            " or set in compiled code: count with torch.bincount or torch.unique, or do this in the caller."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"\b(DataLoader|_BaseDataLoaderIter)\.",
+        (
+            "Iterate over the loader outside of the compiled function, and compile what is done with one"
+            " batch."
+        ),
+    ),
+    (
+        ("BS121",),
+        r"Tensor with grad_fn",
+        (
+            "A module on the way has a backward hook of the old kind: take it off, or register it with"
+            " register_full_backward_hook."
+        ),
+    ),
+    (
+        ("BS131",),
+        r"opaque object was created",
+        "Make the object before the compiled call; draw what a torch.Generator draws in the caller.",
+    ),
+    (
+        ("BS107",),
+        r"\bGradScaler\.",
+        (
+            "Call the gradient scaler outside of the compiled function, with the backward pass and the"
+            " optimizer's"
+            " step: compile the forward pass and the loss."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"Optimizer\.zero_grad",
+        "Call zero_grad() outside of the compiled function, as the backward pass and the optimizer's step.",
+    ),
+    (
+        ("BS107",),
+        r"`<unknown module>\.Tensor\.\w+\.?`",
+        (
+            "The method was taken off its tensor before the graph broke further on in the same expression:"
+            " repair that break, or give its value a name in a line of its own."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"_LegacyVariableBase",
+        (
+            "Write x.detach() in place of Variable(x): that is what it has meant since torch 0.4. Where x"
+            " needs no gradient, x itself will do."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"pack_padded_sequence|pad_packed_sequence|pack_sequence|pad_sequence",
+        (
+            "Give the RNN the padded batch and mask the padding afterwards, so that nothing is"
+            " packed; or leave"
+            " the packed RNN eager and compile what stands before and after it, each as a module of its own."
+        ),
+    ),
+    (
+        ("BS127", "BS107"),
+        r"[gs]et_rng_state|fork_rng",
+        (
+            "It keeps the random state to run a part again: torch.utils.checkpoint"
+            " (use_reentrant=False), which"
+            " Dynamo traces, does the same; or put torch.compiler.disable on what keeps it."
+        ),
+    ),
+    (
+        ("BS128",),
+        r"argument types \['(int|float|bool)'\]",
+        (
+            "The number has become symbolic after its second value, and there is no text of it: pass the text"
+            " instead of the number, or set torch._dynamo.config.specialize_int = True."
+        ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"must be \w+, not Sym(Bool|Int|Float)",
+        (
+            "The operation takes a plain Python value, and this one has become symbolic with a size"
+            " that changed:"
+            " pass dynamic=False to torch.compile, or torch._dynamo.mark_static on the argument"
+            " whose size it is"
+            " made of."
+        ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"__torch_function__ overrides",
+        (
+            "Dynamo traces the subclass's __torch_function__, and that raised here: pass plain tensors in"
+            " (x.as_subclass(torch.Tensor)) and make the subclass again in the caller; or put"
+            " torch.compiler.disable on the function that holds the line."
+        ),
+    ),
+    (
+        ("BS106",),
+        r"Data-dependent assertion failed",
+        (
+            "The assert fails while Dynamo traces it, because its condition is false for these"
+            " arguments or in"
+            " this mode: make it true, or take the assert out of what is compiled."
+        ),
+    ),
+    (
+        ("BS101", "BS102", "BS106"),
+        r"in \w+.{0,200}\b(np|numpy)\.(lcm|gcd|prod|ceil|floor|log2?|sqrt|round|max(imum)?|min(imum)?)\(",
+        (
+            "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
+            " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
+        ),
+    ),
+)
+FROM_NUMPY = (
+    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays"
+    " (or put"
+    " torch.compiler.disable on the function), or write it with torch operations."
+)
+BY_SHAPE: dict[tuple[str, Shape], str] = {
+    **dict.fromkeys(
+        (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
+        "How often the loop runs depends on data: keep it outside of the compiled function and compile"
+        " its body, run a fixed number of turns with torch.where, or use torch.while_loop. A number of turns"
+        " that is known before the compiled call can be passed in, and each is a graph.",
+    ),
+    (
+        "BS101",
+        "layerdrop",
+    ): "Set the model's layerdrop to 0 where it is not wanted, and ask for it before the number is drawn (if"
+    " layerdrop and …); else draw the numbers in the caller,"
+    " or compile the layers one by one and leave this loop in Python.",
+    ("BS127", "layerdrop"): (
+        "A random number decides whether a part runs: draw the decisions in the caller and pass them in as"
+        " Python bools (each pattern is a graph), or keep the part and weight it: x + keep *"
+        " part(x), with keep"
+        " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
+    ),
+    ("BS102", "message"): (
+        "Only a message needs the value{in_it}: {back}write the message {there}, or take it out of what is"
+        " compiled."
+    ),
+    ("BS101", "books"): (
+        "The loop {loop} works with single values on Python's own lists, dicts and numbers, which is no"
+        " operation on tensors: run it {apart}."
+    ),
+    ("BS101", "filter"): (
+        "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
+        " list {there} (and pass positions in as a tensor), or keep all items, with the condition as a mask:"
+        " torch.where(mask, f(x), 0), or weights of 0 and 1."
+    ),
+    ("BS101", "steered"): (
+        "A value says how Python's own lists and objects change, in a loop that computes as well:"
+        " {numbers}, or"
+        " leave this loop in Python and compile what it calls."
+    ),
+    **dict.fromkeys(
+        (("BS101", "counted too"), ("BS102", "counted too")),
+        "The branch sets a tensor and does Python's own work as well: select the tensor with"
+        " torch.where(condition, new, old), return the condition, and do the rest in the caller.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "grown"), ("BS102", "grown")),
+        "The branch joins more to a tensor, so its sides differ in shape: join it always, and take out"
+        " what is"
+        " not there by a mask (masked_fill with -inf before a softmax, a weight of 0 in a sum); or keep"
+        " what the"
+        " test asks for in the caller as a Python number, and pass a bool.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "found"), ("BS102", "found"), ("BS103", "found")),
+        "The loop returns a constant at the first turn whose condition holds: take the conditions of all"
+        " turns,"
+        " torch.stack([…]).any(), and return that as a tensor, or where it is with .int().argmax().",
+    ),
+    ("BS101", "cells"): (
+        "The loops fill {it} cell by cell, each from other cells, and single values decide: a graph would"
+        " hold every cell. Do it on lists (tolist()) {there}, or put torch.compiler.disable on the"
+        " function; where it is hot, compute a whole row or antidiagonal at a time."
+    ),
+    ("BS105", "group ranked"): (
+        "The loop ranks one group after the other{in_it}: rank all at once, with a row for each, member ="
+        " {group} == torch.arange({groups})[:, None], then torch.where(member, {of}, -inf).topk(k) with one k"
+        " for all; what has -inf was not there."
+    ),
+    ("BS105", "group reduced"): (
+        "The loop reduces one group after the other{in_it}: do all at once, torch.zeros({groups})"
+        ".index_add(0, {group}, {of}) for sums, divided by torch.bincount({group}, minlength={groups})"
+        ".clamp(min=1) for means, or scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
+    ),
+    ("BS105", "crossed"): (
+        "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
+        " {mask}, torch.where(both, {of}, 0).sum(), divided by both.sum() for a mean; or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS123", "message"): (
+        "Only a message needs the order: return the values and write the message in the caller."
+    ),
+    ("BS128", "message"): (
+        "Only a message needs the text: return the value and write the message in the caller, or"
+        " take it out of"
+        " what is compiled."
+    ),
+    ("BS101", "message"): (
+        "Only a message depends on it: return the value and write the message in the caller, or take"
+        " the branch"
+        " out of what is compiled."
+    ),
+    **dict.fromkeys(
+        (("BS101", "change"), ("BS102", "change")),
+        "The branch changes tensors in place: select what is written in its place, as in"
+        " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
+        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "left out"), ("BS102", "left out"), ("BS103", "left out")),
+        "The turn puts nothing into a list where a tensor's value says so, and a list's length is fixed in a"
+        " graph: put in an item at every turn, and the condition beside it; weigh the items with 0 and 1"
+        " there, or take those out that do not count in the caller.",
+    ),
+    ("BS101", "pairs"): (
+        "The loops hold single values against each other and count: compare all at once, as in a[:, None] >"
+        " a[None, :], combine the conditions with & and |, and take .sum(); no loop is left, and no number is"
+        " read."
+    ),
+    ("BS105", "first"): (
+        "Only the first position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
+        " which"
+        " {Mask}.any(-1) tells."
+    ),
+    ("BS101", "dropped"): (
+        "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
+        " torch.where, by weights of 0 and 1, or by targets of -100 (ignore_index)."
+    ),
+    ("BS105", "distinct"): (
+        "Only how many different values there are is asked: of whole numbers below a known n,"
+        " torch.nn.functional.one_hot(x.flatten(), n).any(0).sum() tells that in the graph; or set"
+        f" {_SHAPES}, or count in the caller."
+    ),
+    **dict.fromkeys(
+        (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
+        "The branch leaves the loop, or its turn, by a tensor's value{in_it}: run every turn whole and keep"
+        " what it changes with torch.where(condition, old, new); or compile the loop's body and leave the"
+        " test in Python.",
+    ),
+    ("BS102", "size"): (
+        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"
+        " mask what is beyond."
+    ),
+    ("BS102", "slice"): (
+        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or keep the whole and mask"
+        " by position, torch.arange(size) < n; a piece of fixed length is x.index_select(dim, start +"
+        " torch.arange(length)), and index_copy writes it."
+    ),
+    ("BS102", "part"): (
+        "{It} picks what is called{taken}: choose in the caller and pass that in, a graph for each choice; or"
+        " run all of them and select with torch.where, or with weights of 0 and 1."
+    ),
+    ("BS102", "seed"): "Set the seed before the compiled call, and read {it} there.",
+    ("BS102", "key"): (
+        "{It} is a key of a Python dict or set{taken}: {back}do that {there}; a table"
+        " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
+    ),
+    ("BS102", "arithmetic"): (
+        "{It} is only calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
+        " float() and .long() in place of int(), and it stays in the graph; or set"
+        f" {_SCALARS}, where no branch of Python asks for it."
+    ),
+    ("BS102", "stacked"): (
+        "The numbers become a tensor again{taken}: keep the tensors in the list, without .item(), and"
+        " torch.stack(…) them there."
+    ),
+    ("BS102", "numpy"): (
+        "{It} goes to numpy{taken}: write that with torch operations on {tensor}, or return the tensor and do"
+        " it in the caller."
+    ),
+    **dict.fromkeys(
+        (("BS101", "fast path"), ("BS102", "fast path")),
+        "The branch leaves early or sets None{in_it}, so torch.where cannot select: where the caller can know"
+        " it, decide it before the compiled call and pass a Python bool (or no mask at all where it is all"
+        " ones); else return what the test asks for, test it in the caller, and compile what follows as a"
+        " function of its own.",
+    ),
+    ("BS101", "early"): (
+        "The branch returns early{in_it}: compute what follows as well and select at the end,"
+        " torch.where(condition, early, rest), where both are tensors of one shape (each part of a tuple by"
+        " itself; of a flag, True or False, that is the condition); else return the condition too, and let"
+        " the caller test it."
+    ),
+    **dict.fromkeys(
+        (("BS101", "choice"), ("BS102", "choice")),
+        "What is selected{in_it} is no tensor, so torch.where cannot: return what the test asks for, and"
+        " choose in the caller.",
+    ),
+    ("BS102", "count"): (
+        "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph"
+        " for each of the"
+        " two; or make the call outside of the compiled function."
+    ),
+    (
+        "BS101",
+        "verdict",
+    ): "The branch only decides what is returned last{in_it}: return its condition as a tensor, and let the"
+    " caller test it.",
+    (
+        "BS101",
+        "python",
+    ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: {back}test and do it"
+    " {there}.",
+    (
+        "BS101",
+        "search",
+    ): "Values steer this loop all over, as in NMS, so there is no one graph of it: put"
+    " torch.compiler.disable on the function, and compile what it calls and what calls it.",
+    ("BS102", "kept"): (
+        "The number is only kept{in_it}: return the tensor and read it in the caller, or keep x.detach() in"
+        " its place and read that when it is shown."
+    ),
+    ("BS102", "returned"): (
+        "The value is only returned: return the tensor{listed}, and read it in the caller, after the compiled"
+        " call."
+    ),
+    (
+        "BS101",
+        "skip",
+    ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where(condition,"
+    " old, new); or do all of it before or after the compiled call, where Python can test.",
+    (
+        "BS101",
+        "flag",
+    ): "The object keeps its flag as a tensor: keep a Python bool beside it, set where the tensor is set and"
+    " after load_state_dict, and test that one.",
+    (
+        "BS101",
+        "spared",
+    ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements,"
+    " which changes"
+    " nothing where the mask is empty.",
+    (
+        "BS101",
+        "spared mean",
+    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask,"
+    " torch.where(mask, x, 0).sum() / mask.sum().clamp(min=1) for a mean: 0 where the mask is empty.",
+    (
+        "BS102",
+        "given",
+    ): "The number goes to Python code for what that does with it: return the tensor, and make the call"
+    " in the caller,"
+    " after the compiled one.",
+    (
+        "BS102",
+        "pick",
+    ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
+    " i.reshape(1)); of a"
+    " Python list, dict or text, {back}look it up {there}.",
+    ("BS102", "bound"): (
+        "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of"
+        " .item() or float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it"
+        " in the caller."
+    ),
+    ("BS102", "placed"): (
+        "{It} says where to write{in_it}: keep it a tensor and write with x.index_put((i, j), value), or"
+        " x.scatter(dim, index, value); to add, with accumulate=True or scatter_add. A Python list or dict is"
+        " written in the caller."
+    ),
+    ("BS102", "all picked"): (
+        "A loop takes the numbers one by one and picks with each{in_it}: for a tensor do it for all at once,"
+        " with the index as a tensor, x[index] or x.gather(dim, index) to read, x.scatter(dim, index, new) or"
+        " x.index_put((i, j), new, accumulate=True) to write; for a Python list or dict do it in the caller."
+    ),
+    ("BS102", "tested pick"): (
+        "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(0,"
+        " i.reshape(1)) after a clamp to what is there, and select with torch.where; or do all of it in the"
+        " caller, after the compiled call."
+    ),
+    **dict.fromkeys(
+        (("BS107", "with"), ("BS111", "with")),
+        "Enter the context manager outside of the compiled function.",
+    ),
+    (
+        "BS102",
+        "order",
+    ): "Python sorts or searches by the number: {back}do that {there}, or do it with torch.sort, torch.topk"
+    " or torch.searchsorted, whose results stay tensors.",
+    (
+        "BS102",
+        "list",
+    ): "Keep the values in a tensor; where Python needs the list, call tolist() {there}, or set"
+    f" {_SCALARS}"
+    " (for integers by which no branch asks and no Python list is indexed).",
+    (
+        "BS102",
+        "index",
+    ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim,"
+    " i.reshape(1)) or"
+    " x.gather(dim, index) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
+    " choose in the"
+    " caller.",
+    ("BS105", "reduced"): (
+        "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
+        " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); for rows the mask"
+        " is {Mask}[:, None]; or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "positions"): (
+        "The positions are only reduced{in_it}: i = torch.arange(size) under the mask does that,"
+        " torch.where(mask, i, -1).max() for the last and torch.where(mask, i, size).min() for the first,"
+        " with mask.any(dim) for one of several dimensions; or set"
+        f" {_SHAPES}, where nothing branches on how many there are."
+    ),
+    ("BS105", "labels"): (
+        "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
+        " .masked_fill(~{Mask}, -100), which is its ignore_index."
+    ),
+    ("BS105", "packed"): (
+        "ctc_loss takes padded targets as well, one row for each input, with their lengths{in_it}: give it"
+        " those without the mask, outside of the compiled function, as torch cannot trace it."
+    ),
+    ("BS105", "loss"): (
+        "Take the loss over all elements{in_it}, with reduction='none', and sum it under the mask:"
+        " torch.where({mask}, loss, 0).sum(), divided by {Mask}.sum() for a mean; for rows of several values"
+        " the mask is {Mask}[:, None], and their number counts as well."
+    ),
+    ("BS105", "stored"): (
+        "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
+        " select, y = torch.where({mask}, f(x), y); where f would fail or give nan outside of the mask, give"
+        f" it torch.where({{mask}}, x, a harmless value). Or set {_SHAPES}."
+    ),
+    ("BS105", "scattered"): (
+        "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
+        " outside of the mask the weight 0, value * {Mask} (for rows {Mask}[:, None]); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "selected"): (
+        "Keep the shape: compute for all elements and select, torch.where({mask}, f({of}), other), or weigh"
+        f" what is outside of the mask with 0; or set {_SHAPES}, where the rest of the graph can do with an"
+        " unknown size."
+    ),
+    ("BS105", "ranked"): (
+        "What the mask selects is ranked{in_it}: rank all and put the rest last, scores.masked_fill(~{Mask},"
+        " -inf).topk(k), and what has -inf was not there; or return scores and mask and do it in the caller."
+    ),
+    ("BS105", "suppressed"): (
+        "How many boxes go to NMS, and how many it keeps, depends on data{in_it}: return boxes, scores and"
+        " mask (or the k best by topk, a fixed number), and select and suppress in the caller, after the"
+        " compiled network."
+    ),
+    ("BS105", "paired"): (
+        "What the mask selects is held against another selection, each with each{in_it}: take all with all,"
+        " and reduce under both masks, both = mask_a[:, None] & mask_b[None, :], as in torch.where(both,"
+        f" f(a[:, None], b), 0).sum() / both.sum(); or set {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "joined"): (
+        "What the mask selects is joined with more{in_it}, and how many there are depends on data: keep all"
+        " elements with their masks and join those, and select in the caller; where the mask is known before"
+        f" the compiled call, take its positions there and pass them in; or set {_SHAPES}, where nothing"
+        " branches on the size."
+    ),
+    ("BS105", "counted"): (
+        "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
+        " tensors; compute with torch.where over all elements, or return {both}, and select and test"
+        " in the caller."
+    ),
+    ("BS105", "returned"): (
+        "What the mask selects is only returned: return {both}, and select in the caller, after the"
+        f" compiled call; or set {_SHAPES}."
+    ),
+    (
+        "BS105",
+        "message",
+    ): "Only a message needs it: return the mask and write the message in the caller, or take it out of"
+    " what is"
+    " compiled.",
+    ("BS102", "branch"): (
+        "It decides a branch{in_it}{also}: drop the .item(), int(), float() or bool(), compute both sides and"
+        " select with torch.where, or use torch.cond if a side is costly; where a side is no tensor of the"
+        " other's shape, or does more, test it in the caller."
+    ),
+    ("BS102", "told"): (
+        "It decides a branch that writes a message as well: drop the .item(), int(), float() or bool(),"
+        " select with torch.where what the branch sets, and write the message in the caller."
+    ),
+    **{
+        (code, "experts"): (
+            f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}; else"
+            " put torch.compiler.disable on this block, and the rest stays whole."
+        )
+        for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
+    },
+    ("BS106", "check"): _CHECK,
+    ("BS111", "index"): (
+        "A tensor is the index of a Python object, which has no value while Dynamo traces: return the"
+        " tensor, and look"
+        " it up in the caller."
+    ),
+    (
+        "BS103",
+        "check",
+    ): "Assert it on the tensor, with an operation that gives one and a constant text: assert"
+    " torch.isclose(a,"
+    " b).all(), 'differs'. Dynamo traces that as torch._assert_async, which raises RuntimeError.",
+}
+# (codes, what the record says, the advice). First match wins.
+BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("BS104",),
+        r"\b\w*[lL]ogger\b|\blogging\b(?!_functions)",
+        (
+            f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
+            " ignore_logger_methods), which then says nothing where it is compiled."
+        ),
+    ),
+    (
+        ("BS104",),
+        r"warn",
+        (
+            f"Warn before the compiled call, or add the function to {_CONFIG}.reorderable_logging_functions:"
+            " it then runs after the graph."
+        ),
+    ),
+    (
+        ("BS104",),
+        r"\bprint\b",
+        (
+            f"Remove the call, or say {_CONFIG}.reorderable_logging_functions.add(print) once: the text then"
+            " comes after"
+            " the graph."
+        ),
+    ),
+    (
+        ("BS102",),
+        r"\.tolist\(\)|Tensor\.tolist",
+        (
+            f"Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
+            f" {_SCALARS}"
+            " (integers only)."
+        ),
+    ),
+    (
+        ("BS102",),
+        r"capture_scalar_outputs|\.item\(\)",
+        (
+            "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of"
+            " .item(), int(),"
+            " float() or bool(); where Python needs"
+            f" the number, read it in the caller, or set {_SCALARS},"
+            " where no branch of Python asks for it."
+        ),
+    ),
+    (
+        ("BS103",),
+        r"tolist",
+        "Return the tensor and call tolist() in the caller: Dynamo traces it for integers only.",
+    ),
+    (
+        ("BS103",),
+        r"aten\.(equal|allclose|is_nonzero)",
+        (
+            "Compare with operations that give a tensor, (a == b).all() or torch.isclose(a, b).all(), and"
+            " take its bool in the caller."
+        ),
+    ),
+    (
+        ("BS105",),
+        r"repeat_interleave",
+        (
+            "Give torch.repeat_interleave its output_size=, where the caller can know it, which then"
+            " need not be read"
+            f" from the data; or set {_SHAPES}."
+        ),
+    ),
+    (
+        ("BS105",),
+        r"one_hot",
+        "Give torch.nn.functional.one_hot its num_classes=, which then need not be read from the data.",
+    ),
+    (
+        ("BS105",),
+        r"bincount",
+        (
+            "Count with torch.nn.functional.one_hot(x, n).sum(0), where the number n of classes is known; or"
+            f" set {_SHAPES}."
+        ),
+    ),
+    (
+        ("BS105",),
+        r"masked_select|nonzero|index|unique",
+        (
+            f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {_SHAPES}, where the"
+            " rest of the graph can do with an unknown size."
+        ),
+    ),
+    (
+        ("BS115",),
+        r"tensor creation function with requires_grad=True",
+        (
+            "Leave requires_grad out: what is added to the tensor carries the gradient. Where its own"
+            " gradient is needed, make it before the compiled call and pass it in."
+        ),
+    ),
+    (
+        ("BS115",),
+        r"Parameter\(\)` constructor",
+        (
+            "Make the parameter, and modules that have one, in __init__ or before the compiled call: forward"
+            " only reads"
+            " it."
+        ),
+    ),
+    (
+        ("BS120",),
+        r"",
+        (
+            "Take what breaks out of the functions given to the operator (prints, .item(), writes to outer"
+            " values): they"
+            " must be traced whole."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"intentionally marked that the function `[^`]+` in file",
+        (
+            "Move the call out of the compiled function; or, where the function only computes with Python's"
+            " numbers and texts, have Dynamo trace it: put torch._dynamo.dont_skip_tracing on the compiled"
+            " function, below torch.compile."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"how to trace the builtin `(?!<unknown module>)",
+        (
+            "Move the call out of the compiled function; or, where it is a C function of Python's numbers and"
+            " texts, give Dynamo a Python version of it (torch.compiler.substitute_in_graph); where it takes"
+            " tensors, wrap it as a custom operator."
+        ),
+    ),
+)
