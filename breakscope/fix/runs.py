@@ -125,7 +125,7 @@ def prove(script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> d
         claims: what the rewrites behind the edits say of themselves.
 
     Returns:
-        ``functions``: what :meth:`breakscope.inside.prove.session.Session.result` says of each, or
+        ``functions``: what :meth:`breakscope.inside.prove.tally.Tally.result` says of each, or
         ``trouble``: why nothing was compared. ``files``: it, and those of the user's own modules.
     """
     warm = script.warm if _loads_itself(script, (file,)) else None

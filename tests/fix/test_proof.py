@@ -17,11 +17,13 @@ from breakscope.fix.judge import judge
 from breakscope.fix.patch import Rewrite
 from breakscope.fix.rule import Example
 from breakscope.fix.rules import RULES
-from breakscope.inside.prove import session
+from breakscope.inside.prove import budget
 from breakscope.inside.prove.attempt import Conditions, attempt
+from breakscope.inside.prove.budget import clock
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.copies import Copies, NotCopiedError
-from breakscope.inside.prove.session import ENDLESS, Session, clock
+from breakscope.inside.prove.search import Search
+from breakscope.inside.prove.tally import ENDLESS
 from breakscope.inside.prove.world import World
 
 pytestmark = pytest.mark.torch
@@ -384,7 +386,7 @@ def test_an_input_on_which_the_old_code_does_not_end_is_left_out(tmp_path: Path)
 
 
 def test_a_new_form_that_does_not_end_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "PATIENCE_S", {"watched": 2.0, "new": 2.0})
+    monkeypatch.setattr(budget, "PATIENCE_S", {"watched": 2.0, "new": 2.0})
     before = "def f(x):\n    while 4 < x.abs().max() < 1e9:\n        x = x / 2\n    return x * 1"
     found = judged(before, before.replace(" < 1e9", ""), ("torch.randn(3, 4)",), tmp_path)
     assert found.status == "refused", found.why
@@ -586,13 +588,13 @@ def test_code_that_asks_which_tensor_it_has_needs_consent(
 def test_the_compiled_form_is_compared_on_every_branch_although_the_search_took_all_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = Session._search
+    around = Search.around
 
-    def slow(session: Session, *rest: Any, **more: Any) -> None:
-        search(session, *rest, **more)
-        session._deadline = clock() - 0.001
+    def slow(search: Search, *rest: Any, **more: Any) -> None:
+        around(search, *rest, **more)
+        search.comparing.budget.deadline = clock() - 0.001
 
-    monkeypatch.setattr(Session, "_search", slow)
+    monkeypatch.setattr(Search, "around", slow)
     found = judged(OLD, OLD.replace("if x", f"if {EAGER} and x"), ("torch.rand(3)",), tmp_path)
     assert found.status == "refused"
     assert "compiled by Dynamo" in found.why
@@ -650,13 +652,13 @@ def test_a_condition_that_moves_behind_a_question_of_the_old_form_is_driven(tmp_
 def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = Session._search
+    around = Search.around
 
-    def slow(session: Session, *rest: Any, **more: Any) -> None:
-        session._deadline = clock() + 0.02
-        search(session, *rest, **more)
+    def slow(search: Search, *rest: Any, **more: Any) -> None:
+        search.comparing.budget.deadline = clock() + 0.02
+        around(search, *rest, **more)
 
-    monkeypatch.setattr(Session, "_search", slow)
+    monkeypatch.setattr(Search, "around", slow)
     found = judged(
         "def f(x):\n    return torch.relu(x)",
         "def f(x):\n    return torch.where(x > 0, x, torch.zeros_like(x))",

@@ -79,10 +79,12 @@ class ProofRun:
         return pairs.tree
 
     def _session(self, name: str) -> Any:
+        from breakscope.inside.prove.budget import Budget
         from breakscope.inside.prove.claims import Claims
         from breakscope.inside.prove.conditions import Condition
         from breakscope.inside.prove.session import Session
         from breakscope.inside.prove.structure import relies_on
+        from breakscope.inside.prove.tally import Tally
 
         if name not in self._sessions:
             conditions = [
@@ -90,9 +92,8 @@ class ProofRun:
             ]
             claims = Claims(**self.settings["claims"])
             same = relies_on(*self._texts[name], silent=claims.silent)
-            self._sessions[name] = Session(
-                name, conditions, claims, self.settings["budget_s"], self.save, relies_on=same
-            )
+            tally, budget = Tally(name, conditions, claims), Budget(self.settings["budget_s"])
+            self._sessions[name] = Session(tally, budget, self.save, relies_on=same)
         return self._sessions[name]
 
     def _form(self, name: str, form: str) -> Callable[[Any], Any]:
@@ -107,12 +108,12 @@ class ProofRun:
         return checked
 
     def _condition(self, name: str, index: int, value: Any) -> Any:
-        return self._sessions[name].condition(index, value)
+        return self._sessions[name].tally.condition(index, value)
 
     def save(self) -> None:
         """Write what is known up to now."""
         if self._sessions:
-            functions = [session.result() for session in self._sessions.values()]
+            functions = [session.tally.result() for session in self._sessions.values()]
             self._save({"functions": functions, "files": loaded.own_files()})
 
     def _save(self, data: dict[str, Any]) -> None:

@@ -19,16 +19,13 @@ from breakscope.inside.prove import modes, picture
 from breakscope.inside.prove.compat import memory_of
 from breakscope.inside.prove.copies import Change, Copies
 from breakscope.inside.prove.patience import EndlessError
-from breakscope.inside.prove.picture import Comparer, Difference, Picture
+from breakscope.inside.prove.picture import Picture
 from breakscope.inside.prove.reach import is_scalar
 from breakscope.inside.prove.showing import text_of
 from breakscope.inside.prove.world import World, swapped
 from breakscope.inside.random_state import RandomState
-from breakscope.inside.tensors import same_bits
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
-# Gradients are sums; one rewrite may take them in another order than autograd took the old ones.
-GRADIENT_TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,67 +272,6 @@ def _gradients(
         return list(torch.autograd.grad(outputs, copies.leaves, weights, allow_unused=True)), None
     except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
         return [], f"{type(error).__name__}: {error}"
-
-
-def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None:
-    """Where two outcomes part; None where they agree."""
-    if old.raised != new.raised:
-        aspect = "raised" if old.raised is None else ""
-        return Difference(f"the old code {ended(old)}, the new one {ended(new)}", aspect=aspect)
-    if old.error != new.error:
-        return Difference(f"both raise {old.raised}, which is {old.error}, now {new.error}")
-    found = comparer.difference(old.picture.entries, new.picture.entries)
-    if found is not None:
-        return found
-    for path, value in old.picture.early.items():
-        other = new.picture.early.get(path)
-        if other is None or other.dtype is not value.dtype or not same_bits(value, other):
-            return Difference(f"{path}: the new code leaves another value, or none")
-    if old.printed != new.printed:
-        return Difference(f"the old code prints {old.printed[:80]!r}, the new one {new.printed[:80]!r}")
-    if not all(torch.equal(a, b) for a, b in zip(old.randomness, new.randomness, strict=True)):
-        return Difference("they draw different random numbers")
-    for name, mode in old.modes.items():
-        if new.modes.get(name) != mode:
-            was, now = str(mode)[:80], str(new.modes.get(name))[:80]
-            return Difference(f"the old code leaves {name} {was}, the new one {now}")
-    if old.backward_failed != new.backward_failed:
-        return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
-    zeros = [comparer.zeros or (comparer.zeros_unwanted and not own) for own in old.own]
-    return _compare_gradients(old.gradients, new.gradients, zeros)
-
-
-def _compare_gradients(
-    old: Sequence[torch.Tensor | None], new: Sequence[torch.Tensor | None], zeros: Sequence[bool]
-) -> Difference | None:
-    """The first gradient that differs; ``zeros``: which may be zero where there was none."""
-    if not old and any(zeros):
-        old = [None] * len(new)
-    if len(old) != len(new):
-        return Difference("gradients flow in only one of them")
-    for index, (before, after) in enumerate(zip(old, new, strict=True)):
-        if zeros[index] and before is None and after is not None and not after.count_nonzero():
-            continue
-        found = _compare_gradient(f"gradient {index + 1}", before, after)
-        if found is not None:
-            return found
-    return None
-
-
-def _compare_gradient(name: str, old: torch.Tensor | None, new: torch.Tensor | None) -> Difference | None:
-    if old is None or new is None:
-        if old is new:
-            return None
-        # An optimizer skips a parameter without a gradient, and decays one whose gradient is zero.
-        given = "only the new" if old is None else "only the old"
-        return Difference(f"{name}: {given} code gives one")
-    # + 0.0: gradients are sums, in which the sign of a zero says nothing.
-    return picture.values_differ(name, old + 0.0, new + 0.0, GRADIENT_TOLERANCE.get(old.dtype, 0.0))
-
-
-def ended(outcome: Outcome) -> str:
-    """How a call ended, for a sentence."""
-    return f"raises {outcome.raised[:120]}" if outcome.raised else "returns"
 
 
 class _Watched:

@@ -14,9 +14,11 @@ import torch
 
 from breakscope.inside.prove import pair, pair_patch
 from breakscope.inside.prove.attempt import Call
+from breakscope.inside.prove.budget import Budget
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.session import Session
+from breakscope.inside.prove.tally import Tally
 
 _FACTORY = "__breakscope_factory__"
 
@@ -32,7 +34,7 @@ def compared(
     claims: Claims,
     budget_s: float,
 ) -> dict[str, Any]:
-    """What :meth:`breakscope.inside.prove.session.Session.result` says of two functions on some calls.
+    """What :meth:`breakscope.inside.prove.tally.Tally.result` says of two functions on some calls.
 
     Raises:
         SourceError: one of them is no plain Python function with a source.
@@ -45,8 +47,8 @@ def compared(
         Condition(one.text, one.operand_of, kept=one.kept, block=one.block, computed=one.computed)
         for one in found
     ]
-    session = Session(old.__name__, conditions, claims, budget_s, save=lambda: None)
-    session.anybody = True
+    tally = Tally(old.__name__, conditions, claims, anybody=True)
+    session = Session(tally, Budget(budget_s), save=lambda: None)
     forms = {
         "old": old,
         "new": new,
@@ -54,7 +56,7 @@ def compared(
         "new_watched": _made(new_watched, new),
     }
     before = vars(builtins).get(pair.CONDITION)
-    vars(builtins)[pair.CONDITION] = lambda _name, index, value: session.condition(index, value)
+    vars(builtins)[pair.CONDITION] = lambda _name, index, value: tally.condition(index, value)
     stance = torch.compiler.set_stance("force_eager")
     try:
         with stance:
@@ -66,7 +68,7 @@ def compared(
         else:
             vars(builtins)[pair.CONDITION] = before
         torch.compiler.reset()
-    return session.result()
+    return tally.result()
 
 
 def _node(function: Callable[..., Any]) -> ast.FunctionDef:

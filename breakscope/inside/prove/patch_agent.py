@@ -121,19 +121,18 @@ class PatchRun(ProofRun):
                 node.args[0].value = f"{number}{_SEPARATOR}{node.args[0].value!s}"
 
     def _session(self, name: str) -> Any:
+        from breakscope.inside.prove.budget import Budget
         from breakscope.inside.prove.claims import Claims
         from breakscope.inside.prove.session import Session
+        from breakscope.inside.prove.tally import Tally
 
         if name not in self._sessions:
             claims, only = Claims(**self.settings["claims"]), self.settings.get("only")
             budget = 0.0 if only and only[0] != name else self.settings["budget_s"]
-            session = Session(name, self._conditions[name], claims, budget, self.save)
-            session.shared = [
-                one for one in self._shared if all(one is not own for own in session.conditions)
-            ]
-            session.anybody = True
-            session.only = (only[1], only[2]) if only else None
-            self._sessions[name] = session
+            tally = Tally(name, self._conditions[name], claims, anybody=True)
+            tally.shared = [one for one in self._shared if all(one is not own for own in tally.conditions)]
+            tally.only = (only[1], only[2]) if only else None
+            self._sessions[name] = Session(tally, Budget(budget), self.save)
         return self._sessions[name]
 
     def _through(self, name: str) -> Callable[[Any], Any]:
@@ -157,7 +156,7 @@ class PatchRun(ProofRun):
     def save(self) -> None:
         """Write what is known up to now."""
         functions = [
-            {**session.result(), "key": name, "function": name.partition(_SEPARATOR)[2]}
+            {**session.tally.result(), "key": name, "function": name.partition(_SEPARATOR)[2]}
             for name, session in self._sessions.items()
         ]
         for function in functions:

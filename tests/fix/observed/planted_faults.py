@@ -30,19 +30,19 @@ class Fault:
 FAULTS = (
     Fault(
         "identity is forgotten",
-        "breakscope.inside.prove.session:Session.result",
+        "breakscope.inside.prove.tally:Tally.result",
         "identity_is_forgotten",
         ("returned_input_told_by_is", "weak_dictionary_of_inputs"),
     ),
     Fault(
         "no difference is seen",
-        "breakscope.inside.prove.session:compare",
+        "breakscope.inside.prove.outcomes:compare",
         "no_difference_is_seen",
         ("best_seen_is_the_last", "token_count_is_shared"),
     ),
     Fault(
         "the compiled form is not compared",
-        "breakscope.inside.prove.session:Session._compiled",
+        "breakscope.inside.prove.compiled:compare_compiled",
         "compiled_is_not_compared",
         ("parameter_stays_a_parameter", "exception_hook_reads_the_state"),
     ),
@@ -64,7 +64,7 @@ def compiled_is_not_compared(original: Callable[..., Any]) -> Callable[..., Any]
     """The compiled form is taken for compared."""
     del original
 
-    def compiled(self: Any, *_: Any) -> None:
-        self.kinds["compiled by Dynamo"] += 1
+    def compiled(comparing: Any, *_: Any) -> None:
+        comparing.tally.kinds["compiled by Dynamo"] += 1
 
     return compiled

@@ -1,0 +1,98 @@
+"""The new form of a function under Dynamo, against the old one as it is."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove import inputs, outcomes
+from breakscope.inside.prove.attempt import Conditions, UnreadableError
+from breakscope.inside.prove.bench import Bench
+from breakscope.inside.prove.budget import SEARCHED
+from breakscope.inside.prove.comparing import Comparing
+from breakscope.inside.prove.tally import Tally
+
+# Each is compiled anew.
+EDGES_COMPILED = 16
+
+
+def compare_compiled(comparing: Comparing, bench: Bench, plain: Conditions) -> None:
+    """The new form under Dynamo against the old one as it is, on inputs that go every way."""
+    tally = comparing.tally
+    compiled = compiling(torch.compile(bench.forms["new"], backend="eager"))
+    driving = len(tally.inputs_that_drive())
+    needed = 1 + driving + (1 + driving if tally.claims.compiled_only else 0)
+    for number, conditions in enumerate(_to_compile(tally, bench, plain)):
+        if tally.mismatch or (conditions is not plain and comparing.too_late("compiled", number < needed)):
+            return
+        if tally.only is not None and tally.only != (tally.captured, f"compiled: {conditions.name}"):
+            continue
+        try:
+            old = bench.run("watched", conditions)
+        except UnreadableError:
+            continue
+        if conditions.gradients and (old.raised or old.backward_failed):
+            continue
+        torch.compiler.reset()
+        new = bench.run("new", conditions, compiled)
+        # What is printed while compiling is what the rewrite's notes are about.
+        comparer = comparing.comparer(conditions)
+        raised = bool(old.raised and new.raised)
+        if raised and not tally.claims.raises:
+            tally.kinds["compiled by Dynamo"] += 1
+            continue
+        # The exception of a check in the graph is of another type: that is for the caller to know.
+        found = outcomes.compare(
+            outcomes.quiet(old, raised=raised), outcomes.quiet(new, raised=raised), comparer
+        )
+        if found is not None and tally.by_structure:
+            # Where Python runs them both forms are the same: it may be the compiler that does otherwise.
+            torch.compiler.reset()
+            same = compiling(torch.compile(bench.forms["old"], backend="eager"))
+            compiled_old = bench.run("old", conditions, same)
+            found = outcomes.compare(outcomes.quiet(compiled_old), outcomes.quiet(new), comparer) and found
+        if found is not None:
+            when = ", after its exception" if raised else ""
+            tally.mismatch = f"compiled by Dynamo, on {conditions.name}{when}: {found.text}"
+            # Nothing but gradients of zero is what a rewrite for compiled code asks consent to.
+            tally.breaks = found.aspect == "raised" or tally.claims.compiled_only
+            comparing.show(bench, conditions, old, new, compiled=True)
+            return
+        tally.apart.update(dict.fromkeys(comparer.apart))
+        tally.kinds["compiled by Dynamo"] += 1
+        if conditions.gradients and any(gradient is not None for gradient in old.gradients):
+            tally.kinds["calls with gradients"] += 1
+
+
+def _to_compile(tally: Tally, bench: Bench, plain: Conditions) -> Iterator[Conditions]:
+    searched = tally.captured <= SEARCHED
+    driving = tally.inputs_that_drive() if searched else []
+    yield plain
+    yield from (one for one in driving if not one.gradients)
+    if not tally.claims.compiled_only:
+        return
+    for one in [plain, *driving]:
+        name = one.name if one.gradients else f"{one.name}, with gradients"
+        yield replace(one, name=name, gradients=True)
+    if searched:
+        yield from itertools.islice(inputs.values(bench.given, (), gradients=False), EDGES_COMPILED)
+
+
+def compiling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that Dynamo compiles, in a run that is eager.
+
+    Asked for inside the call: a function that calls a compiled one can reach the stance, and what can be
+    reached is put back before the call.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with torch.compiler.set_stance("default"):
+            return function(*args, **kwargs)
+
+    return call

@@ -1,0 +1,186 @@
+"""The search for an input that tells the forms of a function apart."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove import inputs, python_state, reach
+from breakscope.inside.prove.attempt import Call, Conditions
+from breakscope.inside.prove.bench import Bench, code_of, names_in
+from breakscope.inside.prove.beyond import beyond
+from breakscope.inside.prove.comparing import Comparing
+from breakscope.inside.prove.novelty import Kinds
+from breakscope.inside.prove.tally import TIME_IS_UP, Tally
+
+# Larger sizes of tensors take too long, and may fill the memory.
+MAX_SIZE = 1024
+# Inputs that lead where no values of the tensors do: edge values are tried around so many.
+MOST_LEADING = 4
+MOST_TEXTS = 8
+MOST_SIZES = 6
+EDGES = "edge values"
+
+
+@dataclass(slots=True)
+class Search:
+    """Looks for inputs that tell the forms apart, and that drive the conditions of the old one."""
+
+    tally: Tally
+    comparing: Comparing
+    _tried: set[str] = field(default_factory=set)
+
+    def around(self, bench: Bench, constants: Iterable[float], *, again: bool) -> None:
+        """Look for an input that tells the forms apart; ``again``: around a second call of one kind."""
+        given = bench.given
+        constants = tuple(constants)
+        # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
+        # early. Edge values never do, and no kind does for a patch of which nothing is believed.
+        again = again and not self.tally.anybody
+        around = python_state.held(bench.world, self._labels(bench)) if self.tally.anybody else ()
+        unlike = itertools.chain(
+            around, _unfrozen(bench), beyond(bench.forms["old"], bench.calls, names_in(bench.forms))
+        )
+        texts = self._texts(bench)
+        state = python_state.states(bench.world, self._labels(bench), constants, texts)
+        groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
+            (EDGES, inputs.values(given, constants, gradients=False), False, False),
+            ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
+            ("random seeds", inputs.seeds(), False, again),
+            ("other shapes", self._shapes(bench, constants), True, again),
+            ("other scalars", inputs.scalars(bench.calls), True, again),
+            ("other state in Python", state, True, again),
+            ("other dtypes", inputs.dtypes(), True, False),
+            ("inputs unlike the script's", unlike, True, again),
+        ]
+        if self.tally.anybody:
+            held = inputs.states(len(bench.held))
+            defaults = inputs.defaults(bench.forms["old"], bench.calls)
+            groups.append(("other defaults", defaults, True, False))
+            groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
+            groups.append(("other lengths", inputs.lengths(bench.forms["old"], bench.calls), True, False))
+            groups.append(("numbers in containers", inputs.inside(bench.calls), True, False))
+            groups.append(("values of what is held", held, True, False))
+        # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
+        # values: what is wrong on NaN alone must not be proved because the machine is slow.
+        self.tally.untried = dict.fromkeys(kind for kind, *_ in groups if kind not in self._tried)
+        learning = Kinds()
+        while groups:
+            for one in list(groups):
+                kind, group, skip_raising, ends = one
+                needed = kind == EDGES
+                if not needed and self.comparing.budget.over():
+                    self.tally.notes[TIME_IS_UP] = None
+                    groups.remove(one)
+                    continue
+                conditions = next(group, None)
+                if conditions is not None and ends and learning.ended(kind) and self.tally.driven():
+                    self.tally.left_out[kind] += 1 + sum(1 for _ in group)
+                    conditions = None
+                if conditions is None:
+                    groups.remove(one)
+                elif self.comparing.agree(bench, conditions, kind, skip_raising=skip_raising, needed=needed):
+                    learning.note(kind, new=self.comparing.new)
+                else:
+                    return
+                self._tried.add(kind)
+                self.tally.untried.pop(kind, None)
+        for conditions in self._elsewhere(constants):
+            if not self.comparing.agree(
+                bench, conditions, "edge values where another input leads", skip_raising=True
+            ):
+                return
+        count = len(bench.held)
+        for conditions in itertools.chain(
+            inputs.states_together() if count > 1 else (), inputs.states(count)
+        ):
+            if self.tally.driven() or not self.comparing.agree(bench, conditions, "values of parameters"):
+                return
+
+    def _elsewhere(self, constants: Sequence[float]) -> Iterator[Conditions]:
+        """Edge values on ways to which no values lead: behind a dtype, a size, a flag, a number."""
+        found = [one for one in self.tally.inputs_that_drive() if one.leads]
+        for one, (name, fill) in itertools.product(found[:MOST_LEADING], inputs.fills(constants)):
+            yield replace(one, name=f"{name}, {one.name}", mutate=fill)
+
+    def give_arguments(self, bench: Bench) -> None:
+        """Drive checks of what the function makes itself: few inputs, and no others drive those."""
+        if self.tally.driven():
+            return
+        for conditions in self._given_instead(bench):
+            if self.tally.driven() or not self.comparing.agree(bench, conditions, "arguments left out"):
+                return
+
+    def _given_instead(self, bench: Bench) -> Iterator[Conditions]:
+        """Tensors for arguments that are None in the script, and that the function then makes itself.
+
+        ``if lengths is None: lengths = ...``: what is asked of them further down, only such a call can drive.
+        """
+        code = code_of(bench.forms["old"])
+        keys = inputs.left_out(inspect.unwrap(bench.forms["old"]), bench.calls)
+        made: dict[str, torch.Tensor] = {}
+
+        def note(frame: Any, event: str, _result: Any) -> None:
+            if event == "return" and frame.f_code is code:
+                local = frame.f_locals
+                found = {name: local[name] for name in keys if isinstance(local.get(name), torch.Tensor)}
+                made.update({name: tensor.detach().clone() for name, tensor in found.items()})
+
+        if sys.getprofile() is not None:
+            return  # the script is profiled, by what cannot be put back
+        sys.setprofile(note)
+        try:
+            bench.run("old", Conditions("what the function makes"))
+        finally:
+            sys.setprofile(None)
+        for name, tensor in made.items():
+            yield from inputs.given(name, keys[name], tensor)
+
+    def _labels(self, bench: Bench) -> frozenset[str]:
+        """Names and keys under which the forms may read a number that is state."""
+        names = names_in(bench.forms)
+        if not self.tally.anybody:
+            return names
+        codes = [code_of(bench.forms[form]) for form in ("watched", "new")]
+        return names | {text for code in codes for text in reach.texts_in(code)}
+
+    def _texts(self, bench: Bench) -> list[str]:
+        """Texts of the code that a patch by anybody may decide by."""
+        if not self.tally.anybody:
+            return []
+        codes = [code_of(bench.forms[form]) for form in ("watched", "new")]
+        # Not sentences, nor what is nobody's name for anything.
+        found = dict.fromkeys(text for code in codes for text in reach.texts_in(code) if text.isidentifier())
+        return list(found)[:MOST_TEXTS]
+
+    def _shapes(self, bench: Bench, constants: Iterable[float]) -> Iterator[Conditions]:
+        return inputs.shapes(bench.calls, self._sizes(bench, constants), large=self.tally.anybody)
+
+    def _sizes(self, bench: Bench, constants: Iterable[float]) -> list[int]:
+        """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
+        if not self.tally.anybody:
+            return []
+        held = {size for tensor in bench.held for size in tensor.shape}
+        written = {int(one) for one in constants if one == one // 1 and abs(one) < MAX_SIZE}
+        return sorted({one for one in held | written if 1 < one < MAX_SIZE}, reverse=True)[:MOST_SIZES]
+
+
+def _unfrozen(bench: Bench) -> Iterator[Conditions]:
+    if bench.world.frozen:
+        limit = "with parameters that take gradients"
+        yield Conditions("no parameter frozen", gradients=True, unfrozen=True, beyond=limit)
+
+
+def numbers_in(bench: Bench, call: Call) -> Iterator[float]:
+    """Numbers that the forms get or read: a value on such a limit tells as much as one in the code."""
+    args, kwargs = call
+    yield from (float(arg) for arg in (*args, *kwargs.values()) if type(arg) in (int, float))
+    names = names_in(bench.forms)
+    for _, content in bench.world.content:
+        yield from (float(one) for name, one in content if name in names and type(one) in (int, float))
