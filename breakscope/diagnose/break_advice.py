@@ -11,7 +11,7 @@ from breakscope import catalog
 from breakscope.diagnose import break_words, library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
-from breakscope.diagnose.shapes import Shape, Use
+from breakscope.diagnose.site_use import Shape, Use
 
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
 _EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DOTALL)

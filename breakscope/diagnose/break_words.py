@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from breakscope.diagnose.shapes import Shape
+from breakscope.diagnose.site_use import Shape
 
 _CONFIG = "torch._dynamo.config"
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"

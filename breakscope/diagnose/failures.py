@@ -9,7 +9,7 @@ from breakscope.diagnose import constraints, effects, records, trials
 from breakscope.diagnose.break_advice import Site, advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.shapes import Use
+from breakscope.diagnose.site_use import Use
 from breakscope.diagnose.sites import is_own
 from breakscope.report.model import Counts, Finding, Unattributed
 

@@ -6,7 +6,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-from breakscope.diagnose.shapes import Shape
+from breakscope.diagnose.site_use import Shape
 
 _CONFIG = "torch._dynamo.config"
 _PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")

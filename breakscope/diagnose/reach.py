@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 
 from breakscope.diagnose import uses
 from breakscope.diagnose.becomes import is_tensor
-from breakscope.diagnose.shapes import head_of
+from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Position, Sources
 
 _MOST = 2  # conditions shown

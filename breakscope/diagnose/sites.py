@@ -18,7 +18,8 @@ from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
-from breakscope.diagnose.shapes import DROPS, Shape, Use, is_drawn, use_of
+from breakscope.diagnose.shapes import DROPS, is_drawn, use_of
+from breakscope.diagnose.site_use import Shape, Use
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
 from breakscope.report.owners import is_installed, is_standard
 

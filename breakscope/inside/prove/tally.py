@@ -100,7 +100,7 @@ class Tally:
         return all(condition.driven for condition in self.watched)
 
     def enough_driven(self) -> bool:
-        """As :meth:`_driven`, but for operands without which there is a proof too, as fix.judge has it."""
+        """As :meth:`driven`, but for operands without which there is a proof too, as fix.judge has it."""
         left = {condition.text for condition in self.watched if not condition.driven}
         whole = {condition.text for condition in self.watched} - left
         return all(one.driven or (one.operand_of in whole and one.taken) for one in self.watched)

@@ -1,0 +1,137 @@
+"""What the value at a site is for, as far as its shape decides what helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from breakscope.diagnose import loops
+
+Shape = Literal[
+    "check",
+    "loop",
+    "size",
+    "slice",
+    "layerdrop",
+    "random",
+    "experts",
+    "turn",
+    "change",
+    "fast path",
+    "early",
+    "message",
+    "told",
+    "branch",
+    "verdict",
+    "python",
+    "search",
+    "order",
+    "bound",
+    "list",
+    "index",
+    "kept",
+    "returned",
+    "given",
+    "pick",
+    "tested pick",
+    "placed",
+    "all picked",
+    "part",
+    "key",
+    "seed",
+    "arithmetic",
+    "stacked",
+    "numpy",
+    "math",
+    "spared",
+    "spared mean",
+    "skip",
+    "with",
+    "count",
+    "choice",
+    "flag",
+    "reduced",
+    "positions",
+    "loss",
+    "labels",
+    "packed",
+    "stored",
+    "scattered",
+    "selected",
+    "ranked",
+    "suppressed",
+    "paired",
+    "joined",
+    "counted",
+    "books",
+    "cells",
+    "group ranked",
+    "group reduced",
+    "crossed",
+    "filter",
+    "left out",
+    "found",
+    "grown",
+    "first",
+    "dropped",
+    "counted too",
+    "steered",
+    "pairs",
+    "distinct",
+    "plain",
+]
+"""What a statement shows:
+
+Of a test: check: decides whether to raise. loop: how long a loop runs. layerdrop: a random number decides
+whether to run a part. turn: it leaves a loop's turn, or the loop. search: the same, where a loop of
+unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state. fast
+path: it returns None or sets it. early: it returns what the rest would compute. verdict: it only decides
+which plain values are returned last. python: it does what is no operation on tensors. spared: it only saves
+work on what a mask selects; spared mean: and takes its mean. choice: it selects texts or flags. flag: it asks
+a tensor that an object keeps. message: it only writes text. told: it sets tensors, and writes text. count: it
+asks for a number of steps. branch: any other test.
+
+Of a value: where it ends (:mod:`breakscope.diagnose.becomes`), by the table below. list: Python needs all of
+its values. index: a tensor picks an element. tested pick: a number picks an element and decides a branch.
+all picked: a loop picks with each of a list. selected: what a mask selects goes anywhere else. crossed:
+the same is selected along another dimension. group ranked, group reduced: a loop selects group by group.
+books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
+filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
+loops hold each value against each other one. found: a loop returns a constant where a value says
+so. grown: it joins more to a tensor. dropped: it leaves out what a mask does not select. first: the
+first position is taken. counted too:
+it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
+says so. distinct: how many
+different values there are.
+
+Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
+is entered. plain: anything else.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a value is for.
+
+    Attributes:
+        value: the source of what is read; name: of the variable that holds it where it ends; both may be
+            empty.
+        taker: the source of what takes it, line: where that is; empty and 0 where it ends where it is read.
+        gathered: whether it is one of a list.
+        mask: what selects, and of: what it selects from, where the value says that.
+        arguments: those of the compiled call that the value is made of, where it is of nothing else.
+        also: lines of further branches that it decides.
+        groups: where a loop selects group by group, which those are.
+    """
+
+    shape: Shape
+    value: str = ""
+    name: str = ""
+    taker: str = ""
+    line: int = 0
+    gathered: bool = False
+    mask: str = ""
+    of: str = ""
+    arguments: tuple[str, ...] = ()
+    also: tuple[int, ...] = ()
+    groups: loops.Groups | None = None

@@ -1,0 +1,506 @@
+"""What the statement around a site is for, by its form alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from breakscope.diagnose import loops, uses
+from breakscope.diagnose.site_use import Shape
+
+_EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
+_DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* *[<>]", re.DOTALL)
+
+
+def of_statement(around: Sequence[ast.AST]) -> Shape | None:
+    """What the statement as a whole is for."""
+    statement = uses.statement(around)
+    if isinstance(statement, ast.Assert) or _only_raises(statement):
+        return "check"
+    if isinstance(statement, ast.stmt) and leaves_out_layers(statement, around):
+        return "layerdrop"
+    if isinstance(statement, ast.With) and any(isinstance(node, ast.withitem) for node in around):
+        return "with"
+    written = statement.body if isinstance(statement, ast.If) else [statement] if statement else []
+    if uses.only_writes(written):
+        return "message"
+    if isinstance(statement, ast.If) and _asks_container(statement.test):
+        return "key"
+    if _is_read_in_test(statement, around) and not _leaves_while(statement, around):
+        return "index"
+    if way_out := _way_out(statement, around):
+        return way_out
+    if isinstance(statement, ast.stmt) and _of_experts(statement, around):
+        return "experts"
+    return "loop" if isinstance(statement, ast.While) else None
+
+
+def _is_read_in_test(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a test computes with ``x[i]`` of a tensor ``i``: ``if x[i] < 0.3:`` breaks there."""
+    return (
+        isinstance(statement, ast.If)
+        and len(around) > 1
+        and isinstance(around[-2], ast.Compare | ast.BinOp)
+        and is_index(around[-1])
+        and not isinstance(getattr(around[-1], "slice", None), ast.Constant)
+    )
+
+
+def _asks_container(test: ast.expr) -> bool:
+    """Whether a number that is read of a tensor is looked for in a container: ``if int(i) in seen:``."""
+    match test:
+        case ast.Compare(number, [ast.In() | ast.NotIn()], [_]):
+            return uses.READS.search(ast.unparse(number)) is not None
+    return False
+
+
+def _leaves_while(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a branch ends the ``while`` around it."""
+    loops = _loops(around)
+    body = statement.body if isinstance(statement, ast.If) else []
+    return (
+        bool(loops) and isinstance(loops[-1], ast.While) and any(isinstance(one, ast.Break) for one in body)
+    )
+
+
+def is_index(innermost: ast.AST | None) -> bool:
+    """Whether what broke is ``x[i]`` with a tensor ``i``: its value is read to take an element."""
+    if not isinstance(innermost, ast.Subscript) or isinstance(innermost.slice, ast.Constant):
+        return False
+    return not uses.READS.search(ast.unparse(innermost.slice))
+
+
+def is_read(around: Sequence[ast.AST]) -> bool:
+    """Whether a number is read of what an index picks: ``int(lengths[i])``, ``lengths[i].item()``."""
+    call = next((node for node in reversed(around[-3:-1]) if isinstance(node, ast.Call)), None)
+    return call is not None and bool(re.match(r"(int|float|bool|item)$", uses.called(call)))
+
+
+def of_index(around: Sequence[ast.AST]) -> Shape:
+    """Of ``x[i]``: whether it is read, or written as in ``counts[i] += 1``."""
+    statement = uses.statement(around)
+    written = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    if around[-1] not in written:
+        return "index"
+    return "all picked" if _is_one_by_one(around) else "placed"
+
+
+def _is_one_by_one(around: Sequence[ast.AST]) -> bool:
+    """Whether each turn of a loop writes where one of several numbers says: ``mask[i, at[i]] = True``."""
+    turns = {
+        name for loop in _loops(around) if isinstance(loop, ast.For) for name in loops.names(loop.target)
+    }
+    chosen = getattr(around[-1], "slice", ast.Pass())
+    picked = {
+        name
+        for part in ast.walk(chosen)
+        if isinstance(part, ast.Subscript)
+        for name in loops.names(part.slice)
+    }
+    return bool(turns & picked)
+
+
+def has_bounds(innermost: ast.AST | None) -> bool:
+    """Whether an index has a slice with a bound: ``x[:, :n]``."""
+    slices = [node for node in ast.walk(innermost or ast.Pass()) if isinstance(node, ast.Slice)]
+    return any(node.lower or node.upper for node in slices)
+
+
+def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether it picks the tokens of an expert: by its own words, or by those of the loop around it."""
+    if _EXPERTS.search(ast.unparse(head_of(statement))):
+        return True
+    loops = [node for node in around if isinstance(node, ast.For) and node is not statement]
+    return isinstance(statement, ast.Assign) and any(
+        _EXPERTS.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}") or _runs_one_each(loop)
+        for loop in loops
+    )
+
+
+def _runs_one_each(loop: ast.For) -> bool:
+    """Whether each turn runs another module on what an index picks: ``out[i] = ffn[e](x[i])``."""
+    turn = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Subscript | ast.Name)
+        and ast.unparse(getattr(node.func, "slice", node.func)) in turn
+        and any(isinstance(arg, ast.Subscript) for arg in node.args)
+        for node in ast.walk(loop)
+    )
+
+
+def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
+    """How a branch leaves what it is in, or changes it, where it does."""
+    if isinstance(statement, ast.If) and _is_flag(statement.test):
+        return "flag"
+    if _ends_loop(statement, around):
+        return "loop"
+    body = statement.body if isinstance(statement, ast.If) else []
+    if left := _leaves_loop(body, around):
+        return left
+    if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
+        return "verdict" if any(map(_holds_constant, last)) else "branch"
+    if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
+        return "skip"
+    if isinstance(statement, ast.If) and _spares(statement):
+        return "spared mean" if _MEANS.search(ast.unparse(statement)) else "spared"
+    empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
+    if empties:
+        return "early" if any(map(_returns_value, body)) else "fast path"
+    if any(map(uses.changes_in_place, body)):
+        return "change"
+    if any(map(_joins_more, body)):
+        return "grown"
+    if isinstance(statement, ast.If) and _drops_masked(statement):
+        return "dropped"
+    return _of_sides(statement, around)
+
+
+def _writes_item(statement: ast.stmt) -> bool:
+    """Whether it writes ``table[c]``, and of no dict by its name."""
+    match statement:
+        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple())]):
+            return True
+    return False
+
+
+def _drops_masked(statement: ast.If) -> bool:
+    """Whether ``if not keep.all():`` stands before what takes out the rest: ``x = x[keep]``."""
+    asked = {node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name)}
+    return not statement.orelse and all(
+        isinstance(one, ast.Assign)
+        and (names := uses.targets(one))
+        and all(_is_selected_anew(uses.given(one, name), name, asked) for name in names)
+        for one in statement.body
+    )
+
+
+def _is_selected_anew(value: ast.expr | None, name: str, masks: set[str]) -> bool:
+    match value:
+        case ast.Subscript(ast.Name(of), chosen):
+            return of == name and bool(masks & set(loops.names(chosen)))
+    return False
+
+
+def _joins_more(statement: ast.stmt) -> bool:
+    """Whether a tensor gets longer: ``sim = torch.cat([sim, more])``."""
+    match statement:
+        case ast.Assign([ast.Name(name)], ast.Call(args=[ast.List(parts) | ast.Tuple(parts), *_]) as call):
+            is_joined = uses.called(call) in ("cat", "concat", "concatenate", "hstack", "vstack")
+            return is_joined and any(isinstance(part, ast.Name) and part.id == name for part in parts)
+    return False
+
+
+def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
+    """How a branch leaves the loop around it, or its turn."""
+    around_it = _loops(around)
+    returns = in_loop(around) and any(isinstance(one, ast.Return) for one in body)
+    if any(isinstance(one, ast.Break | ast.Continue) for one in body):
+        if any(map(_is_of_python, body)):
+            return "python"
+        if _is_search(around):
+            return "search"
+    elif not returns:
+        return None
+    if around_it and isinstance(around_it[-1], ast.While):
+        return "loop"
+    if returns and isinstance(last := body[-1], ast.Return) and isinstance(last.value, ast.Constant):
+        return "found"
+    return "left out" if _leaves_out_item(body, around_it) else "turn"
+
+
+def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
+    """What the sides of a branch do that is no operation on tensors."""
+    sides = [*statement.body, *statement.orelse] if isinstance(statement, ast.If) else []
+    silent = [side for side in sides if not uses.is_message(side)]
+    if silent and all(map(_sets_flag, silent)):
+        return "choice"
+    of_python = any(_is_of_python(side) or _steps_a_number(side, around) for side in silent)
+    if _filters(around):
+        return "filter"
+    if of_python and any(map(_sets_tensor, silent)) and not in_loop(around):
+        return "counted too"
+    if of_python:
+        return "python"
+    if any(map(_writes_item, silent)):
+        return "change"
+    return "told" if len(silent) < len(sides) else None
+
+
+def _sets_tensor(side: ast.stmt) -> bool:
+    """Whether it gives a name what a method or an operation on itself makes: ``u = u.clamp(-1, 1)``."""
+    match side:
+        case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(of)))):
+            return name == of
+    return False
+
+
+def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether a statement changes a Python number that its object keeps: ``self.beta *= 1.5``."""
+    match side:
+        case ast.AugAssign(ast.Attribute(ast.Name("self"), name), _, ast.Constant()):
+            made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
+            return any(_begins_with_a_number(node, name) for node in made)
+    return False
+
+
+def _begins_with_a_number(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Assign([ast.Attribute(ast.Name("self"), attribute)], ast.Constant(int() | float())):
+            return attribute == name
+    return False
+
+
+def _loops(around: Sequence[ast.AST]) -> list[ast.For | ast.While]:
+    return [node for node in around if isinstance(node, ast.For | ast.While)]
+
+
+def _leaves_out_item(body: Sequence[ast.stmt], loops: Sequence[ast.AST]) -> bool:
+    """Whether a turn that is left puts nothing into a list, as all others do."""
+    puts = any(
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and uses.called(node.value) == "append"
+        for node in ast.walk(loops[-1] if loops else ast.Pass())
+    )
+    return puts and any(isinstance(one, ast.Continue) for one in body)
+
+
+def _ends_loop(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a branch sets what the ``while`` around it asks for: how often that runs depends on it."""
+    loops = _loops(around)
+    if not loops or not isinstance(loops[-1], ast.While) or not isinstance(statement, ast.If):
+        return False
+    asked = {node.id for node in ast.walk(loops[-1].test) if isinstance(node, ast.Name)}
+    return any(asked & set(uses.targets(one)) for one in (*statement.body, *statement.orelse))
+
+
+def _is_flag(test: ast.expr) -> bool:
+    """``if self.ready:``, ``if not self.ready:``, ``if self.ready.item() == 0:``."""
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    match asked:
+        case ast.Compare(asked, [ast.Eq() | ast.NotEq()], [ast.Constant(0 | 1)]):
+            pass
+    match asked:
+        case ast.Call(ast.Attribute(asked, "item" | "bool"), []) | ast.Call(ast.Name("bool"), [asked]):
+            pass
+    return isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == "self"
+
+
+def _filters(around: Sequence[ast.AST]) -> bool:
+    """Whether a comprehension asks a value for what to keep."""
+    return any(
+        isinstance(parent, ast.comprehension) and child in parent.ifs for parent, child in pairwise(around)
+    )
+
+
+def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether a bare ``return`` skips what changes state: tensors in place, or attributes."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    match statement.body, function:
+        case [ast.Return(None)], ast.FunctionDef(body=body) if statement in body:
+            after = body[body.index(statement) + 1 :]
+            return any(uses.changes_in_place(one) or _sets_attribute(one) for one in after)
+    return False
+
+
+def _sets_attribute(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign([ast.Attribute()], _) | ast.AugAssign(ast.Attribute(), _, _):
+            return True
+        case ast.Assign([ast.Subscript(kept)], _) | ast.AugAssign(ast.Subscript(kept), _, _):
+            return ast.unparse(kept).startswith("self.")
+    return False
+
+
+def _sets_flag(statement: ast.stmt) -> bool:
+    """``stop = True``, ``level = "high"``: what is selected is no tensor."""
+    match statement:
+        case ast.Assign([ast.Name()], ast.Constant(bool() | str())):
+            return True
+    return False
+
+
+def _spares(statement: ast.If) -> bool:
+    """Whether ``if mask.any():`` stands before what is done where the mask is set, and only there."""
+    match statement.test:
+        case ast.Call(ast.Attribute(mask, "any"), []) | ast.Call(ast.Attribute(_, "any"), [mask]):
+            name = ast.unparse(mask)
+            found = [
+                node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
+            ]
+            counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
+            masked = any(name in map(ast.unparse, _parts(node.slice)) for node in found)
+            masked = masked or all(_is_under_mask(one, name) for one in statement.body)
+            masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
+            return masked and not counts and not statement.orelse
+    return False
+
+
+def _parts(chosen: ast.expr) -> list[ast.expr]:
+    return chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+
+
+def _stores_elsewhere(statement: ast.stmt, mask: str) -> bool:
+    """Whether it writes into what the mask does not select: ``table[c] = x[mask].sum()``."""
+    match statement:
+        case ast.Assign([ast.Subscript(slice=place)]) | ast.AugAssign(ast.Subscript(slice=place)):
+            return mask not in {ast.unparse(part) for part in ast.walk(place)}
+    return False
+
+
+def _is_under_mask(statement: ast.stmt, mask: str) -> bool:
+    """Whether it only sets what a mask selects, as ``torch.where(mask, 0, x)`` and ``masked_fill`` do."""
+    match statement:
+        case ast.Assign(value=ast.Call(args=[first, *_]) as call):
+            return uses.called(call) in ("where", "masked_fill") and ast.unparse(first) == mask
+    return False
+
+
+def in_loop(around: Sequence[ast.AST]) -> bool:
+    """Whether a loop of its own function runs a place."""
+    functions = [at for at, node in enumerate(around) if isinstance(node, ast.FunctionDef)]
+    inside = around[functions[-1] :] if functions else around
+    return any(isinstance(node, ast.For | ast.While) for node in inside)
+
+
+def _is_search(around: Sequence[ast.AST]) -> bool:
+    """Whether the loop around a branch has a ``while`` in it: a search that values steer all over."""
+    loop = next((node for node in around if isinstance(node, ast.For | ast.While)), None)
+    return loop is not None and any(
+        isinstance(node, ast.While) and node is not loop for node in ast.walk(loop)
+    )
+
+
+def _last_returns(statement: ast.If, around: Sequence[ast.AST]) -> list[ast.expr]:
+    """What is returned with and without a branch that is its function's last but a ``return``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if function is None or statement not in function.body:
+        return []
+    after = [*statement.orelse, *function.body[function.body.index(statement) + 1 :]]
+    match statement.body[-1], after:
+        case ast.Return(ast.expr() as one), [ast.Return(ast.expr() as other)]:
+            before = statement.body[:-1]
+            is_plain = all(isinstance(part, ast.Assign) or uses.is_message(part) for part in before)
+            return [one, other] if is_plain else []
+    return []
+
+
+def _holds_constant(value: ast.expr) -> bool:
+    """Whether a flag, a text or None is returned, which torch.where cannot select."""
+    return any(
+        isinstance(part, ast.Constant) and (part.value is None or isinstance(part.value, bool | str))
+        for part in (value.elts if isinstance(value, ast.Tuple) else [value])
+    )
+
+
+def _is_of_python(statement: ast.stmt) -> bool:
+    """Whether a statement is more than operations on tensors: it calls for an effect, reads or copies."""
+    return any(
+        isinstance(node, ast.Return)
+        or _sets_item(node)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not uses.is_message(node))
+        or (
+            isinstance(node, ast.AugAssign)
+            and isinstance(node.target, ast.Attribute)
+            and _is_count(node.value)
+        )
+        or (isinstance(node, ast.Call) and re.search(r"(deepcopy|tolist|dumps?|open)$", uses.called(node)))
+        for node in ast.walk(statement)
+    )
+
+
+def _sets_item(node: ast.AST) -> bool:
+    """Whether it sets an item of a dict, by its name: ``group["lr"] = …``."""
+    match node:
+        case ast.Assign([ast.Subscript(slice=ast.Constant(str()))]):
+            return True
+    return False
+
+
+def _is_count(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
+
+
+def leaves_out_layers(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether a statement decides at random if a layer runs, or asks for what decided it."""
+    head = head_of(statement)
+    if _DROP.search(ast.unparse(head)):
+        return True
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    asked = {node.id for node in ast.walk(head) if isinstance(node, ast.Name)}
+    return any(
+        isinstance(node, ast.Assign)
+        and uses.assigned(node) in asked
+        and _DROP.search(ast.unparse(node.value))
+        for node in (ast.walk(function) if function is not None and isinstance(statement, ast.If) else ())
+    )
+
+
+def head_of(statement: ast.stmt) -> ast.AST:
+    """What a statement evaluates itself, without its body."""
+    return getattr(statement, "iter", None) or getattr(statement, "test", None) or statement
+
+
+def _leaves_or_empties(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Return() | ast.Assign(_, ast.Constant(None)):
+            return True
+    return False
+
+
+_MEANS = re.compile(
+    r"\]\.(mean|median|max|min|amax|amin|std|var)\(|\b(mean|median|max|min|std|var)\([\w.]+\["
+)
+
+
+def _returns_value(statement: ast.stmt) -> bool:
+    """Whether it returns more than None or texts and flags, which torch.where cannot select."""
+    match statement:
+        case ast.Return(ast.Tuple(parts)):
+            plain = [part.value for part in parts if isinstance(part, ast.Constant)]
+            return len(plain) < len(parts) and not any(one is None or isinstance(one, str) for one in plain)
+        case ast.Return(ast.expr() as value):
+            return not _holds_constant(value)
+    return False
+
+
+def _chooses_none(node: ast.AST) -> bool:
+    """Whether it is ``None if … else …``: there is nothing to select from."""
+    match node:
+        case ast.IfExp(_, ast.Constant(None), _) | ast.IfExp(_, _, ast.Constant(None)):
+            return True
+    return False
+
+
+def chooses_text(node: ast.AST) -> bool:
+    """Whether it is ``"ok" if … else …``: what is selected is no tensor."""
+    match node:
+        case ast.IfExp(_, ast.Constant(str() | bool()), _) | ast.IfExp(_, _, ast.Constant(str() | bool())):
+            return True
+    return False
+
+
+def _only_raises(node: ast.AST | None) -> bool:
+    """Whether a branch does nothing but raise, with a text that it may put together first."""
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    *before, last = node.body
+    return _raises(last) and all(
+        isinstance(part, ast.Assign | ast.AnnAssign) or uses.is_message(part) for part in before
+    )
+
+
+def _raises(last: ast.stmt) -> bool:
+    match last:
+        case ast.Raise():
+            return True
+        case ast.Expr(
+            ast.Call(func, [ast.Constant(False), *_])
+        ):  # as torchvision does: torch._assert(False, …)
+            return ast.unparse(func).rpartition(".")[2] == "_assert"
+        case ast.Expr(ast.Call(func)):
+            return ast.unparse(func) in ("sys.exit", "exit", "quit", "os._exit", "os.abort")
+    return False
