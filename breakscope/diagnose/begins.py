@@ -1,11 +1,13 @@
-"""Where a value comes from: whether it is made of arguments alone, so that the caller can make it as well."""
+"""Where a value comes from: of arguments alone, which the caller has as well, or of Python's own numbers."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from breakscope.diagnose import uses
+from breakscope.diagnose.becomes import is_tensor
 
 _OF_PYTHON = (
     "int",
@@ -29,6 +31,7 @@ _MADE_OF_PARTS = (
 )
 _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _LIBRARIES = ("torch", "np", "numpy", "F")  # their functions compute with what they are given
+_MAKES = re.compile(r"(as_tensor|tensor|(Int|Long|Float)Tensor)$")
 _Way = Sequence[ast.AST]
 
 
@@ -45,6 +48,59 @@ def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
     given = [_given(name, around, callers[0]) for name in sorted(made_of)]
     led = [arguments((*callers[0], one), callers[1:]) if one is not None else () for one in given]
     return tuple(dict.fromkeys(name for names in led for name in names)) if all(led) else ()
+
+
+def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None:
+    """The Python numbers of which the tensor was made that the innermost expression reads, and their line.
+
+    ``half = torch.IntTensor([n])[0]``, then ``x[:, : int(half)]``: what is read is ``n``.
+
+    Args:
+        around, callers: as of :func:`arguments`.
+    """
+    match around[-1] if around else None:
+        case ast.Call(ast.Name("int" | "float" | "bool"), [read]) | ast.Call(
+            ast.Attribute(read, "item" | "tolist"), []
+        ):
+            found = [_numbers(read, around, callers)]
+        case ast.Subscript(_, chosen):
+            found = [_numbers(end, around, callers) for end in _bounds(chosen)]
+        case ast.Slice() as chosen:
+            found = [_numbers(end, around, callers) for end in _bounds(chosen)]
+        case _:
+            return None
+    return next(filter(None, found), None)
+
+
+def _bounds(chosen: ast.expr) -> list[ast.expr]:
+    """Where the slices of an index begin and end, by name."""
+    slices = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+    ends = [(one.lower, one.upper) for one in slices if isinstance(one, ast.Slice)]
+    return [end for pair in ends for end in pair if isinstance(end, ast.Name | ast.Subscript)]
+
+
+def _numbers(node: ast.expr, way: _Way, callers: Sequence[_Way]) -> tuple[str, int] | None:
+    """The numbers that a tensor is made of, followed through names to the one place that makes it."""
+    match node:
+        case ast.Call(func, [ast.List(made) | ast.Tuple(made)]) if _MAKES.search(ast.unparse(func)):
+            # Of a bare argument nobody can tell here; what is said of it says so.
+            if not made or any(is_tensor(one, way) for one in made if not isinstance(one, ast.Name)):
+                return None
+            return ", ".join(map(ast.unparse, made)), node.lineno
+        case ast.Subscript(of, ast.Constant(int(at))):
+            found = _numbers(of, way, callers)
+            parts = found[0].split(", ") if found else []
+            return (parts[at], found[1]) if found and -len(parts) <= at < len(parts) else None
+        case ast.Name(name):
+            function = next((one for one in reversed(way) if isinstance(one, ast.FunctionDef)), None)
+            values = _values(name, function) if function is not None else None
+            if values is None:
+                return None
+            if not values and callers:
+                given = _given(name, way, callers[0])
+                return _numbers(given, callers[0], callers[1:]) if given is not None else None
+            return _numbers(values[0], way, callers) if len(values) == 1 else None
+    return None
 
 
 def _is_returned(around: _Way) -> bool:

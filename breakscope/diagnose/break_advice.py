@@ -183,6 +183,7 @@ def _words(use: Use) -> dict[str, str]:
         "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
         "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,
+        "at": line,
         "apart": f"before the compiled call, {made}, and pass in what it gives, as a tensor where that serves"
         if use.arguments
         else "in the caller, on what the compiled part returns, and compile what follows by itself",

@@ -363,6 +363,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " what it changes with torch.where(condition, old, new); or compile the loop's body and leave the"
         " test in Python.",
     ),
+    **dict.fromkeys(
+        (("BS102", "python number"), ("BS103", "python number")),
+        "The tensor that is read is made of {it}{at}: where that is a number of Python's, use it itself, and"
+        " nothing is read.",
+    ),
     ("BS102", "size"): (
         "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
         f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"

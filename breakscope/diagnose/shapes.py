@@ -101,6 +101,8 @@ def use_of(
     if around and isinstance(around[-1], ast.ListComp | ast.SetComp | ast.GeneratorExp):
         filtering = [one for one in around[-1].generators if one.ifs]
         around = [*around, filtering[0], filtering[0].ifs[0]] if filtering else around
+    if code in ("BS102", "BS103") and (number := begins.number(around, callers)):
+        return Use("python number", _short(around[-1]), name=number[0], line=number[1])
     made_of = begins.arguments(around, callers) if entered else ()
     shape = of_statement(around)
     if shape and not (code == "BS105" and shape in _BRANCHES):

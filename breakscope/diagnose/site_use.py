@@ -78,6 +78,7 @@ Shape = Literal[
     "steered",
     "pairs",
     "distinct",
+    "python number",
     "plain",
 ]
 """What a statement shows:
@@ -102,7 +103,7 @@ so. grown: it joins more to a tensor. dropped: it leaves out what a mask does no
 first position is taken. counted too:
 it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
 says so. distinct: how many
-different values there are.
+different values there are. python number: it reads back a number that Python made a tensor of.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.

@@ -563,6 +563,14 @@ USES: tuple[Followed, ...] = (
         near=True,
     ),
     f(
+        "BS102",
+        "a number that Python made a tensor of",
+        r"made of `n` \(line \d+\): where that is a number of Python's, use it itself",
+        "half = torch.IntTensor([n])[0]\nreturn x[:, :half] * 2",
+        ("    half = torch.IntTensor([n])[0]\n    return x[:, :half] * 2", "    return x[:, :n] * 2"),
+        outside="n = 2",
+    ),
+    f(
         "BS110",
         "the bytes of an array",
         r"tobytes\(\) is no operation on tensors",

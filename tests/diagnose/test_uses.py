@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans
 
-from breakscope.diagnose import library_advice
+from breakscope.diagnose import begins, library_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.shapes import shape_of
 from breakscope.project.sources import Position, Sources
@@ -206,3 +206,34 @@ def test_of_one_line_what_is_to_be_repaired_is_listed_once(warm: WarmScans, tmp_
         if finding.kind == "graph_break" and finding.caused_by is None:
             codes.setdefault(str(finding.location.function), []).append(finding.code)
     assert codes == {"chain": ["BS126"], "taken": ["BS102"], "leaked": ["BS121"]}
+
+
+MADE = """\
+import torch
+
+
+def gate(y, sizes):
+    n = sizes[1]
+    return y[:, :n] + y[:, n:]
+
+
+def layer(x, low, high):
+    sizes = torch.IntTensor([low, high])
+    return gate(x, sizes)
+
+
+def found(x, low):
+    sizes = torch.tensor([x.max(), low])
+    return x[: int(sizes[0])]
+"""
+
+
+def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_callers(tmp_path: Path) -> None:
+    file = tmp_path / "made.py"
+    file.write_text(MADE)
+    sources = Sources()
+    called = sources.around(str(file), (11, 11, 11, 25))
+    assert begins.number(sources.around(str(file), (6, 16, 6, 18)), [called]) == ("high", 10)
+    assert begins.number(sources.around(str(file), (6, 16, 6, 18))) is None
+    # What is read there is a tensor's maximum.
+    assert begins.number(sources.around(str(file), (16, 14, 16, 27))) is None
