@@ -151,14 +151,14 @@ def _failure(
     location = places.location(frame, None)
     stack = places.stack(path)
     step = event.get("step")
-    title = trials.title(found, event["cid"], code) or catalog.entry(code).title
-    if code == "BS305":
-        title = f"graph break where {strict} allows none"
     in_eager = trials.outcome(found, event["cid"])["outcome"]
     reached = name if location.owner == "torch" and backend in ("eager", "aot_eager") else None
     why, what_to_do = _said(metrics, reason), _advice(code, reason, backend, in_eager, strict, reached)
     if code == "BS309":
         why, what_to_do = constraints.explain(said) or (why, what_to_do)
+    title = trials.title(found, event["cid"], code, why) or catalog.entry(code).title
+    if code == "BS305":
+        title = f"graph break where {strict} allows none"
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,

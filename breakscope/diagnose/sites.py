@@ -126,7 +126,8 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
         code=code,
         kind=kind,  # type: ignore[arg-type]
         gb_id=cause.gb_id,
-        title=trials.title(found, telling.compile_id, code) or title_of(code, inner),
+        title=trials.title(found, telling.compile_id, code, exception_of(cause) or "")
+        or title_of(code, inner),
         reason=": ".join(filter(None, (cause.gb_type, exception_of(cause)))),
         explanation=trials.explained(found, telling.compile_id, _explanation(record)),
         hints=cause.hints,

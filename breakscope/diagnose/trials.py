@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from breakscope.diagnose.collect import Collected, Event
 
 _FAILS = "BS190"
 _COMPILE_ONLY = "BS191"
 _FAILED = "BS306"  # where eager fails alike, it is neither Dynamo's fault nor the backend's
+_TYPE = re.compile(r"(?P<type>\w*(?:Error|Exception)): ")
 _OURS = (
     "The call was compiled by breakscope (--compile auto), not by the script: without breakscope it passes."
 )
@@ -26,10 +29,18 @@ def code(found: Collected, compile_id: str | None, said: str) -> str:
     return _FAILS if said == _FAILED and raised else said
 
 
-def title(found: Collected, compile_id: str | None, code: str) -> str | None:
-    """A title with what was tried; None where the code's own says it."""
-    if code == _COMPILE_ONLY and outcome(found, compile_id)["outcome"] == "passed":
+def title(found: Collected, compile_id: str | None, code: str, said: str) -> str | None:
+    """A title with what was tried; None where the code's own says it.
+
+    Args:
+        said: the error under torch.compile, beginning with its type; it may be without.
+    """
+    tried = outcome(found, compile_id)
+    if code == _COMPILE_ONLY and tried["outcome"] == "passed":
         return "fails under torch.compile only: the same call passes in eager"
+    compiled, eager = _TYPE.match(said), _TYPE.match(tried.get("error", ""))
+    if code == _FAILS and compiled and eager and compiled["type"] != eager["type"]:
+        return f"error under torch.compile, where eager raises another: {eager['type']}"
     return None
 
 

@@ -242,6 +242,23 @@ def test_that_eager_fails_too_is_said_only_where_it_did(scan: Scan, body: str, c
         assert "in eager the same call raises RuntimeError: shape '[5, 5]' is invalid" in finding.explanation
 
 
+def test_an_error_that_eager_does_not_reach_for_another_one_is_not_called_the_same(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile
+        def f(x, table):
+            if torch.compiler.is_compiling():
+                return x.view(7, -1)
+            return x + table["missing"]
+
+        f(torch.ones(3), {})
+    """)
+    [finding] = report.findings
+    assert finding.code == "BS190"
+    assert finding.title == "error under torch.compile, where eager raises another: KeyError"
+
+
 def test_trying_a_call_in_eager_leaves_no_trace_in_the_script(scan: Scan, tmp_path: Path) -> None:
     scan("""
         import random, torch
