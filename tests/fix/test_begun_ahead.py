@@ -27,7 +27,6 @@ for step in range(20):
 """
 
 
-@pytest.mark.nightly
 @pytest.mark.slow
 def test_inductor_compiles_both_forms_while_the_proof_is_made(scan: Callable[..., Scanned]) -> None:
     folder = scan(SCRIPT).folder

@@ -152,7 +152,6 @@ with torch.no_grad():
 """
 
 
-@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_fused_code_rounds_less_often_is_no_difference(scan: Scan) -> None:
     """Without the break, y is never rounded to bfloat16: what is left of y - x is another number."""

@@ -96,7 +96,6 @@ def test_where_no_step_can_be_timed_the_patched_script_alone_is_held_against_eag
     assert inductor["why"].endswith("not run without the patches: no step could be timed")
 
 
-@pytest.mark.nightly
 def test_later_recompiles_run_as_traced_and_random_numbers_are_drawn_as_in_eager_code(scan: Scan) -> None:
     """The number given is another one each time: a form each, of which Inductor gets two."""
     inductor = under_inductor(scan(MANY_FORMS))
@@ -106,7 +105,6 @@ def test_later_recompiles_run_as_traced_and_random_numbers_are_drawn_as_in_eager
     assert "Inductor was not given 3 graphs of later recompiles" in inductor["why"]
 
 
-@pytest.mark.nightly
 def test_half_precision_is_rounded_as_in_eager_code(scan: Scan) -> None:
     """Rounded less often, as fused code is, the results would be far from eager's."""
     inductor = under_inductor(scan(HALF.format(steps=4)))
@@ -121,7 +119,6 @@ def test_where_messages_alone_are_left_out_inductor_gets_one_form_of_a_frame(sca
     assert inductor["as_traced"] == 1
 
 
-@pytest.mark.nightly
 def test_steps_that_the_scan_was_not_to_time_are_timed_side_by_side(scan: Scan) -> None:
     inductor = under_inductor(scan(SCRIPT.format(steps=30), "--no-cost"))
     before, after = inductor["step_ms"]

@@ -234,7 +234,6 @@ for size in (2, 3):
 """
 
 
-@pytest.mark.nightly
 @pytest.mark.torch
 @pytest.mark.slow
 def test_what_only_the_compiled_script_computes_otherwise_is_held_against_the_uncompiled_one(

@@ -306,7 +306,6 @@ def test_500_flipped_bits(real: bytes, tmp_path: Path) -> None:
     assert_nothing_invented(real, cases, tmp_path)
 
 
-@pytest.mark.nightly
 @pytest.mark.torch
 @pytest.mark.slow
 def test_500_flipped_bits_where_it_hurts(real: bytes, tmp_path: Path) -> None:

@@ -215,10 +215,7 @@ def test_the_process_of_the_judge_has_not_loaded_breakscope(tmp_path: Path, judg
     assert script_judge.run(judging, folder).stdout == ("False",)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [pytest.param(one, id=one.name, marks=[pytest.mark.nightly] * (at > 0)) for at, one in enumerate(FAULTS)],
-)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_planted_in_the_proof_is_found(
     fault: Fault, tmp_path: Path, product: Warm, judging: Warm
 ) -> None:

@@ -37,7 +37,6 @@ def asked(source: str, folder: Path) -> tuple[Suggestion, str, int]:
     return finding.suggestion, done.stdout, done.returncode
 
 
-@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.torch
 def test_both_ways_are_run_and_timed_so_that_the_user_can_decide(tmp_path: Path) -> None:
