@@ -32,13 +32,7 @@ def rewrite_of(example: Example) -> Rewrite:
     return answer
 
 
-@pytest.mark.parametrize(
-    "example",
-    [
-        pytest.param(one, id=str(at), marks=[pytest.mark.nightly] * (at > 1))
-        for at, one in enumerate(EXAMPLES)
-    ],
-)
+@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_the_compiled_form_is_proved_with_gradients(example: Example, tmp_path: Path) -> None:
     answer = rewrite_of(example)
     assert answer.compiled_only

@@ -438,9 +438,7 @@ HIDDEN = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.nightly] * bool(at)) for at, one in enumerate(HIDDEN)]
-)
+@pytest.mark.parametrize("name", HIDDEN)
 def test_what_the_source_does_not_show_is_found_by_running_it(name: str, warm_scan: Scan) -> None:
     source, why = HIDDEN[name]
     folder = warm_scan(source).folder

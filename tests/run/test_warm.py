@@ -232,13 +232,10 @@ def test_a_package_whose_import_leads_to_such_a_file_is_loaded_by_each_of_them_t
             "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
             "thread",
         ),
-        pytest.param(
-            "import subprocess\nsubprocess.Popen(['sleep', '60'])", "process", marks=pytest.mark.nightly
-        ),
-        pytest.param(
+        ("import subprocess\nsubprocess.Popen(['sleep', '60'])", "process"),
+        (
             "import os, sys\n'script.py' in sys.argv[0] or os._exit(1)\nif os.fstat(1).st_rdev: os._exit(1)",
             "ended",
-            marks=pytest.mark.nightly,
         ),
     ],
 )
@@ -290,10 +287,7 @@ libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None)
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "forks"),
-    [("cuda0000140000", 1), pytest.param("cudaworker", 0, marks=pytest.mark.nightly), ("worker", 0)],
-)
+@pytest.mark.parametrize(("name", "forks"), [("cuda0000140000", 1), ("cudaworker", 0), ("worker", 0)])
 def test_a_thread_of_the_gpus_driver_keeps_no_fork_away_that_can_compute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, forks: int
 ) -> None:
