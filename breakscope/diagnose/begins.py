@@ -51,7 +51,7 @@ def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
 
 
 def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None:
-    """The Python numbers of which the tensor was made that the innermost expression reads, and their line.
+    """The Python numbers that the innermost expression reads back out of a tensor, and the line that made it.
 
     ``half = torch.IntTensor([n])[0]``, then ``x[:, : int(half)]``: what is read is ``n``.
 
@@ -62,14 +62,13 @@ def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None
         case ast.Call(ast.Name("int" | "float" | "bool"), [read]) | ast.Call(
             ast.Attribute(read, "item" | "tolist"), []
         ):
-            found = [_numbers(read, around, callers)]
-        case ast.Subscript(_, chosen):
-            found = [_numbers(end, around, callers) for end in _bounds(chosen)]
-        case ast.Slice() as chosen:
-            found = [_numbers(end, around, callers) for end in _bounds(chosen)]
+            reads = [read]
+        case ast.Subscript(slice=chosen) | (ast.Slice() as chosen):
+            reads = _bounds(chosen)
         case _:
             return None
-    return next(filter(None, found), None)
+    found = next(filter(None, (_numbers(read, around, callers, set()) for read in reads)), None)
+    return (", ".join(map(ast.unparse, found)), found[0].lineno) if found else None
 
 
 def _bounds(chosen: ast.expr) -> list[ast.expr]:
@@ -79,33 +78,35 @@ def _bounds(chosen: ast.expr) -> list[ast.expr]:
     return [end for pair in ends for end in pair if isinstance(end, ast.Name | ast.Subscript)]
 
 
-def _numbers(node: ast.expr, way: _Way, callers: Sequence[_Way]) -> tuple[str, int] | None:
-    """The numbers that a tensor is made of, followed through names to the one place that makes it."""
+def _numbers(
+    node: ast.expr | None, way: _Way, callers: Sequence[_Way], asked: set[str]
+) -> list[ast.expr] | None:
+    """The numbers that a tensor is made of, followed through names to the one place that makes it.
+
+    Args:
+        asked: names of the function that were asked already: ``n = n[0]`` leads nowhere else.
+    """
     match node:
         case ast.Call(func, [ast.List(made) | ast.Tuple(made)]) if _MAKES.search(ast.unparse(func)):
             # Of a bare argument nobody can tell here; what is said of it says so.
-            if not made or any(is_tensor(one, way) for one in made if not isinstance(one, ast.Name)):
-                return None
-            return ", ".join(map(ast.unparse, made)), node.lineno
+            tensors = any(is_tensor(one, way) for one in made if not isinstance(one, ast.Name))
+            return None if tensors else made
         case ast.Subscript(of, ast.Constant(int(at))):
-            found = _numbers(of, way, callers)
-            parts = found[0].split(", ") if found else []
-            return (parts[at], found[1]) if found and -len(parts) <= at < len(parts) else None
-        case ast.Name(name):
-            function = next((one for one in reversed(way) if isinstance(one, ast.FunctionDef)), None)
-            values = _values(name, function) if function is not None else None
-            if values is None:
-                return None
-            if not values and callers:
-                given = _given(name, way, callers[0])
-                return _numbers(given, callers[0], callers[1:]) if given is not None else None
-            return _numbers(values[0], way, callers) if len(values) == 1 else None
+            found = _numbers(of, way, callers, asked) or []
+            return [found[at]] if -len(found) <= at < len(found) else None
+        case ast.Name(name) if name not in asked and (function := _function(way)) is not None:
+            asked.add(name)
+            values = _values(name, function)
+            if values:
+                return _numbers(values[0], way, callers, asked) if len(values) == 1 else None
+            given = _given(name, way, callers[0]) if values is not None and callers else None
+            return _numbers(given, callers[0], callers[1:], set()) if given is not None else None
     return None
 
 
 def _is_returned(around: _Way) -> bool:
     """Whether it is read of what the function computes and returns: then its caller has that anyway."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = _function(around)
     if function is None:
         return False
     parameters = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)}
@@ -144,7 +145,7 @@ def _joined(nodes: Sequence[ast.AST | None], way: _Way, asked: set[str]) -> set[
 
 
 def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
-    function = next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
+    function = _function(way)
     if function is None or name in asked:
         return set() if name in asked else None
     asked.add(name)
@@ -163,6 +164,11 @@ def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
 def _is_constant(name: str, module: ast.AST) -> bool:
     """Whether a module gives a name its value, once and for all: ``SHIFT, REDUCE = 0, 1``."""
     return isinstance(module, ast.Module) and any(name in uses.targets(one) for one in module.body)
+
+
+def _function(way: _Way) -> ast.FunctionDef | None:
+    """The function around a place."""
+    return next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
 
 
 def _values(name: str, function: ast.FunctionDef) -> list[ast.expr] | None:
@@ -191,7 +197,7 @@ def _may_be_before(value: ast.expr, way: _Way) -> bool:
 
 def _given(name: str, around: _Way, caller: _Way) -> ast.expr | None:
     """What a call gives for a parameter of the function around a place."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = _function(around)
     call = caller[-1] if caller else None
     if function is None or not isinstance(call, ast.Call):
         return None

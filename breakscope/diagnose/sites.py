@@ -121,14 +121,14 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
     skipped = _skipped(found, site, places)
     kind = "skip" if code.startswith("BS3") else "graph_break"
     steps = [b.step for b in site.breaks if b.step is not None]
+    exception = exception_of(cause)
     return Finding(
         fingerprint=places.fingerprint(code, location),
         code=code,
         kind=kind,  # type: ignore[arg-type]
         gb_id=cause.gb_id,
-        title=trials.title(found, telling.compile_id, code, exception_of(cause) or "")
-        or title_of(code, inner),
-        reason=": ".join(filter(None, (cause.gb_type, exception_of(cause)))),
+        title=trials.title(found, telling.compile_id, code, exception or "") or title_of(code, inner),
+        reason=": ".join(filter(None, (cause.gb_type, exception))),
         explanation=trials.explained(found, telling.compile_id, _explanation(record)),
         hints=cause.hints,
         location=location,

@@ -225,6 +225,16 @@ def layer(x, low, high):
 def found(x, low):
     sizes = torch.tensor([x.max(), low])
     return x[: int(sizes[0])]
+
+
+def rebound(x, n):
+    n = n[0]
+    return x[:, :n]
+
+
+def larger(x, a, b):
+    sizes = torch.tensor([max(a, b), b])
+    return x[: int(sizes[1])]
 """
 
 
@@ -236,4 +246,7 @@ def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_caller
     assert begins.number(sources.around(str(file), (6, 16, 6, 18)), [called]) == ("high", 10)
     assert begins.number(sources.around(str(file), (6, 16, 6, 18))) is None
     # What is read there is a tensor's maximum.
-    assert begins.number(sources.around(str(file), (16, 14, 16, 27))) is None
+    assert begins.number(sources.around(str(file), (16, 15, 16, 28))) is None
+    # A name that is made of itself.
+    assert begins.number(sources.around(str(file), (21, 16, 21, 18))) is None
+    assert begins.number(sources.around(str(file), (26, 15, 26, 28))) == ("b", 25)

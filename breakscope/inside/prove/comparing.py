@@ -91,10 +91,8 @@ class Comparing:
             self.tally.trouble = found.text
             return False
         if found is not None:
-            self.tally.mismatch, self.tally.breaks = (
-                f"on {conditions.name}: {found.text}",
-                found.aspect == "raised",
-            )
+            self.tally.mismatch = f"on {conditions.name}: {found.text}"
+            self.tally.breaks = found.aspect == "raised"
             self.show(bench, conditions, old, new)
             return False
         self.tally.limits |= {**self._limits_beyond(conditions, old, new), **self.tally.limits}
