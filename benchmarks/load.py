@@ -2,9 +2,10 @@
 
 Each load is a script that is scanned here, run by Python as well, and looked at once a tenth of a second:
 resident memory of the script's process and of ours, wall time, size of the report and of the page, time of
-``report``, and how soon the page can be used in a browser (CHROMIUM, default /usr/bin/chromium; null without
-it). Processor time stands beside wall time, which depends on what else the machine does. ``load_writes``
-has what many writers, kills and full disks do to the files that are written.
+``report``, and how soon its page, and that of a comparison in which every finding is new, can be used in a
+browser (CHROMIUM, default /usr/bin/chromium; null without it). Processor time stands beside wall time, which
+depends on what else the machine does. ``load_writes`` has what many writers, kills and full disks do to the
+files that are written.
 """
 
 from __future__ import annotations
@@ -144,8 +145,8 @@ def timed(command: list[str], folder: Path) -> tuple[float, float]:
     return time.perf_counter() - began, used
 
 
-def usable_after(page: Path) -> float | None:
-    """Seconds from opening a page in a browser until a click on it has been answered and drawn."""
+def usable_after(page: Path, clicked: str) -> float | None:
+    """Seconds from opening a page in a browser until a click at its end has been answered and drawn."""
     browser = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
     if not browser.exists():
         return None
@@ -157,8 +158,7 @@ def usable_after(page: Path) -> float | None:
             opened = running.new_page()
             began = time.perf_counter()
             opened.goto(page.as_uri(), wait_until="domcontentloaded")
-            opened.wait_for_selector("html[data-ready]", state="attached")
-            opened.locator("summary").last.click()
+            opened.locator(clicked).last.click()
             opened.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
             return time.perf_counter() - began
         finally:
@@ -177,7 +177,11 @@ def measure(name: str, source: str, count: int) -> dict[str, object]:
         report = folder / ".breakscope" / "latest.json"
         shown, shown_cpu = timed([*scan, "report"], folder)
         page, page_cpu = timed([*scan, "report", "--html"], folder)
-        usable = usable_after(report.parent / "breakscope.html")
+        usable = usable_after(report.parent / "breakscope.html", "html[data-ready] summary")
+        (folder / "nothing.py").write_text("pass\n")
+        subprocess.run([*scan, "scan", "-q", "-o", "nothing.json", "nothing.py"], cwd=folder, check=False)
+        timed([*scan, "diff", "nothing.json", str(report), "--html", "-o", "diff.html"], folder)
+        compared = usable_after(folder / "diff.html", "li.compared")
         return {
             "load": f"{count:,} {name}",
             "python_s": round(plain.seconds, 1),
@@ -193,6 +197,7 @@ def measure(name: str, source: str, count: int) -> dict[str, object]:
             "page_s": round(page, 2),
             "page_cpu_s": round(page_cpu, 2),
             "page_usable_s": None if usable is None else round(usable, 2),
+            "comparison_usable_s": None if compared is None else round(compared, 2),
         }
 
 

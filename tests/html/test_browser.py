@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -342,16 +341,10 @@ def test_no_serious_barrier_where_there_is_little_to_show(opened: Open, name: st
 
 
 @pytest.mark.slow
-def test_two_thousand_findings_open_and_filter_without_lag(opened: Open, tmp_path: Path) -> None:
+def test_two_thousand_findings_are_searched_and_shown_in_parts(opened: Open, tmp_path: Path) -> None:
     page = opened(html_samples.many(tmp_path))
-    page.reload()  # the browser itself is warm now
-    page.wait_for_selector("html[data-ready]", state="attached")
-    ready = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-    assert ready < 1_000
-    started = time.perf_counter()
     page.get_by_label("Search").fill("layer_77")
     assert page.locator("#f-count").inner_text() == "10 of 2,000 findings"
-    assert time.perf_counter() - started < 1
     page.get_by_role("button", name="Reset").click()
     page.locator("#more").click()
     assert page.locator("details.finding").count() == 100
@@ -454,11 +447,10 @@ def test_hostile_text_in_a_comparison_runs_nothing_and_stays_in_its_place(
         assert page.locator("mark", has_text="y.item()").count() == 1
 
 
-def test_a_comparison_of_two_thousand_findings_opens_without_lag(opened: Open, tmp_path: Path) -> None:
-    many = html_samples.many(tmp_path)
-    page = opened(compare(SAMPLES["clean"], many))
-    page.reload()  # the browser itself is warm now
-    assert page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd") < 1_000
+def test_a_comparison_of_two_thousand_findings_shows_the_first_two_hundred(
+    opened: Open, tmp_path: Path
+) -> None:
+    page = opened(compare(SAMPLES["clean"], html_samples.many(tmp_path)))
     assert page.locator("#new li.compared").count() == 200
     assert (
         "1,800 more are in the output of breakscope diff --format json." in page.locator("#new").inner_text()
