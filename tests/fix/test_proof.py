@@ -348,10 +348,16 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
             "torch.randn(3)",
             "where an earlier call waits for its backward(): the new code writes to",
         ),
+        (
+            "def f(x):\n    return (x - x.detach()).pow(2).sum() + x.mean()",
+            "def f(x):\n    return (x - x).pow(2).sum() + x.mean()",
+            "torch.randn(3)",
+            "with gradients of gradients (gradients of gradients): gradient 1: values differ",
+        ),
     ],
     ids=[
         "a number", "dimensions", "strides", "None", "dtype", "autocast", "below zero", "infinity", "hooks",
-        "loggers", "written again",
+        "loggers", "written again", "gradients of gradients",
     ],
 )  # fmt: skip
 def test_inputs_of_another_kind_are_limits(

@@ -247,6 +247,50 @@ for x in batches(3, 4):
     print(reduced(x, "mean").item())
 """
 
+NAMED = """
+@torch.compile
+def named(xs):
+    torch._dynamo.graph_break()
+    return torch.cat([x * 2 for x in xs.values()])
+
+
+for x in batches(3, 4):
+    print(named({"a": x, "b": -x}).sum().item())
+"""
+
+WARMED = """
+@torch.compile
+def warmed(x, step):
+    torch._dynamo.graph_break()
+    return x * min(1.0, step / 10)
+
+
+for x in batches(3, 4):
+    print(warmed(x, 4).sum().item())
+"""
+
+FIRST = """
+@torch.compile
+def first(x, count):
+    torch._dynamo.graph_break()
+    return x.topk(min(count, x.shape[1])).values
+
+
+for x in batches(3, 4):
+    print(first(x, 2).sum().item())
+"""
+
+SHARE = """
+@torch.compile
+def share(x):
+    torch._dynamo.graph_break()
+    return x * ((x > 0).sum().item() / x.numel())
+
+
+for x in batches(2, 4):
+    print(share(x).sum().item())
+"""
+
 LISTED = """
 @torch.compile
 def total(xs):
@@ -620,6 +664,34 @@ PATCHES: tuple[Patched, ...] = (
         LISTED,
         (BROKEN, ""),
         ("torch.stack(xs).sum(0)", "xs[0] + xs[-1]"),
+    ),
+    change(
+        "share_in_float32",
+        "another dtype at another size",
+        SHARE,
+        (BROKEN, ""),
+        (".sum().item() /", ".sum() /"),
+    ),
+    change(
+        "always_warming",
+        "a number above one in the code",
+        WARMED,
+        (BROKEN, ""),
+        ("min(1.0, step / 10)", "(step / 10)"),
+    ),
+    change(
+        "never_too_many",
+        "a number above a size",
+        FIRST,
+        (BROKEN, ""),
+        ("min(count, x.shape[1])", "count"),
+    ),
+    change(
+        "sorted_names",
+        "the order of a dict",
+        NAMED,
+        (BROKEN, ""),
+        ("for x in xs.values()", "for _, x in sorted(xs.items())"),
     ),
     change(
         "other_factory",

@@ -49,6 +49,7 @@ class Conditions:
         number: the attribute to which ``prepare`` gives another value.
         words: what is written is compared, though the input is of another kind.
         unfrozen: parameters that take no gradients take part as well.
+        twice: gradients are those of the gradients.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Conditions:
     number: str = ""
     words: bool = False
     unfrozen: bool = False
+    twice: bool = False
 
     @property
     def leads(self) -> bool:
@@ -163,7 +165,7 @@ def attempt(
             raise UnreadableError(str(error)) from error
         wanted = conditions.gradients and not raised and not conditions.saved
         gradients, failed = (
-            _gradients([one for at, one in taken.floating if at not in apart], copies)
+            _gradients([one for at, one in taken.floating if at not in apart], copies, conditions.twice)
             if wanted
             else ([], None)
         )
@@ -257,21 +259,36 @@ def _noting(saved: set[int]) -> Iterator[None]:
 
 
 def _gradients(
-    floating: Sequence[torch.Tensor], copies: Copies
+    floating: Sequence[torch.Tensor], copies: Copies, twice: bool
 ) -> tuple[list[torch.Tensor | None], str | None]:
     leaves = {id(leaf) for leaf in copies.leaves}
     outputs = [one for one in floating if one.requires_grad and id(one) not in leaves]
-    if not outputs or not copies.leaves:
-        return [], None
-    weights = []
-    for index, output in enumerate(outputs):
-        generator = torch.Generator().manual_seed(index)
-        weight = torch.randn(output.shape, generator=generator, dtype=torch.float64)
-        weights.append(weight.to(output.dtype).to(output.device))
     try:
-        return list(torch.autograd.grad(outputs, copies.leaves, weights, allow_unused=True)), None
+        first = _flowing(outputs, copies.leaves, create_graph=twice)
+        if not twice:
+            return first, None
+        again = _flowing(first, copies.leaves) or [None] * len(leaves)
+        # Whoever asks for them adds them to others: none is zero.
+        pairs = zip(again, copies.leaves, strict=True)
+        return [torch.zeros_like(leaf) if one is None else one for one, leaf in pairs], None
     except Exception as error:  # noqa: BLE001 -- what it raises is part of what is compared
         return [], f"{type(error).__name__}: {error}"
+
+
+def _flowing(
+    outputs: Sequence[torch.Tensor | None], leaves: Sequence[torch.Tensor], create_graph: bool = False
+) -> list[torch.Tensor | None]:
+    """The gradients of outputs, each weighted at random by its place; empty where there are none."""
+    weighted: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for index, output in enumerate(outputs):
+        if output is not None and output.requires_grad:
+            generator = torch.Generator().manual_seed(index)
+            weight = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+            weighted.append((output, weight.to(output.dtype).to(output.device)))
+    if not weighted or not leaves:
+        return []
+    flowing, weights = zip(*weighted, strict=True)
+    return list(torch.autograd.grad(flowing, leaves, weights, allow_unused=True, create_graph=create_graph))
 
 
 class _Watched:

@@ -73,6 +73,9 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
             f"{name} = None", calls=partial(inputs.with_argument, key, other), beyond="without it"
         )
     yield from _odd_numbers(calls[0])
+    yield Conditions(
+        "gradients of gradients", gradients=True, twice=True, beyond="with gradients of gradients"
+    )
     yield Conditions("all tensors made in inference mode", calls=_inferred, beyond="with inference tensors")
     yield from _modes(tensors)
     for index, tensor in enumerate(tensors[:_MOST_ALONE]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,8 @@ Fill = Callable[[torch.Tensor], None]
 _MOST_ALONE = 6
 _MOST_SIZES = 6
 _MOST_NUMBERS = 8
+_MOST_UNEVEN = 2
+_MOST_LIMITS = 8
 _MOST_STATES = 48
 _MOST_TEXTS = 8
 _LARGE = 10_000  # above every size
@@ -92,10 +94,16 @@ def seeds() -> Iterator[Conditions]:
         yield Conditions(f"random seed {seed}", seed=seed)
 
 
-def dtypes() -> Iterator[Conditions]:
-    """All floating tensors, the parameters too, in another dtype."""
+def dtypes(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """All floating tensors, the parameters too, in another dtype: at their sizes, and at uneven ones."""
+    sizes = dict.fromkeys(size for tensor in tensors(calls[0]) for size in tensor.shape if size)
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
-        yield Conditions(f"everything in {str(dtype).removeprefix('torch.')}", to(dtype), other_dtypes=True)
+        name = f"everything in {str(dtype).removeprefix('torch.')}"
+        yield Conditions(name, to(dtype), other_dtypes=True)
+        for size in list(sizes)[:_MOST_UNEVEN]:
+            odd = size + 1 + size % 2
+            other = partial(resized, size, odd)
+            yield Conditions(f"{name}, size {odd} for {size}", to(dtype), other_dtypes=True, calls=other)
 
 
 def shapes(calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = False) -> Iterator[Conditions]:
@@ -126,6 +134,10 @@ def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Con
     """Lists and tuples of tensors among the arguments, and ``*args``, one item longer or shorter."""
     args, kwargs = calls[0]
     lists = sum(map(_is_list, (*args, *kwargs.values())))
+    if lists:
+        yield Conditions("lists of one item", calls=partial(_relisted, _first, lists))
+        empty = partial(_relisted, _none, lists)
+        yield Conditions("empty lists", calls=empty, beyond="with lists of nothing")
     for name, change in (("more", _longer), ("fewer", _shorter)) if lists else ():
         yield Conditions(f"lists with one item {name}", calls=partial(_relisted, change, lists))
         if lists > 1:
@@ -136,6 +148,25 @@ def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Con
     rest = inspect.Parameter.VAR_POSITIONAL
     if args and rest in kinds and len(args) >= kinds.index(rest):
         yield Conditions("one argument more", calls=_with_one_more)
+
+
+def orders(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Dicts among the arguments with their keys in the reverse order."""
+    if any(map(_has_order, calls[0])):
+        yield Conditions(
+            "dicts in the reverse order", calls=lambda calls: [_reversed(call) for call in calls]
+        )
+
+
+def _has_order(value: Any) -> bool:
+    items = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+    return (type(value) is dict and len(value) > 1) or any(map(_has_order, items))
+
+
+def _reversed(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _reversed(value[key]) for key in reversed(value)}
+    return type(value)(map(_reversed, value)) if type(value) in (list, tuple) else value
 
 
 def _with_one_more(calls: Sequence[Call]) -> Sequence[Call]:
@@ -149,6 +180,14 @@ def _is_list(value: Any) -> bool:
 def _longer(items: list[Any]) -> list[Any]:
     last = items[-1]
     return [*items, last.detach().clone() if isinstance(last, torch.Tensor) else last]
+
+
+def _first(items: list[Any]) -> list[Any]:
+    return items[:1]
+
+
+def _none(_items: list[Any]) -> list[Any]:
+    return []
 
 
 def _shorter(items: list[Any]) -> list[Any]:
@@ -179,21 +218,23 @@ def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
                     yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
 
 
-def scalars(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Other Python numbers and flags, one argument at a time."""
+def scalars(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
+    """Other Python numbers and flags, one argument at a time: also numbers of the code, and sizes."""
+    limits = limits_of(calls, constants)
     for args, kwargs in calls[:1]:
         arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
         for key, value in arguments:
-            for other in _others(value):
+            for other in others(value, limits):
                 name = key + 1 if isinstance(key, int) else key
                 yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
 
 
-def inside(calls: Sequence[Call]) -> Iterator[Conditions]:
+def inside(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
     """Other numbers and flags in lists, tuples and dicts of the arguments, one at a time."""
+    limits = limits_of(calls, constants)
     numbers = list(_numbers_in(calls[0], 0)) if calls else []
     for index, value in enumerate(numbers[:_MOST_NUMBERS]):
-        for other in _others(value):
+        for other in others(value, limits):
             yield Conditions(
                 f"number {index + 1} in the arguments = {other!r}", calls=partial(_with_number, index, other)
             )
@@ -222,14 +263,17 @@ def _with_number(index: int, other: Any, calls: Sequence[Call]) -> Sequence[Call
     return [changed(call, 0, [index]) for call in calls]
 
 
-def defaults(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+def defaults(
+    function: Callable[..., Any], calls: Sequence[Call], constants: Iterable[float]
+) -> Iterator[Conditions]:
     """Other numbers and flags for parameters that the script leaves at their defaults, one at a time."""
+    limits = limits_of(calls, constants)
     parameters = list(inspect.signature(function).parameters.values())
     for args, kwargs in calls[:1]:
         for parameter in parameters[len(args) :]:
             if parameter.name in kwargs or parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
                 continue
-            for other in _others(parameter.default):
+            for other in others(parameter.default, limits):
                 name = f"argument {parameter.name} = {other!r}"
                 yield Conditions(name, calls=partial(with_argument, parameter.name, other))
 
@@ -405,6 +449,7 @@ _STATES = tuple(
     pair
     for pair in _EDGES
     if pair[0] in ("inf in one element", "largest finite values", "signs flipped", "zeros", "times 1e4")
+    or pair[0] == "minus ones"
 )
 
 
@@ -487,13 +532,26 @@ def resized(size: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
     return [rebuilt(call, change) for call in calls]
 
 
-def _others(value: Any) -> Iterator[Any]:
+def limits_of(calls: Sequence[Call], constants: Iterable[float]) -> list[float]:
+    """Numbers at which a function may do something else: those of its code, and sizes of what it gets."""
+    sizes = dict.fromkeys(size for tensor in tensors(calls[0]) for size in tensor.shape)
+    return [*constants, *list(sizes)[:_MOST_SIZES]]
+
+
+def others(value: Any, limits: Collection[float] = ()) -> Iterator[Any]:
+    """Other numbers in place of one, also at the limits and beyond them; the other flag for a flag."""
     if isinstance(value, bool):
         yield not value
-    elif isinstance(value, int):
-        yield from (value + 1, 0)
-    elif isinstance(value, float):
-        yield from (value * 2 + 1, -value)
+    if type(value) not in (int, float):
+        return
+    whole = isinstance(value, int)
+    # A whole number may be a size: a larger one could fill the memory.
+    within = {one for one in limits if not whole or abs(one) <= _LARGE}
+    known = sorted(within, key=abs, reverse=True)[:_MOST_LIMITS]
+    beside = [step for one in known for step in (one, one + 1)]
+    wanted = [value + 1, 0, *beside] if whole else [value * 2 + 1, -value, 0.0, *beside]
+    made = [int(one) if whole else float(one) for one in wanted if not whole or float(one).is_integer()]
+    yield from (candidate for candidate in dict.fromkeys(made) if candidate != value)
 
 
 def odd_numbers(value: Any) -> Iterator[tuple[str, Any]]:

@@ -221,7 +221,8 @@ def _labels(content: Sequence[tuple[Any, Any]]) -> list[Any]:
 
 
 def _label(label: Any) -> Any:
-    return repr(label) if isinstance(label, reach.Pair) or reach.is_atom(label) else (type(label), id(label))
+    plain = reach.is_atom(label) or (isinstance(label, tuple) and all(map(reach.is_atom, label)))
+    return repr(label) if plain or isinstance(label, reach.Pair) else (type(label), id(label))
 
 
 def _atom(value: Any) -> Any:

@@ -15,12 +15,11 @@ import torch
 
 from breakscope.inside.prove import reach
 from breakscope.inside.prove.attempt import Conditions
-from breakscope.inside.prove.inputs import odd_numbers
+from breakscope.inside.prove.inputs import odd_numbers, others
 from breakscope.inside.prove.reach import Holder
 from breakscope.inside.prove.world import World
 
 _MOST = 8
-_MOST_CONSTANTS = 6
 _MOST_HELD = 12
 
 
@@ -40,10 +39,8 @@ def states(
         if not isinstance(holder.owner, torch.Tensor | list):
             found += [(holder, label, value) for label, value in content if _changes(label, value, names)]
     for holder, label, value in found[:_MOST]:
-        others = (
-            [one for one in texts if one != value] if isinstance(value, str) else _others(value, constants)
-        )
-        known = [("", other) for other in others]
+        given = [one for one in texts if one != value] if type(value) is str else others(value, constants)
+        known = [("", other) for other in given]
         for limit, other in (*known, *odd_numbers(value)):
             prepare = partial(_give, holder, label, other)
             yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label, beyond=limit)
@@ -64,25 +61,13 @@ def held(world: World, names: Collection[str]) -> Iterator[Conditions]:
         if label != "training" and not label.startswith("_")
     ]
     for holder, label, value in found[:_MOST_HELD]:
-        for other in itertools.islice(_others(value, ()), 2):
+        for other in itertools.islice(others(value), 2):
             prepare = partial(_give, holder, label, other)
             yield Conditions(f"{label} = {other!r}", prepare=prepare, beyond=f"with another `{label}`")
 
 
 def _changes(label: Any, value: Any, names: Collection[str]) -> bool:
     return isinstance(label, str) and label in names and type(value) in (bool, int, float, str)
-
-
-def _others(value: Any, constants: Collection[float]) -> Iterator[Any]:
-    if isinstance(value, bool):
-        yield not value
-        return
-    known = sorted(set(constants), key=abs, reverse=True)[:_MOST_CONSTANTS]
-    beside = [step for one in known for step in (one, one + 1)]
-    wanted = [0, value + 1, *beside] if isinstance(value, int) else [0.0, -value, value * 2 + 1, *beside]
-    whole = isinstance(value, int)
-    made = [int(one) if whole else float(one) for one in wanted if not whole or float(one).is_integer()]
-    yield from (candidate for candidate in dict.fromkeys(made) if candidate != value)
 
 
 def _give(holder: Holder, label: str, other: Any, _world: World) -> None:

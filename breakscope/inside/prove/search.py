@@ -54,18 +54,19 @@ class Search:
             ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
             ("random seeds", inputs.seeds(), False, again),
             ("other shapes", self._shapes(bench, constants), True, again),
-            ("other scalars", inputs.scalars(bench.calls), True, again),
+            ("other scalars", inputs.scalars(bench.calls, constants), True, again),
             ("other state in Python", state, True, again),
-            ("other dtypes", inputs.dtypes(), True, False),
+            ("other dtypes", inputs.dtypes(bench.calls), True, False),
             ("inputs unlike the script's", unlike, True, again),
         ]
         if self.tally.anybody:
             held = inputs.states(len(bench.held))
-            defaults = inputs.defaults(bench.forms["old"], bench.calls)
+            defaults = inputs.defaults(bench.forms["old"], bench.calls, constants)
             groups.append(("other defaults", defaults, True, False))
             groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
             groups.append(("other lengths", inputs.lengths(bench.forms["old"], bench.calls), True, False))
-            groups.append(("numbers in containers", inputs.inside(bench.calls), True, False))
+            groups.append(("other orders", inputs.orders(bench.calls), True, False))
+            groups.append(("numbers in containers", inputs.inside(bench.calls, constants), True, False))
             groups.append(("values of what is held", held, True, False))
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
         # values: what is wrong on NaN alone must not be proved because the machine is slow.
