@@ -135,6 +135,33 @@ def test_what_only_others_can_tell_is_compared_by_the_whole_script_alone(
     assert why in asked.why
 
 
+PASSED = """
+@torch.compile
+def passed(x):
+    torch._dynamo.graph_break()
+    if __name__ == "__main__":
+        return x * 2
+    return x + 1
+
+
+for x in batches(3, 4):
+    print(passed(x).sum().item())
+"""
+
+
+def test_changed_code_behind_an_exit_that_was_always_taken_is_not_proved(
+    tmp_path: Path, product: Warm
+) -> None:
+    broken = ("    torch._dynamo.graph_break()\n", "")
+    behind = ("return x + 1", "return x - 1")
+    asked = asking.prove(product, change("passed", "exits", PASSED, broken, behind), tmp_path)
+    assert asked.status == "unproved", asked.why
+    assert asked.why.startswith("no input was found for which `__name__ == '__main__'` is false")
+    # Where what is behind it stays as it is, nothing depends on it.
+    asked = asking.prove(product, change("passed", "exits", PASSED, broken), tmp_path)
+    assert asked.status == "proved", asked.why
+
+
 def test_a_limit_says_that_one_tensor_in_two_places_tells_the_forms_apart(
     tmp_path: Path, product: Warm
 ) -> None:

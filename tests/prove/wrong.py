@@ -291,6 +291,33 @@ for x in batches(2, 4):
     print(share(x).sum().item())
 """
 
+ASKED = """
+@torch.compile
+def asked(x, **options):
+    torch._dynamo.graph_break()
+    return x * options.get("scale", 2.0)
+
+
+for x in batches(3, 4):
+    print(asked(x).sum().item())
+"""
+
+HEADS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = {"one": nn.Linear(4, 1), "two": nn.Linear(4, 2)}
+
+    def forward(self, x, task="one"):
+        torch._dynamo.graph_break()
+        return self.heads[task](x)
+
+
+net = torch.compile(Net())
+for x in batches(3, 4):
+    print(net(x).sum().item())
+"""
+
 LISTED = """
 @torch.compile
 def total(xs):
@@ -671,6 +698,20 @@ PATCHES: tuple[Patched, ...] = (
         SHARE,
         (BROKEN, ""),
         (".sum().item() /", ".sum() /"),
+    ),
+    change(
+        "never_asked",
+        "a keyword that the script never gives",
+        ASKED,
+        (BROKEN, ""),
+        ('options.get("scale", 2.0)', "2.0"),
+    ),
+    change(
+        "one_head",
+        "a text that is left at its default",
+        HEADS,
+        (BROKEN, ""),
+        ("self.heads[task]", 'self.heads["one"]'),
     ),
     change(
         "always_warming",

@@ -17,6 +17,8 @@ class Condition:
         kept: both forms have it, with the same code behind it: it need not go both ways.
         block: it is a block of code, which has to run once.
         computed: it is a comparison that is computed with: of tensors it has no ways.
+        on: the way that leads to changed code, where the other one leaves the function or the turn of a loop:
+            one that both forms have has to go it all the same.
     """
 
     text: str
@@ -26,11 +28,12 @@ class Condition:
     kept: bool = False
     block: bool = False
     computed: bool = False
+    on: bool | None = None
 
     @property
     def driven(self) -> bool:
-        """Whether it went both ways."""
-        return self.unknown or self.kept or not self.ways_left
+        """Whether it went both ways, as far as it has to."""
+        return self.unknown or (self.kept and self.on not in self.ways_left) or not self.ways_left
 
     @property
     def ways_left(self) -> list[bool]:

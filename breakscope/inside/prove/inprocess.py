@@ -44,7 +44,7 @@ def compared(
     found = pair_patch.watch(watched, new_node, old.__name__, 0, in_new=False)
     found += pair_patch.watch(new_watched, old_node, old.__name__, len(found), in_new=True)
     conditions = [
-        Condition(one.text, one.operand_of, kept=one.kept, block=one.block, computed=one.computed)
+        Condition(one.text, one.operand_of, kept=one.kept, block=one.block, computed=one.computed, on=one.on)
         for one in found
     ]
     tally = Tally(old.__name__, conditions, claims, anybody=True)

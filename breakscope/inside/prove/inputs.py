@@ -19,7 +19,8 @@ _MOST_NUMBERS = 8
 _MOST_UNEVEN = 2
 _MOST_LIMITS = 8
 _MOST_STATES = 48
-_MOST_TEXTS = 8
+_TEXT = "another"
+_KEYWORD = 0.25  # for a keyword of which nothing but its name is known
 _LARGE = 10_000  # above every size
 _LONG = 300  # of a dimension: above what a byte counts
 _MOST_ELEMENTS = 2**20
@@ -208,11 +209,11 @@ def _relisted(change: Callable[[list[Any]], list[Any]], count: int, calls: Seque
 
 
 def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
-    """Other texts for arguments that are one, of those that stand in the code."""
+    """Other texts for arguments that are one: those that stand in the code, and one that does not."""
     for args, kwargs in calls[:1]:
         arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
         for key, value in arguments:
-            for other in list(dict.fromkeys(known))[:_MOST_TEXTS] if type(value) is str else ():
+            for other in (*known, _TEXT) if type(value) is str else ():
                 if other != value:
                     name = key + 1 if isinstance(key, int) else key
                     yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
@@ -264,18 +265,28 @@ def _with_number(index: int, other: Any, calls: Sequence[Call]) -> Sequence[Call
 
 
 def defaults(
-    function: Callable[..., Any], calls: Sequence[Call], constants: Iterable[float]
+    function: Callable[..., Any], calls: Sequence[Call], constants: Iterable[float], known: Iterable[str] = ()
 ) -> Iterator[Conditions]:
-    """Other numbers and flags for parameters that the script leaves at their defaults, one at a time."""
+    """Other numbers and flags for parameters that the script leaves at their defaults, one at a time.
+
+    Args:
+        known: texts of the code: a function that takes any keyword may ask for those.
+    """
     limits = limits_of(calls, constants)
     parameters = list(inspect.signature(function).parameters.values())
     for args, kwargs in calls[:1]:
         for parameter in parameters[len(args) :]:
             if parameter.name in kwargs or parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
                 continue
-            for other in others(parameter.default, limits):
+            told = (*known, _TEXT) if type(parameter.default) is str else others(parameter.default, limits)
+            for other in told:
                 name = f"argument {parameter.name} = {other!r}"
                 yield Conditions(name, calls=partial(with_argument, parameter.name, other))
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+        taken = {parameter.name for parameter in parameters}
+        for name in [text for text in known if text not in taken and text not in calls[0][1]]:
+            for value in (_KEYWORD, True):
+                yield Conditions(f"argument {name} = {value!r}", calls=partial(with_argument, name, value))
 
 
 def left_out(function: Callable[..., Any], calls: Sequence[Call]) -> dict[str, int | str]:

@@ -44,6 +44,7 @@ class Watched:
         kept: its statement is the same in both forms, so that what it guards is not changed by the patch.
         computed: it is a comparison that no statement decides by.
         block: it is no condition, but a block that may not run: the body of a loop, a handler, a case.
+        on: the way that leads to changed code, where the other one leaves the function or the turn of a loop.
     """
 
     text: str
@@ -51,6 +52,7 @@ class Watched:
     kept: bool = False
     block: bool = False
     computed: bool = False
+    on: bool | None = None
 
 
 @dataclass(slots=True)
@@ -384,7 +386,7 @@ def watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new:
     kept = Counter(
         ast.dump(owner) for owner, _ in _owners(other) if eager is not None and id(owner) not in eager
     )
-    wholes = pair._wholes(function)
+    wholes, ways_on = pair._wholes(function), _ways_on(function, other)
     conditions: dict[int, Watched] = {}
     for owner, node in _owners(function):
         if isinstance(node, ast.expr) and "is_compiling" in ast.unparse(node):
@@ -396,9 +398,8 @@ def watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new:
         if id(node) not in conditions or not same:
             text = _shown(node) + (" (in the new code)" if in_new else "")
             computed = isinstance(owner, ast.Compare)
-            conditions[id(node)] = Watched(
-                text, wholes.get(id(node)), same, isinstance(node, _Runs), computed
-            )
+            block, on = isinstance(node, _Runs), ways_on.get(id(node))
+            conditions[id(node)] = Watched(text, wholes.get(id(node)), same, block, computed, on)
     found: list[Watched] = []
 
     def noted(watched: Watched, node: ast.AST, value: ast.expr) -> ast.expr:
@@ -422,6 +423,45 @@ def watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new:
 
     Watch().visit(function)
     return found
+
+
+def _ways_on(function: ast.stmt, other: ast.stmt) -> dict[int, bool]:
+    """The way of an early exit's condition that leads on to changed code, by the condition's id."""
+    known = {ast.dump(node) for node in ast.walk(other) if isinstance(node, ast.stmt)}
+    found: dict[int, bool] = {}
+
+    def follow(block: list[ast.stmt], in_turn: bool, in_function: bool) -> None:
+        """``in_turn``, ``in_function``: changed code follows in the turn of a loop, in the function."""
+        for statement in reversed(block):
+            if isinstance(statement, ast.If):
+                leaving, going = _leaves(statement.body), _leaves(statement.orelse)
+                changed = in_turn if _EXITS[1] in (leaving, going) else in_function
+                if changed and (leaving is None) != (going is None):
+                    found[id(statement.test)] = leaving is None
+            repeats = isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+            for inner in _blocks(statement):
+                follow(inner, in_turn and not repeats, in_function)
+            new = ast.dump(statement) not in known
+            in_turn, in_function = in_turn or new, in_function or new
+
+    follow(function.body, False, False)  # type: ignore[attr-defined]
+    return found
+
+
+_EXITS = ((ast.Return, ast.Raise), (ast.Break, ast.Continue))
+
+
+def _leaves(block: list[ast.stmt]) -> tuple[type[ast.stmt], ...] | None:
+    """What kind of exit a block ends with."""
+    return next((kind for kind in _EXITS if block and isinstance(block[-1], kind)), None)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    if isinstance(statement, ast.ClassDef | _Function):
+        return
+    for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        for name in ("body", "orelse", "finalbody"):
+            yield getattr(part, name, [])
 
 
 def _shown(node: ast.AST) -> str:

@@ -91,6 +91,7 @@ class PatchRun(ProofRun):
                     condition.text,
                     condition.operand_of,
                     kept=condition.kept,
+                    on=condition.on,
                     block=condition.block,
                     computed=condition.computed,
                 )

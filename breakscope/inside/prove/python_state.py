@@ -66,6 +66,21 @@ def held(world: World, names: Collection[str]) -> Iterator[Conditions]:
             yield Conditions(f"{label} = {other!r}", prepare=prepare, beyond=f"with another `{label}`")
 
 
+def keys_of_dicts(world: World) -> Iterator[str]:
+    """Texts that are keys of dicts, and names in dicts of modules."""
+    named: set[int] = set()  # what every module keeps its parts in, by attribute
+    for holder, content in world.content:
+        if isinstance(holder.owner, torch.nn.Module) and not isinstance(holder.owner, _BY_KEY):
+            named.update(id(part) for label, part in content if label in _OF_MODULES)
+    for holder, content in world.content:
+        if type(holder.owner) is dict and id(holder.owner) not in named:
+            yield from (label for label, _ in content if isinstance(label, str) and label[:1] != "_")
+
+
+_OF_MODULES = frozenset(vars(torch.nn.Module()))
+_BY_KEY = torch.nn.ModuleDict | torch.nn.ParameterDict
+
+
 def _changes(label: Any, value: Any, names: Collection[str]) -> bool:
     return isinstance(label, str) and label in names and type(value) in (bool, int, float, str)
 

@@ -23,7 +23,7 @@ from breakscope.inside.prove.tally import TIME_IS_UP, Tally
 MAX_SIZE = 1024
 # Inputs that lead where no values of the tensors do: edge values are tried around so many.
 MOST_LEADING = 4
-MOST_TEXTS = 8
+MOST_TEXTS = 12
 MOST_SIZES = 6
 EDGES = "edge values"
 
@@ -61,7 +61,7 @@ class Search:
         ]
         if self.tally.anybody:
             held = inputs.states(len(bench.held))
-            defaults = inputs.defaults(bench.forms["old"], bench.calls, constants)
+            defaults = inputs.defaults(bench.forms["old"], bench.calls, constants, texts)
             groups.append(("other defaults", defaults, True, False))
             groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
             groups.append(("other lengths", inputs.lengths(bench.forms["old"], bench.calls), True, False))
@@ -152,13 +152,14 @@ class Search:
         return names | {text for code in codes for text in reach.texts_in(code)}
 
     def _texts(self, bench: Bench) -> list[str]:
-        """Texts of the code that a patch by anybody may decide by."""
+        """Texts that a patch by anybody may decide by: those of the code, and keys of dicts."""
         if not self.tally.anybody:
             return []
         codes = [code_of(bench.forms[form]) for form in ("watched", "new")]
+        keys = python_state.keys_of_dicts(bench.world)
         # Not sentences, nor what is nobody's name for anything.
-        found = dict.fromkeys(text for code in codes for text in reach.texts_in(code) if text.isidentifier())
-        return list(found)[:MOST_TEXTS]
+        wanted = itertools.chain((text for code in codes for text in reach.texts_in(code)), keys)
+        return list(dict.fromkeys(text for text in wanted if text.isidentifier()))[:MOST_TEXTS]
 
     def _shapes(self, bench: Bench, constants: Iterable[float]) -> Iterator[Conditions]:
         return inputs.shapes(bench.calls, self._sizes(bench, constants), large=self.tally.anybody)

@@ -168,11 +168,12 @@ class Tally:
                     "text": condition.text,
                     "operand_of": condition.operand_of,
                     "unknown": condition.unknown,
-                    "true": condition.taken[True],
-                    "false": condition.taken[False] or int(condition.block),
+                    "true": condition.taken[True] or int(condition.on is False),
+                    "false": condition.taken[False] or int(condition.block or condition.on is True),
                 }
                 for condition in self.conditions
-                if not condition.kept and not self.by_structure  # both forms have it, or a message has
+                # What both forms have, or a message, counts where it keeps from what is changed.
+                if not (condition.kept and condition.driven) and not self.by_structure
             ],
             "mismatch": self.mismatch,
             "breaks": self.breaks,
