@@ -8,13 +8,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import torch
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 from test_fix import latest
 
 from breakscope.fix.hoist.propose import Left, look, name_of, patch_of, together
@@ -380,14 +379,7 @@ def test_a_value_stays_where_it_is_read(name: str, warm_scan: Scan) -> None:
 
 
 def fixed(folder: Path, *options: str) -> None:
-    subprocess.run(
-        command("fix", "--all", "--no-inductor", "--select", "BS1", *options),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
+    run_cold("fix", "--all", "--no-inductor", "--select", "BS1", *options, folder=folder)
 
 
 PRINTED = changed(MASKED, ("    net(x, mask)", "    print(net(x, mask).sum().item())"))
