@@ -23,7 +23,6 @@ import yaml
 from scanning import clean_environment, run_python
 
 ROOT = Path(__file__).resolve().parent.parent
-HOOKS = ROOT / ".pre-commit-hooks.yaml"
 SCRIPT = """
     import sys
     import torch
