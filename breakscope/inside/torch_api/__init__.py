@@ -203,7 +203,7 @@ ACCESSES: dict[str, Access] = {
         _since_29(
             "inductor_wrapper",
             "torch:_TorchCompileInductorWrapper",
-            "Inductor in the mode that --mode names",
+            "Inductor in the mode that --mode names; and it is not loaded where nothing is compiled",
             "--mode has no effect",
         ),
         _since_29(

@@ -124,6 +124,24 @@ def count_ops(took_op: Callable[[Any], None]) -> Callable[[], None]:
     return undo
 
 
+def leave_inductor_alone() -> None:
+    """Have torch.compile ask Inductor's settings for its configuration, and not load its compiler for that.
+
+    Where nothing is compiled, that is the only use of it, and loading it takes a second or more.
+    """
+    wrapper = get("inductor_wrapper")
+    if not hasattr(wrapper, "get_compiler_config"):
+        return
+
+    def get_compiler_config(self: Any) -> Any:
+        from torch._inductor import config
+
+        with config.patch(self.config):
+            return config.get_config_copy()
+
+    wrapper.get_compiler_config = get_compiler_config
+
+
 def forget_everything() -> None:
     """Empty Dynamo's caches and counters."""
     import torch._dynamo
