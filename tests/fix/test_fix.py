@@ -51,7 +51,9 @@ for step in range(3):
 
 
 def fix(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return run_cold("fix", "--no-inductor", *options, folder=folder, **environment)
+    return run_command(
+        "fix", "--no-inductor", *options, folder=folder, torch=True, timeout=500, **environment
+    )
 
 
 def latest(folder: Path) -> Report:
@@ -212,13 +214,13 @@ def test_what_is_wrong_is_refused_with_the_input_that_shows_it_and_nothing_is_wr
 
 
 @pytest.mark.nightly
-def test_library_code_is_never_written_but_exported(scan: Scan, tmp_path: Path) -> None:
+def test_library_code_is_never_written_but_exported(cold_scan: Scan, tmp_path: Path) -> None:
     library = tmp_path / "site-packages" / "somelib"
     library.mkdir(parents=True)
     (library / "__init__.py").write_text("")
     (library / "net.py").write_text(SCRIPT.partition("torch.manual_seed")[0])
     path = str(library.parent)
-    folder = scan(
+    folder = cold_scan(
         """
         import torch
         from somelib.net import Net

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from scanning import Scanned, run_cold
+from scanning import Scanned
 from test_fix import latest
+from warm_scanning import run_command
 
 from breakscope.fix.hoist.propose import Left, look, name_of, patch_of, together
 from breakscope.fix.hoist.reads import Read
@@ -379,7 +380,7 @@ def test_a_value_stays_where_it_is_read(name: str, warm_scan: Scan) -> None:
 
 
 def fixed(folder: Path, *options: str) -> None:
-    run_cold("fix", "--all", "--no-inductor", "--select", "BS1", *options, folder=folder)
+    run_command("fix", "--all", "--no-inductor", "--select", "BS1", *options, folder=folder, torch=True)
 
 
 PRINTED = changed(MASKED, ("    net(x, mask)", "    print(net(x, mask).sum().item())"))
