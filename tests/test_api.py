@@ -6,13 +6,11 @@ Each test runs in a fork: Dynamo's state is the process's, and the hooks must no
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment
+from scanning import run_python
 from warm_scanning import warm_process
 
 pytestmark = pytest.mark.torch
@@ -195,14 +193,8 @@ def test_importing_breakscope_costs_nothing(tmp_path: Path) -> None:
         "breakscope.Report, breakscope.load, breakscope.explain;"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        cwd=tmp_path,
-        env=clean_environment(),
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    done = run_python("-c", source, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_report_prints_as_on_a_terminal_and_is_saved(tmp_path: Path) -> None:

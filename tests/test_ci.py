@@ -20,10 +20,9 @@ from typing import Any
 
 import pytest
 import yaml
-from scanning import clean_environment
+from scanning import clean_environment, run_python
 
 ROOT = Path(__file__).resolve().parent.parent
-HOOKS = ROOT / ".pre-commit-hooks.yaml"
 SCRIPT = """
     import sys
     import torch
@@ -226,14 +225,8 @@ def test_the_action_installs_a_package_with_its_plugin(project: Path, commands: 
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--fixtures", "-q", "-p", "no:cacheprovider", str(project)],
-        cwd=project,
-        env=clean_environment(PYTHONPATH=str(target)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = "-m", "pytest", "--fixtures", "-q", "-p", "no:cacheprovider", str(project)
+    done = run_python(*words, folder=project, PYTHONPATH=str(target))
     assert "breakscope -- " in done.stdout
     assert (target / "breakscope" / "render" / "html" / "style.css").exists()
 
@@ -367,13 +360,7 @@ def test_a_hook_for_the_whole_project_sees_a_break_across_files(tmp_path: Path) 
     assert (whole["entry"], whole["pass_filenames"]) == ("breakscope lint", False)
 
     def codes(*files: str) -> int:
-        return subprocess.run(
-            [sys.executable, "-m", *whole["entry"].split(), *files],
-            cwd=tmp_path,
-            env=clean_environment(),
-            capture_output=True,
-            check=False,
-        ).returncode
+        return run_python("-m", *whole["entry"].split(), *files, folder=tmp_path).returncode
 
     assert codes("helper.py") == codes("net.py") == 0
     assert codes() == 1

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import site_links
-from scanning import clean_environment
+from scanning import run_python
 from warm_scanning import Warm
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,14 +36,7 @@ def test_pages_are_what_the_commands_print() -> None:
     installed = ".".join(version("torch").split(".")[:2])
     if installed != shown[0]:
         pytest.skip(f"the pages were made with torch {shown[0]}, this is {installed}")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "make_docs.py"), "--check"],
-        env=clean_environment(OMP_NUM_THREADS="1"),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python(str(ROOT / "scripts" / "make_docs.py"), "--check", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -74,15 +65,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             pytest.fail("mkdocs-material is not installed, and CI is set")
         pytest.skip("mkdocs-material is not installed: pip install --group docs")
     folder = tmp_path_factory.mktemp("docs") / "site"
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env=clean_environment(PYTHONPATH=str(ROOT), NO_MKDOCS_2_WARNING="1"),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    words = "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)
+    done = run_python(*words, folder=ROOT, PYTHONPATH=str(ROOT), NO_MKDOCS_2_WARNING="1")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import report_samples
-from scanning import clean_environment
+from scanning import run_python
 
 from breakscope.report import schema
 
@@ -30,14 +28,7 @@ print("\\nLOADED", code, *sorted(sys.modules))
 
 def loaded(folder: Path, *words: str) -> tuple[int, set[str], str]:
     """Exit code, loaded modules and output of one command."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=clean_environment(COLUMNS="200"),
-        check=False,
-    )
+    done = run_python("-c", PROGRAM, *words, folder=folder, COLUMNS="200")
     output, _, last = done.stdout.rpartition("\nLOADED ")
     code, *names = last.split()
     return int(code), set(names), output + done.stderr

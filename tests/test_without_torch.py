@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-from scanning import clean_environment
+from scanning import run_python
 
 HERE = Path(__file__).parent
 TESTS = """
@@ -43,13 +41,8 @@ def test_only_a_test_that_is_marked_may_need_torch(tmp_path: Path) -> None:
     shutil.copytree(HERE / "without_torch", folder / "without_torch")
     (folder / "test_some.py").write_text(TESTS)
     (folder / "test_whole.py").write_text(WHOLE)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--without-torch", "-n", "0", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        env=clean_environment(COLUMNS="200"),
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_python(
+        "-m", "pytest", "--without-torch", "-n", "0", "-p", "no:cacheprovider", folder=tmp_path, COLUMNS="200"
     )
     assert "2 failed, 1 passed, 1 deselected" in done.stdout, done.stdout + done.stderr
     assert "FAILED tests/test_some.py::test_that_imports - RuntimeError: this test needs torch" in done.stdout

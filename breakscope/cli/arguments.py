@@ -34,6 +34,26 @@ Artifacts = Annotated[
     bool,
     typer.Option("--artifacts", help="Keep graphs, generated code, guards and bytecode for breakscope show."),
 ]
+Baseline = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File of known findings (default .breakscope/baseline.json)."),
+]
+UpdateBaseline = Annotated[
+    bool, typer.Option("--update-baseline", help="Accept the present findings: rewrite the baseline.")
+]
+NoSuppress = Annotated[
+    bool, typer.Option("--no-suppress", help="Ignore suppression comments in the source code.")
+]
+Configuration = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Configuration file (default: the nearest breakscope.toml or pyproject.toml)."
+    ),
+]
+RunTimeout = Annotated[
+    float | None,
+    typer.Option(min=1, metavar="SECONDS", help="End each run of the script after this many seconds."),
+]
 Limit = Annotated[
     int, typer.Option(min=1, metavar="N", help="Maximum number of findings to show on a terminal.")
 ]

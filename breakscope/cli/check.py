@@ -61,17 +61,10 @@ def add(app: typer.Typer) -> None:
     def check(
         ctx: typer.Context,
         path: Annotated[Path | None, typer.Argument(metavar="[REPORT]", help="Report file to judge.")] = None,
-        baseline: Annotated[
-            Path | None,
-            typer.Option(metavar="FILE", help="File of known findings (default .breakscope/baseline.json)."),
-        ] = None,
-        update_baseline: Annotated[
-            bool, typer.Option("--update-baseline", help="Accept the present findings: rewrite the baseline.")
-        ] = False,
+        baseline: arguments.Baseline = None,
+        update_baseline: arguments.UpdateBaseline = False,
         strict: Annotated[bool, typer.Option("--strict", help="Also fail on baselined findings.")] = False,
-        no_suppress: Annotated[
-            bool, typer.Option("--no-suppress", help="Ignore suppression comments in the source code.")
-        ] = False,
+        no_suppress: arguments.NoSuppress = False,
         target: Annotated[
             list[str] | None,
             typer.Option(metavar="NAME", help="Run this target of the configuration; may be repeated."),
@@ -92,13 +85,7 @@ def add(app: typer.Typer) -> None:
             float | None,
             typer.Option(min=0, metavar="MS", help="Maximum duration of a steady step in milliseconds."),
         ] = None,
-        config: Annotated[
-            Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="Configuration file (default: the nearest breakscope.toml or pyproject.toml).",
-            ),
-        ] = None,
+        config: arguments.Configuration = None,
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Output format.")
         ] = "terminal",

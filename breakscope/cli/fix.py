@@ -73,12 +73,7 @@ def add(app: typer.Typer) -> None:
         inductor: Annotated[
             bool, typer.Option(help="In the end, also compare the fixed script under Inductor.")
         ] = True,
-        timeout: Annotated[
-            float | None,
-            typer.Option(
-                min=1, metavar="SECONDS", help="End each run of the script after this many seconds."
-            ),
-        ] = None,
+        timeout: arguments.RunTimeout = None,
         budget: Annotated[
             float, typer.Option(min=1, metavar="SECONDS", help="Time for the comparisons of one rewrite.")
         ] = 60,

@@ -57,13 +57,7 @@ def add(app: typer.Typer) -> None:
                 help="Leave out these files and folders, as in .gitignore; may be repeated.",
             ),
         ] = None,
-        config: Annotated[
-            Path | None,
-            typer.Option(
-                metavar="FILE",
-                help="Configuration file (default: the nearest breakscope.toml or pyproject.toml).",
-            ),
-        ] = None,
+        config: arguments.Configuration = None,
         format_: Annotated[
             str, typer.Option("--format", "-f", metavar=FORMAT_NAMES, help="Output format.")
         ] = "full",
@@ -72,16 +66,9 @@ def add(app: typer.Typer) -> None:
         no_cache: Annotated[
             bool, typer.Option("--no-cache", help="Read every file again, also those that have not changed.")
         ] = False,
-        baseline: Annotated[
-            Path | None,
-            typer.Option(metavar="FILE", help="File of known findings (default .breakscope/baseline.json)."),
-        ] = None,
-        update_baseline: Annotated[
-            bool, typer.Option("--update-baseline", help="Accept the present findings: rewrite the baseline.")
-        ] = False,
-        no_suppress: Annotated[
-            bool, typer.Option("--no-suppress", help="Ignore suppression comments in the source code.")
-        ] = False,
+        baseline: arguments.Baseline = None,
+        update_baseline: arguments.UpdateBaseline = False,
+        no_suppress: arguments.NoSuppress = False,
     ) -> int:
         """Find possible graph breaks in source code without running it. Needs no torch.
 

@@ -86,12 +86,7 @@ def add(app: typer.Typer) -> None:
         bench: Annotated[
             bool, typer.Option("--bench", help="Time a step with the patch and without it.")
         ] = False,
-        timeout: Annotated[
-            float | None,
-            typer.Option(
-                min=1, metavar="SECONDS", help="End each run of the script after this many seconds."
-            ),
-        ] = None,
+        timeout: arguments.RunTimeout = None,
         budget: Annotated[
             float, typer.Option(min=1, metavar="SECONDS", help="Time for the comparisons of one function.")
         ] = 60,

@@ -134,11 +134,6 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
     return replace(use, shape="steered") if use.shape == "python" and in_loop(around) else use
 
 
-def shape_of(sources: Sources, file: str, position: Position | None, line: int) -> Shape:
-    """The shape alone."""
-    return use_of(sources, file, position, line).shape
-
-
 def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[ast.AST]]) -> Use:
     """What the place in the statement says, and where the value ends."""
     innermost = around[-1] if around else None

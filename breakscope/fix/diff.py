@@ -18,7 +18,7 @@ from typing import Literal
 
 from breakscope.errors import UsageError
 from breakscope.fix.patch import Edit
-from breakscope.fix.source_file import NotTextError, Source, read
+from breakscope.fix.source_file import NotTextError, Source, lines_of, read
 from breakscope.view import unified
 from breakscope.view.unified import FileDiff, Hunk
 
@@ -100,7 +100,7 @@ def against(file: Path, old: Path) -> Change:
 
 def edits_between(old: str, new: str, file: str = "") -> tuple[Edit, ...]:
     """The lines that differ, as edits of the old text."""
-    lines, other = _split(old), _split(new)
+    lines, other = lines_of(old), lines_of(new)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
@@ -220,7 +220,7 @@ def _applied(hunks: Sequence[Hunk], text: str, side: Side, *, exact: bool) -> st
     Args:
         exact: each hunk stands at its line; else at the next place that has its lines.
     """
-    lines, made, last = _split(text), [], 0
+    lines, made, last = lines_of(text), [], 0
     other: Side = "new" if side == "old" else "old"
     for hunk in hunks:
         wanted = _side(hunk, side)
@@ -241,7 +241,3 @@ def _found(
         if at >= first and lines[at:ends] == wanted and (ends == len(lines) or not _ends_the_file(hunk)):
             return at
     return None
-
-
-def _split(text: str) -> list[str]:
-    return [line for line in text.replace("\n", "\n\0").split("\0") if line]

@@ -20,6 +20,7 @@ from breakscope.inside.record.evidence import Evidence
 from breakscope.report.model import Finding
 from breakscope.report.secrets import mask
 from breakscope.source.dominance import certainly_before, enclosing_statement
+from breakscope.source.syntax import shown
 
 
 def propose(
@@ -98,7 +99,7 @@ def _with_uses(site: Site, rewrite: Rewrite) -> Rewrite:
         if not read or all(certainly_before(site, name, enclosing_statement(site, write)) for write in made):
             continue
         if site.seen(name) is None and tells(name, site.parents):
-            text = " ".join(site.text(enclosing_statement(site, name)).split())[:80]
+            text = shown(site, enclosing_statement(site, name), 80)
             note = f"`{text}` was never run: it may tell a copy from the tensor that was handed on before"
             return replace(rewrite, consent=True, notes=(*rewrite.notes, note))
     return rewrite

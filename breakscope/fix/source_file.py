@@ -82,7 +82,7 @@ class Source:
 
     def diff(self, new: Source, name: str) -> str:
         """A unified diff that ``git apply`` takes, both sides named ``name``."""
-        lines = difflib.unified_diff(_lines(self.raw), _lines(new.raw), f"a/{name}", f"b/{name}")
+        lines = difflib.unified_diff(lines_of(self.raw), lines_of(new.raw), f"a/{name}", f"b/{name}")
         return "".join(
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
         )
@@ -131,8 +131,8 @@ def parents_of(tree: ast.AST) -> Parents:
     return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
-def _lines(raw: str) -> list[str]:
-    # Only \n ends a line of a patch; str.splitlines knows more line ends than that.
+def lines_of(raw: str) -> list[str]:
+    """Lines with their ends: only a line feed ends one of a patch; str.splitlines knows more line ends."""
     return [line for line in raw.replace("\n", "\n\0").split("\0") if line]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import site
 import sys
@@ -90,10 +91,8 @@ class Noticing:
             file = None
             with suppress(Exception):  # what stands there need be no module
                 file = module.__spec__.origin  # type: ignore[union-attr]
-            if isinstance(file, str):
-                real = os.path.realpath(file)
-                if (real.startswith(folders) or is_packaged(real)) and not real.startswith(PACKAGE):
-                    yield name, file
+            if isinstance(file, str) and _is_library(file, folders):
+                yield name, file
 
     def _of_the_script(self, changed: Mapping[str, str | None]) -> dict[str, str | None]:
         return {name: value for name, value in changed.items() if name not in self._own}
@@ -161,7 +160,13 @@ def _installed() -> tuple[str, ...]:
     paths.update(one for one in sys.path if os.path.basename(one) in ("site-packages", "dist-packages"))
     if site.ENABLE_USER_SITE and site.USER_SITE:
         paths.add(site.USER_SITE)
-    return tuple(os.path.realpath(path) + os.sep for path in paths if path)
+    return tuple(sorted(os.path.realpath(path) + os.sep for path in paths if path))
+
+
+@functools.cache  # asked of two thousand modules, five times a second
+def _is_library(file: str, folders: tuple[str, ...]) -> bool:
+    real = os.path.realpath(file)
+    return (real.startswith(folders) or is_packaged(real)) and not real.startswith(PACKAGE)
 
 
 def own_files() -> list[str]:

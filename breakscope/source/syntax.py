@@ -33,8 +33,8 @@ def operand(scope: Scope, node: ast.expr) -> str:
     return grouped(node, on_one_line(scope, node))
 
 
-def shown(scope: Scope, node: ast.expr | ast.stmt, width: int = 60) -> str:
-    """The beginning of a node's source, for a sentence."""
+def shown(scope: Scope, node: ast.expr | ast.stmt, width: int | None = 60) -> str:
+    """The beginning of a node's source, for a sentence, or all of it, in one line."""
     return " ".join(scope.text(node).split())[:width]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from programs_breaks import BREAKS
 from programs_loops import LOOPS
 from programs_recompiles import RECOMPILES
 from programs_uses import USES
+from scanning import rows
 from warm_scanning import WarmScans, coded
 
 from breakscope import catalog
@@ -52,18 +53,15 @@ DECIDED = {
 OF_EACH_CODE = 2
 
 
-def by_night() -> list[object]:
-    """Every program; those that others of their code stand for are marked."""
-    seen = Counter[str]()
-    rows = []
+def in_every_run() -> set[str]:
+    """The programs that stand for the others of their code."""
+    of_code = defaultdict(list)
     for one in PROGRAMS:
-        seen[one.code] += 1
-        marks = [pytest.mark.nightly] if seen[one.code] > OF_EACH_CODE else []
-        rows.append(pytest.param(one, id=one.name, marks=marks))
-    return rows
+        of_code[one.code].append(one.name)
+    return {name for names in of_code.values() for name in names[:OF_EACH_CODE]}
 
 
-@pytest.mark.parametrize("program", by_night())
+@pytest.mark.parametrize("program", rows(PROGRAMS, in_every_run()))
 def test_followed_advice_helps(program: Followed, warm: WarmScans, tmp_path: Path) -> None:
     code, _, inner = program.code.partition(">")
     sources = program.before, program.after

@@ -10,7 +10,6 @@ import hashlib
 import json
 import signal
 import subprocess
-import sys
 import textwrap
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scanning import clean_environment, command
+from scanning import clean_environment, command, run_python
 
 import breakscope
 from breakscope.inside import overlay
@@ -360,14 +359,7 @@ def test_kernels_of_a_cpu_and_their_scripts(bench: Callable[..., Any]) -> None:
     assert {str(one.relative_to(done.folder / "out")) for one in scripts} == set(done.benchmark.exported)
     said = {}
     for script in scripts:
-        ran = subprocess.run(
-            [sys.executable, str(script), "--repeat", "2"],
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-            env=clean_environment(),
-        )
+        ran = run_python(str(script), "--repeat", "2")
         assert ran.returncode == 0, ran.stderr
         said[script.name] = ran.stdout
     product = next(text for name, text in said.items() if "addmm" in name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 import report_samples
 from faithful import planted
-from scanning import command
+from scanning import run_cold
 
 from breakscope.report import schema
 
@@ -60,7 +59,7 @@ def test_a_budget_that_is_no_report(bench: Callable[..., Any], tmp_path: Path) -
 
 
 def test_no_script(tmp_path: Path) -> None:
-    done = subprocess.run(command("bench"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_cold("bench", folder=tmp_path)
     assert (done.returncode, done.stderr) == (2, "breakscope: name a script to measure\n")
 
 

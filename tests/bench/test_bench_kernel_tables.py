@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_samples import CEILINGS, MATMUL, TRITON
+from scanning import run_python
 
 from breakscope.bench import kernels
 from breakscope.bench.advice import advise
@@ -294,9 +293,7 @@ def kernel(bias, total, sums):
         definition=definition, eager=eager, arguments=arguments, values="", checks=False, bytes=0, flops=0
     )
     script.write_text(export_text.HEAD.format(what="A kernel") + body + export_text.FOOT)
-    ran = subprocess.run(
-        [sys.executable, str(script), "--repeat", "1"], capture_output=True, text=True, check=True
-    )
+    ran = run_python(str(script), "--repeat", "1", check=True)
     difference = float(ran.stdout.partition("against eager: relative difference ")[2].split()[0])
     assert (difference < 1e-6) is expected
     assert "us a call" in ran.stdout

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from breakscope.inside import torch_api
 from breakscope.inside.capture.outermost import OutermostCall
+from breakscope.inside.torch_api.hooks import answer_module_calls
 
 pytestmark = pytest.mark.torch
 
@@ -42,7 +42,7 @@ def test_a_pinned_module_is_found_when_it_is_outermost_and_only_then() -> None:
         on_call=lambda _module: None,
     )
     before = torch.nn.Module._wrapped_call_impl.__code__
-    release = torch_api.answer_module_calls(outermost.answer)
+    release = answer_module_calls(outermost.answer)
     try:
         x, net, late = torch.ones(1, 2), Net(), Net()
         net(x)
@@ -68,7 +68,7 @@ def test_a_call_that_is_made_again_has_no_other_inside_it() -> None:
         compile_call=lambda function: function,
         on_call=found.append,
     )
-    release = torch_api.answer_module_calls(outermost.answer)
+    release = answer_module_calls(outermost.answer)
     try:
         net = Net()
         with outermost.inside():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from scanning import run_python
 
 from breakscope import catalog
 from breakscope.catalog import entries
@@ -306,7 +306,7 @@ def test_importing_the_catalog_loads_neither_its_texts_nor_torch() -> None:
         "import sys; from breakscope import catalog; assert 'breakscope.catalog.entries' not in sys.modules;"
         "catalog.explain('GB0170'); catalog.list_text(); assert 'torch' not in sys.modules; print('ok')"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_python("-c", program)
     assert (done.stdout, done.stderr) == ("ok\n", "")
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from scanning import run_cold
 
 from breakscope.cli.app import Commands
 
@@ -86,13 +85,7 @@ def closed(line: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_command_says_it_on_stderr() -> None:
-    done = subprocess.run(
-        command("check", "--", "missing.py", "--strict"),
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        check=False,
-    )
+    done = run_cold("check", "--", "missing.py", "--strict")
     assert done.returncode == 2
     assert "`--strict` stood after the script" in done.stderr
     assert "there is no file missing.py" in done.stderr

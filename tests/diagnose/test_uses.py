@@ -10,7 +10,7 @@ from warm_scanning import WarmScans
 
 from breakscope.diagnose import begins, library_advice
 from breakscope.diagnose.library_advice import Theirs
-from breakscope.diagnose.shapes import shape_of
+from breakscope.diagnose.shapes import use_of
 from breakscope.project.sources import Position, Sources
 
 # What broke stands between the marks.
@@ -134,7 +134,7 @@ def marked(path: Path, body: str) -> Position:
 )
 def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: str) -> None:
     place = marked(tmp_path / "script.py", body)
-    assert shape_of(Sources(), str(tmp_path / "script.py"), place, place[0]) == shape
+    assert use_of(Sources(), str(tmp_path / "script.py"), place, place[0]).shape == shape
 
 
 def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(tmp_path: Path) -> None:

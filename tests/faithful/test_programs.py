@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 from faithful.kinds import DIFFERENT, IN_EVERY_RUN, KINDS
-from faithful.twice import World, reports, rows, run, twice
-from scanning import clean_environment, command
+from faithful.twice import World, reports, run, twice
+from scanning import clean_environment, command, rows, run_cold
 
 import breakscope
 
@@ -209,7 +209,7 @@ def same(folder: Path, words: list[str], world: World) -> None:
     assert "latest.json" in reports(folder)
 
 
-@pytest.mark.parametrize("name", rows(ENDS, QUICK, NIGHTLY))
+@pytest.mark.parametrize("name", rows(ENDS, ENDS.keys() - NIGHTLY, QUICK))
 def test_a_script_ends_and_says_what_it_would(tmp_path: Path, name: str) -> None:
     source = ENDS[name]
     source, more = source if isinstance(source, tuple) else (source, {})
@@ -217,7 +217,7 @@ def test_a_script_ends_and_says_what_it_would(tmp_path: Path, name: str) -> None
     same(tmp_path, ["script.py"], World(stdin=b"first\nsecond\n", files=files))
 
 
-@pytest.mark.parametrize("name", rows(KINDS, (), KINDS.keys() - IN_EVERY_RUN))
+@pytest.mark.parametrize("name", rows(KINDS, IN_EVERY_RUN, ()))
 def test_a_program_of_each_kind_does_what_it_would(tmp_path: Path, name: str) -> None:
     source = KINDS[name]
     source, more = source if isinstance(source, tuple) else (source, {})
@@ -361,14 +361,7 @@ def test_a_killed_scan_is_taken_up(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(source + "open('ended', 'w').close()\n")
 
     def report(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command(*words),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env=clean_environment(),
-            check=False,
-        )
+        return run_cold(*words, folder=tmp_path)
 
     scan = subprocess.Popen(
         command("scan", "-q", "script.py", "an argument"), cwd=tmp_path, env=clean_environment()
@@ -402,9 +395,7 @@ def test_the_next_scan_offers_what_a_killed_one_left(tmp_path: Path) -> None:
     nothing.mkdir()
     (nothing / "held").touch()
     (tmp_path / "script.py").write_text("print('ran')")
-    done = subprocess.run(
-        command("scan", "script.py"), cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = run_cold("scan", "script.py", folder=tmp_path, check=True)
     assert "a scan of other.py was killed" in done.stderr
     assert "breakscope report --recover" in done.stderr
     assert left.exists()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from faithful import planted
 from report_samples import RECOMPILES
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 
 from breakscope.cli import main
 from breakscope.fix import engine, proofs
@@ -241,14 +241,7 @@ def test_neither_fix_nor_prove_nor_a_counterexample_shows_a_secret(
     assert scanned.report.findings
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command(*words),
-            cwd=scanned.folder,
-            capture_output=True,
-            text=True,
-            env=clean_environment(),
-            check=False,
-        )
+        return run_cold(*words, folder=scanned.folder)
 
     [script] = scanned.folder.glob("*.py")
     wrong = source.replace("y = x + len", "y = x * len")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from report_samples import BRANCH
-from scanning import clean_environment, command
+from scanning import run_cold
 
 import breakscope
 from breakscope.cli import main
@@ -33,13 +32,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def scanned(folder: Path) -> Report:
     """A report of a script that breaks nowhere, made here."""
     (folder / "script.py").write_text("open('ran', 'a').close()\n")
-    subprocess.run(
-        command("scan", "-q", "script.py"),
-        cwd=folder,
-        env=clean_environment(),
-        check=True,
-        capture_output=True,
-    )
+    run_cold("scan", "-q", "script.py", folder=folder, check=True)
     (folder / "ran").unlink()
     return breakscope.load(folder / ".breakscope" / "latest.json")
 

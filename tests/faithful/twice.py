@@ -7,11 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from scanning import clean_environment
 
 ADDRESS = re.compile(rb"\b0x[0-9a-f]+")
@@ -88,16 +87,6 @@ def run(folder: Path, command: Sequence[str], world: World) -> Ran:
     # A shell that waits for a process which a signal ended says 128 + its number, as a scan does.
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
     return Ran(code, *(ADDRESS.sub(b"0x", said) for said in (done.stdout, done.stderr)), left)
-
-
-def rows(names: Iterable[str], quick: Collection[str], nightly: Collection[str]) -> list[object]:
-    """Parameters of a test that runs Python twice for each row of a table.
-
-    Args:
-        quick: rows of ``make quick``. nightly: rows that are left to the night; all others are in every run of CI.
-    """
-    marks = {**dict.fromkeys(quick, ()), **dict.fromkeys(nightly, pytest.mark.nightly)}
-    return [pytest.param(name, marks=marks.get(name, pytest.mark.slow)) for name in names]
 
 
 def reports(folder: Path) -> list[str]:

@@ -329,7 +329,3 @@ def variants(args: Any, kwargs: Any, seed: int) -> Iterator[tuple[str, Any, Any]
     }
     for name, change in changes.items():
         yield name, *mapped(change)
-
-
-def whole_bools(leaves: list[torch.Tensor]) -> bool:
-    return any(leaf.dtype == torch.bool for leaf in leaves)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned
 from test_fix import latest
+from warm_scanning import run_command
 
 from breakscope.report.model import Suggestion
 
@@ -52,15 +52,7 @@ for step in range(8):
 
 def fixed(folder: Scanned) -> list[Suggestion]:
     """What is said of each finding, in the order of lines."""
-    done = subprocess.run(
-        command("fix", "--no-inductor"),
-        cwd=folder.folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run_command("fix", "--no-inductor", folder=folder.folder, torch=True, timeout=600)
     found = [one for one in latest(folder.folder).findings if one.kind == "graph_break"]
     said = [one.suggestion for one in sorted(found, key=lambda one: one.location.line)]
     assert all(said), done.stdout + done.stderr

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 from test_fix import latest
 
 pytestmark = pytest.mark.torch
@@ -30,15 +29,7 @@ for step in range(20):
 @pytest.mark.slow
 def test_inductor_compiles_both_forms_while_the_proof_is_made(scan: Callable[..., Scanned]) -> None:
     folder = scan(SCRIPT).folder
-    done = subprocess.run(
-        command("fix", "--jobs", "4"),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run_cold("fix", "--jobs", "4", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     (finding,) = latest(folder).findings
     assert finding.suggestion is not None

@@ -12,12 +12,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold, run_python
 from warm_scanning import run_command
 
 import breakscope
@@ -52,14 +51,8 @@ for step in range(3):
 
 
 def fix(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("fix", "--no-inductor", *options),
-        cwd=folder,
-        env=clean_environment(**environment),
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
+    return run_command(
+        "fix", "--no-inductor", *options, folder=folder, torch=True, timeout=500, **environment
     )
 
 
@@ -68,15 +61,7 @@ def latest(folder: Path) -> Report:
 
 
 def sites(folder: Path, *options: str) -> int:
-    done = subprocess.run(
-        command("scan", "-q", "-o", "again.json", *options, "script.py"),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        timeout=120,
-        check=True,
-    )
-    assert done.returncode == 0
+    run_cold("scan", "-q", "-o", "again.json", *options, "script.py", folder=folder, check=True)
     return breakscope.load(folder / "again.json").totals.sites
 
 
@@ -109,12 +94,8 @@ def test_from_a_scan_to_a_repaired_file(scan: Scan) -> None:
     # The fixes apply without touching the file,
     assert sites(folder) == 1
     assert sites(folder, "--fixes", ".breakscope/fixes") == 0
-    plain, patched = (
-        subprocess.run(
-            words, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=True, timeout=60
-        ).stdout
-        for words in ([sys.executable, "script.py"], command("run", "script.py"))
-    )
+    plain = run_python("script.py", folder=folder, check=True).stdout
+    patched = run_cold("run", "script.py", folder=folder, check=True).stdout
     assert plain == patched != ""
 
     # git takes them, and --write makes the same of the file.
@@ -233,13 +214,13 @@ def test_what_is_wrong_is_refused_with_the_input_that_shows_it_and_nothing_is_wr
 
 
 @pytest.mark.nightly
-def test_library_code_is_never_written_but_exported(scan: Scan, tmp_path: Path) -> None:
+def test_library_code_is_never_written_but_exported(cold_scan: Scan, tmp_path: Path) -> None:
     library = tmp_path / "site-packages" / "somelib"
     library.mkdir(parents=True)
     (library / "__init__.py").write_text("")
     (library / "net.py").write_text(SCRIPT.partition("torch.manual_seed")[0])
     path = str(library.parent)
-    folder = scan(
+    folder = cold_scan(
         """
         import torch
         from somelib.net import Net
@@ -258,12 +239,11 @@ def test_library_code_is_never_written_but_exported(scan: Scan, tmp_path: Path) 
     assert (library / "net.py").read_bytes() == before
 
     use = "import fixes_here, sys, inspect\nimport somelib.net\nprint('where' in somelib.net.Net.forward.__code__.co_names)"
-    clean = {**clean_environment(), "PYTHONPATH": path}
-    words = [sys.executable, "-W", "always", "-c", use]
-    run = subprocess.run(words, cwd=folder, env=clean, capture_output=True, text=True, check=True)
+    words = "-W", "always", "-c", use
+    run = run_python(*words, folder=folder, check=True, PYTHONPATH=path)
     assert run.stdout.strip() == "True"
     (library / "net.py").write_bytes(before + b"\n")
-    run = subprocess.run(words, cwd=folder, env=clean, capture_output=True, text=True, check=True)
+    run = run_python(*words, folder=folder, check=True, PYTHONPATH=path)
     assert run.stdout.strip() == "False"
     assert "has changed since its fix was made" in run.stderr
 

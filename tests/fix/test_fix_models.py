@@ -5,12 +5,11 @@ Nightly: minutes for each model; the rules that do it are proved one by one in e
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 
 import breakscope
 from breakscope.report.model import Finding
@@ -92,15 +91,7 @@ with torch.no_grad():
 def fixed(scan: Scan, script: str) -> tuple[list[Finding], str]:
     """Breaks with their answers, and what was printed."""
     folder: Path = scan(script, timeout=300).folder
-    done = subprocess.run(
-        command("fix", "--no-inductor", "--all"),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=1500,
-        check=False,
-    )
+    done = run_cold("fix", "--no-inductor", "--all", folder=folder, timeout=1500)
     report = breakscope.load(folder / ".breakscope" / "latest.json")
     return [one for one in report.findings if one.kind != "recompile"], done.stdout
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import torch
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned
 from test_fix import latest
+from warm_scanning import run_command
 
 from breakscope.fix.hoist.propose import Left, look, name_of, patch_of, together
 from breakscope.fix.hoist.reads import Read
@@ -380,14 +380,7 @@ def test_a_value_stays_where_it_is_read(name: str, warm_scan: Scan) -> None:
 
 
 def fixed(folder: Path, *options: str) -> None:
-    subprocess.run(
-        command("fix", "--all", "--no-inductor", "--select", "BS1", *options),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
+    run_command("fix", "--all", "--no-inductor", "--select", "BS1", *options, folder=folder, torch=True)
 
 
 PRINTED = changed(MASKED, ("    net(x, mask)", "    print(net(x, mask).sum().item())"))

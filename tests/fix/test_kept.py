@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from report_samples import CLEAN
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 
 from breakscope.cli import main
 from breakscope.errors import UsageError
@@ -56,15 +56,7 @@ ANEW = "runs of the script were not forked but started anew, which takes longer:
 
 
 def fix(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("fix", "--no-inductor", "--all", "--select", "BS1", *options),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
+    return run_cold("fix", "--no-inductor", "--all", "--select", "BS1", *options, folder=folder)
 
 
 def runs(folder: Path) -> int:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from scanning import run_cold, run_python
 
 SCRIPT = """\
 import helper
@@ -57,15 +56,7 @@ def fix(
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("run", "--fixes", "fixes", *words),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_cold("run", "--fixes", "fixes", *words, folder=folder)
 
 
 def test_modules_packages_and_the_script_are_fixed_and_no_file_is_touched(project: Path) -> None:
@@ -101,12 +92,10 @@ def test_a_file_that_has_changed_is_loaded_as_it_is_with_a_warning(project: Path
 
 
 def test_a_compiled_file_of_before_is_not_used_and_none_is_left(project: Path) -> None:
-    subprocess.run([sys.executable, "-c", "import helper"], cwd=project, check=True)
+    run_python("-c", "import helper", folder=project, check=True)
     fix(project, ("helper.py", "helper"))
     assert run(project, "script.py").stdout.splitlines()[0] == "__main__ 1 2 1"
-    plain = subprocess.run(
-        [sys.executable, "script.py"], cwd=project, capture_output=True, text=True, check=True
-    )
+    plain = run_python("script.py", folder=project, check=True)
     assert plain.stdout.splitlines()[0] == "__main__ 1 1 1"
 
 

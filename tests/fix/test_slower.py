@@ -5,11 +5,10 @@ Nightly: it times Inductor's code on a large tensor, several times over.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 from test_fix import latest
 
 pytestmark = [pytest.mark.torch, pytest.mark.nightly]
@@ -43,15 +42,7 @@ with torch.no_grad():
 @pytest.mark.slow
 def test_torch_cond_takes_the_place_of_a_where_that_was_measured_slower(scan: Scan) -> None:
     folder = scan(SCRIPT).folder
-    done = subprocess.run(
-        command("fix", "--all"),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    done = run_cold("fix", "--all", folder=folder, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     (finding,) = latest(folder).findings
     assert finding.suggestion is not None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 from test_fix import HALF, latest
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -69,15 +68,7 @@ for step in range(4):
 
 def under_inductor(scanned: Scanned) -> Mapping[str, Any]:
     """What the accepted rewrite of the script's one break says of Inductor."""
-    done = subprocess.run(
-        command("fix", "--unsafe", "--select", "BS1", "--jobs", "2"),
-        cwd=scanned.folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run_cold("fix", "--unsafe", "--select", "BS1", "--jobs", "2", folder=scanned.folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "not forked" not in done.stderr
     (finding,) = (one for one in latest(scanned.folder).findings if one.kind == "graph_break")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import html_samples
 import pytest
 from report_samples import BRANCH, CLEAN, COSTS, SAMPLES
+from scanning import run_python
 
 from breakscope.cli import main, report_html
 from breakscope.diagnose.compare import compare
@@ -186,7 +185,4 @@ def test_the_page_says_what_an_earlier_report_does_not_have(tmp_path: Path) -> N
 
 def test_importing_the_format_leaves_jinja_alone() -> None:
     code = "import sys, breakscope.render.html; print({'jinja2', 'torch', 'pandas', 'libcst'} & set(sys.modules))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "set()\n"
-    )
+    assert run_python("-c", code, check=True).stdout == "set()\n"

@@ -5,13 +5,12 @@ Nightly are further spellings of a target, kinds of methods, and backends; every
 
 from __future__ import annotations
 
-import subprocess
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 
 from breakscope.report.model import Finding, Report
 
@@ -196,14 +195,8 @@ def test_a_function_of_a_module_that_is_run_is_compiled(tmp_path: Path, target: 
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "mod.py").write_text(textwrap.dedent(RUN_AS_MODULE))
-    done = subprocess.run(
-        command("scan", "-q", "--compile", target, "-m", "pkg.mod", "--name", "value"),
-        cwd=tmp_path,
-        capture_output=True,
-        env=clean_environment(),
-        check=False,
-    )
-    scanned = Scanned(done.returncode, done.stdout, done.stderr.decode(), tmp_path)
+    done = run_cold("scan", "-q", "--compile", target, "-m", "pkg.mod", "--name", "value", folder=tmp_path)
+    scanned = Scanned(done.returncode, done.stdout.encode(), done.stderr, tmp_path)
     assert scanned.exit_code == 0, scanned.stderr
     finding = only(scanned.report)
     assert finding.location.line == line_of(scanned, 'print(end="")', "pkg/mod.py")

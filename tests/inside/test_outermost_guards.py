@@ -12,9 +12,9 @@ import pytest
 import torch
 import torch._logging
 
-from breakscope.inside import torch_api
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.capture.recode import asking_first
+from breakscope.inside.torch_api.hooks import answer_module_calls
 
 pytestmark = pytest.mark.torch
 
@@ -55,7 +55,7 @@ def answering() -> Iterator[list[str]]:
         compile_call=lambda function: torch.compile(function, backend="eager"),
         on_call=lambda module: seen.append(type(module).__name__),
     )
-    release = torch_api.answer_module_calls(outermost.answer)
+    release = answer_module_calls(outermost.answer)
     try:
         yield seen
     finally:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
-from scanning import clean_environment, command
+from scanning import run_cold, run_python
 from warm_scanning import run_command
 
 SCHEMA = Path(__file__).resolve().parent.parent / "data" / "sarif-schema-2.1.0.json"
@@ -91,9 +90,7 @@ def test_written_to_a_file(project: Path) -> None:
 def test_fingerprints_are_those_of_a_scan(project: Path) -> None:
     script = NET + "\nnet = torch.compile(Net())\nfor _ in range(2):\n    net(torch.ones(3))\n"
     (project / "net.py").write_text(script)
-    subprocess.run(
-        command("scan", "-q", "net.py"), cwd=project, env=clean_environment(), timeout=120, check=True
-    )
+    run_cold("scan", "-q", "net.py", folder=project, check=True)
     scanned = json.loads((project / ".breakscope" / "latest.json").read_text())["findings"]
     linted = json.loads(lint(project, "net.py", "-f", "json").stdout)["possible"]
     assert [one["fingerprint"] for one in linted] == [
@@ -286,7 +283,7 @@ def test_hostile_names_are_made_harmless(project: Path) -> None:
 
 def test_help_is_quick_to_import() -> None:
     code = "import sys, breakscope.cli.lint; print(sorted({'torch', 'pandas', 'libcst', 'pathspec'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code, check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -6,15 +6,13 @@ Nightly: it checks a table that the other tests of lint read, and that seldom ch
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from lint_examples import BREAKS, CLEAN, MISSED
 from lint_setup import function
-from scanning import clean_environment
+from scanning import run_python
 
 CHILD = """
 import json, logging, sys, warnings
@@ -66,14 +64,8 @@ def test_torch_agrees_with_the_table(tmp_path: Path) -> None:
         path.write_text(function(body))
         paths.append(str(path))
     (tmp_path / "paths.json").write_text(json.dumps(paths))
-    subprocess.run(
-        [sys.executable, "-c", CHILD, str(tmp_path / "paths.json"), str(tmp_path / "verdicts.json")],
-        env=clean_environment(OMP_NUM_THREADS="1"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=900,
-        check=True,
-    )
+    words = "-c", CHILD, str(tmp_path / "paths.json"), str(tmp_path / "verdicts.json")
+    run_python(*words, timeout=900, check=True, OMP_NUM_THREADS="1")
     verdicts = json.loads((tmp_path / "verdicts.json").read_text())
     wrong = [
         f"{'breaks' if broke else 'does not break'}: {body}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from scanning import run_cold
 
 from breakscope.errors import ConfigError
 from breakscope.project import config
@@ -155,9 +154,7 @@ def test_the_command_shows_values_and_where_they_come_from(tmp_path: Path) -> No
         "[tool.breakscope]\nignore = ['BS104']\n[tool.breakscope.budgets]\nmax-sites = 3\n",
         "pyproject.toml",
     )
-    done = subprocess.run(
-        command("config"), cwd=tmp_path, capture_output=True, text=True, env=clean_environment(), check=False
-    )
+    done = run_cold("config", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     shown = {
         line.partition(" = ")[0]: line.rpartition("# ")[2]
@@ -172,9 +169,7 @@ def test_the_command_shows_values_and_where_they_come_from(tmp_path: Path) -> No
 
 def test_the_command_names_a_mistake_and_exits_with_2(tmp_path: Path) -> None:
     written(tmp_path, "basline = 'x'")
-    done = subprocess.run(
-        command("config"), cwd=tmp_path, capture_output=True, text=True, env=clean_environment(), check=False
-    )
+    done = run_cold("config", folder=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "did you mean baseline?" in done.stderr

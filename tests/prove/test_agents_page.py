@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import right
 from patches import SCRIPT
-from scanning import clean_environment, command
+from scanning import run_cold
 
 pytestmark = pytest.mark.torch
 
@@ -37,15 +36,7 @@ def documented(title: str) -> dict[str, Any]:
 
 def ran(folder: Path, words: list[str], given: str = "") -> tuple[int, str]:
     assert words[0] == "breakscope"
-    done = subprocess.run(
-        command(*words[1:]),
-        cwd=folder,
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=clean_environment(),
-    )
+    done = run_cold(*words[1:], folder=folder, stdin=given)
     return done.returncode, done.stdout + ("" if done.stdout else done.stderr)
 
 

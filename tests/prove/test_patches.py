@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 import right
 import wrong
 from patches import Patched, change
-from scanning import clean_environment
+from scanning import rows, run_python
 from warm import Warm
 
 from breakscope.fix.unseen import effects, read_no_more
@@ -30,13 +28,6 @@ def first_of_each_kind() -> set[str]:
     return {one.name for one in {patched.kind: patched for patched in reversed(wrong.PATCHES)}.values()}
 
 
-def params(patches: tuple[Patched, ...], kept: set[str]) -> list[object]:
-    return [
-        pytest.param(one, id=one.name, marks=[] if one.name in kept else [pytest.mark.nightly])
-        for one in patches
-    ]
-
-
 def test_there_are_enough() -> None:
     proved = [one for one in right.PATCHES if not one.unproved]
     assert len(wrong.PATCHES) >= 20
@@ -46,7 +37,7 @@ def test_there_are_enough() -> None:
     assert len(Counter(one.kind for one in wrong.PATCHES)) >= 8
 
 
-@pytest.mark.parametrize("patched", params(wrong.PATCHES, first_of_each_kind()))
+@pytest.mark.parametrize("patched", rows(wrong.PATCHES, first_of_each_kind()))
 def test_a_wrong_patch_is_refused_with_the_input_that_shows_it(
     patched: Patched, tmp_path: Path, product: Warm
 ) -> None:
@@ -58,26 +49,19 @@ def test_a_wrong_patch_is_refused_with_the_input_that_shows_it(
     assert (tmp_path / asking.EXAMPLE).exists()
 
 
-@pytest.mark.parametrize("patched", params(wrong.PATCHES, SHOWN_IN_EVERY_RUN))
+@pytest.mark.parametrize("patched", rows(wrong.PATCHES, SHOWN_IN_EVERY_RUN))
 def test_the_counterexample_shows_both_results_when_it_is_run(
     patched: Patched, tmp_path: Path, product: Warm
 ) -> None:
     asked = asking.prove(product, patched, tmp_path)
-    ran = subprocess.run(
-        [sys.executable, asking.EXAMPLE],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=clean_environment(),
-    )
+    ran = run_python(asking.EXAMPLE, folder=tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "old:" in ran.stdout
     assert "new:" in ran.stdout
     assert f"difference: {asked.answer['counterexample']['difference']}" in ran.stdout
 
 
-@pytest.mark.parametrize("patched", params(right.PATCHES, IN_EVERY_RUN))
+@pytest.mark.parametrize("patched", rows(right.PATCHES, IN_EVERY_RUN))
 def test_a_right_patch_is_proved(patched: Patched, tmp_path: Path, product: Warm) -> None:
     asked = asking.prove(product, patched, tmp_path)
     if patched.unproved:

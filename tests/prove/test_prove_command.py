@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import asking
@@ -10,7 +9,7 @@ import pytest
 import right
 import wrong
 from patches import PRELUDE, SCRIPT, Patched, diff
-from scanning import clean_environment, command
+from scanning import run_cold
 from warm import Warm
 
 pytestmark = pytest.mark.torch
@@ -56,14 +55,8 @@ def two_files(change: dict[str, str], model: str = MODEL, script: str = USES) ->
 def test_git_diff_of_a_tree_that_has_the_change_comes_by_standard_input(tmp_path: Path) -> None:
     patched = BY_NAME["relu_by_where"]
     (tmp_path / SCRIPT).write_text(patched.patched)
-    ran = subprocess.run(
-        command("prove", "-", "--no-inductor", "--budget", "20", "--", SCRIPT),
-        cwd=tmp_path,
-        input=patched.diff,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=clean_environment(),
+    ran = run_cold(
+        "prove", "-", "--no-inductor", "--budget", "20", "--", SCRIPT, folder=tmp_path, stdin=patched.diff
     )
     assert ran.returncode == 1, ran.stdout + ran.stderr
     first, *lines = ran.stdout.splitlines()

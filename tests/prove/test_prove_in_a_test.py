@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment
+from scanning import run_python
 
 pytestmark = pytest.mark.torch
 
@@ -98,12 +96,5 @@ def test_what_has_no_source_is_said():
 def test_a_rewrite_is_proved_in_a_test_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "functions.py").write_text(MODULE)
     (tmp_path / "test_functions.py").write_text(TESTS)
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_functions.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=clean_environment(),
-    )
+    ran = run_python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_functions.py", folder=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr

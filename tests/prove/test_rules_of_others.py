@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from patches import PRELUDE, SCRIPT
-from scanning import clean_environment, command
+from scanning import run_cold
 
 from breakscope.fix.installed_rules import answer_of
 from breakscope.fix.patch import Refusal
@@ -56,13 +56,11 @@ def installed(folder: Path, module: str, target: str = "my_rules:Mine") -> dict[
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-rules\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[breakscope.rules]\nmine = {target}\n")
     root = Path(__file__).parent.parent.parent
-    return clean_environment(PYTHONPATH=os.pathsep.join([str(folder / "packages"), str(root)]))
+    return {"PYTHONPATH": os.pathsep.join([str(folder / "packages"), str(root)])}
 
 
 def ran(folder: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*words), cwd=folder, capture_output=True, text=True, check=False, env=environment
-    )
+    return run_cold(*words, folder=folder, **environment)
 
 
 def test_a_rule_of_another_package_is_listed(tmp_path: Path) -> None:

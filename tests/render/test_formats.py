@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 from report_samples import COSTS, HOSTILE, HUNDRED, SAMPLES, VACUOUS
+from scanning import run_python
 
 from breakscope.render import FORMATS, Options
 from breakscope.view import notebook
@@ -67,7 +67,7 @@ def test_nothing_is_imported_that_a_format_does_not_use(name: str, absent: set[s
         f"FORMATS[{name!r}](report_samples.COSTS, Options())\n"
         f"print([module for module in {sorted(absent)!r} if module in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_python("-c", program, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from report_samples import BRANCH, CLEAN, HUNDRED
-from scanning import clean_environment
+from scanning import run_python
 from warm_scanning import run_command
 
 from breakscope.cli import main
@@ -110,14 +108,7 @@ def stderr_of(script: str, folder: Path) -> str:
     (folder / "alone").mkdir(exist_ok=True)
     file = folder / "alone" / "shown.py"
     file.write_text(script)
-    done = subprocess.run(
-        [sys.executable, str(file)],
-        check=False,
-        cwd=file.parent,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-    )
+    done = run_python(str(file), folder=file.parent)
     assert done.returncode == 0, done.stderr
     return done.stderr
 

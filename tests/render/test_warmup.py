@@ -6,8 +6,6 @@ Nightly: the one test that runs a plan, in four processes; what a plan says is h
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +14,7 @@ from typing import Any
 
 import pytest
 from report_samples import SAMPLES
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold, run_python
 
 from breakscope.diagnose.warmup import plan
 from breakscope.render import warmup
@@ -100,15 +98,7 @@ CHECK = """
 
 def graphs(folder: Path, *args: str) -> tuple[int, int]:
     """Graphs that were compiled before, and after, the traffic."""
-    done = subprocess.run(
-        [sys.executable, "check.py", *args],
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    done = run_python("check.py", *args, folder=folder)
     assert done.returncode == 0, done.stderr
     before, after = map(int, done.stdout.split())
     return before, after
@@ -122,13 +112,7 @@ def test_after_the_plan_the_same_traffic_compiles_nothing(
 ) -> None:
     report = scan(SERVICE, name="service.py").report
     (tmp_path / "check.py").write_text(textwrap.dedent(CHECK))
-    subprocess.run(
-        command("report", "--format", "warmup", "-o", "warm.py"),
-        cwd=tmp_path,
-        env=clean_environment(),
-        timeout=60,
-        check=True,
-    )
+    run_cold("report", "--format", "warmup", "-o", "warm.py", folder=tmp_path, check=True)
     _, cold = graphs(tmp_path, "cold")
     assert cold == report.totals.regions
     warmed, after = graphs(tmp_path)

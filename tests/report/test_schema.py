@@ -6,8 +6,6 @@ import json
 import math
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 from report_samples import BRANCH, CLEAN, COSTS, HOSTILE, HOSTILE_TEXT, KILLED, SAMPLES, SUGGESTIONS
+from scanning import run_python
 
 from breakscope.errors import OutputError, ReportError
 from breakscope.render import json as json_format
@@ -370,5 +369,5 @@ def test_the_schema_is_valid_complete_and_explains_itself() -> None:
 
 def test_reading_a_report_imports_neither_torch_nor_rich() -> None:
     program = "import sys, breakscope.report.schema; print({'torch', 'rich', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_python("-c", program, check=True)
     assert done.stdout.strip() == "set()"

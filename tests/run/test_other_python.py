@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment
+from scanning import clean_environment, run_python
 from test_cli_contract import breakscope
 
 import breakscope as package
@@ -46,7 +46,7 @@ print(sys.prefix, known)
 
 def environment(folder: Path, names: str) -> Path:
     """A real virtual environment with these modules alone; its Python."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    run_python("-m", "venv", "--without-pip", str(folder), check=True)
     [site] = folder.glob("lib/python*/site-packages")
     for name in names.split():
         spec = importlib.util.find_spec(name)

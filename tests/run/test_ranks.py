@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 
 import pytest
-from scanning import clean_environment, command
+from scanning import clean_environment, command, run_python
 
 import breakscope
 from breakscope.diagnose.merge import merge
@@ -286,14 +285,7 @@ def test_under_the_users_own_torchrun_each_rank_writes_a_report_and_they_merge(t
         [*launch, "scan", "-q", "script.py"],
         ["breakscope", "merge", ".breakscope", "-o", "all.json"],
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env=clean_environment(),
-            check=False,
-        )
+        done = run_python("-m", *words, folder=tmp_path)
         assert done.returncode == 0, done.stderr
     report = breakscope.load(tmp_path / "all.json")
     assert len(list((tmp_path / ".breakscope").glob("*.json"))) == 2

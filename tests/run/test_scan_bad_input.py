@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, clean_environment, run_cold
 from warm_scanning import run_command
 
 Scan = Callable[..., Scanned]
@@ -166,13 +166,7 @@ def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
 
 def _report(folder: Path) -> Path:
     (folder / "s.py").write_text("print(1)")
-    subprocess.run(
-        command("scan", "-q", "-o", "report.json", "s.py"),
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        env=clean_environment(),
-    )
+    run_cold("scan", "-q", "-o", "report.json", "s.py", folder=folder, check=True)
     return folder / "report.json"
 
 
@@ -204,13 +198,7 @@ def test_a_report_of_200_megabytes_is_read(tmp_path: Path) -> None:
     ] * 190_000
     place.write_text(json.dumps(data))
     assert place.stat().st_size > 200_000_000
-    done = subprocess.run(
-        command("report", "report.json"),
-        cwd=tmp_path,
-        capture_output=True,
-        env=clean_environment(),
-        check=False,
-    )
+    done = run_cold("report", "report.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-500:]
     assert len(done.stdout) < 100_000
 
@@ -231,15 +219,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 def test_no_traceback_of_ours_but_with_debug(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text("print(1)")
-    environment = clean_environment()
-    done = subprocess.run(
-        command("--debug", "scan", "nothing.py"),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
+    done = run_cold("--debug", "scan", "nothing.py", folder=tmp_path)
     assert "Traceback" in done.stderr
     assert done.returncode == 1
     assert os.listdir(tmp_path) == ["s.py"]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, clean_environment, command, run_cold
 
 import breakscope
 
@@ -190,14 +190,7 @@ def test_a_full_disk_ends_the_capture_and_not_the_script(tmp_path: Path) -> None
             "try:\n    stream = open('small/filler', 'wb', 0)\n    while stream.write(bytes(4096)): pass\n"
             "except OSError: pass\n" + source
         )
-        done = subprocess.run(
-            command("scan", "-q", "-o", "small/report.json", "script.py"),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env=clean_environment(),
-            check=False,
-        )
+        done = run_cold("scan", "-q", "-o", "small/report.json", "script.py", folder=tmp_path)
         assert "done" in done.stdout
         assert "capture stopped: No space left on device" in done.stderr
         # The report itself does not fit either, and that is said, in one sentence.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, clean_environment, command, run_cold, run_python
 
 pytestmark = pytest.mark.torch
 
@@ -70,17 +70,12 @@ def test_a_module_runs_as_python_m_runs_it(tmp_path: Path) -> None:
         "import sys\nfrom . import __name__ as parent\n"
         "print(sys.argv, sys.path[0], __name__, __package__, __spec__.name, parent)\nsys.exit(4)\n"
     )
-    environment = clean_environment()
     words = ["-m", "pkg.train", "--epochs", "1", "-m"]
-    plain = subprocess.run(
-        [sys.executable, *words], cwd=tmp_path, capture_output=True, env=environment, check=False
-    )
-    scanned = subprocess.run(
-        command("scan", "-q", *words), cwd=tmp_path, capture_output=True, env=environment, check=False
-    )
+    plain = run_python(*words, folder=tmp_path)
+    scanned = run_cold("scan", "-q", *words, folder=tmp_path)
     assert plain.returncode == scanned.returncode == 4
     assert scanned.stdout == plain.stdout
-    assert scanned.stderr == plain.stderr == b""
+    assert scanned.stderr == plain.stderr == ""
 
 
 CRASH = """
@@ -105,15 +100,9 @@ CRASH = """
 
 def test_a_crash_shows_the_scripts_own_traceback(scan: Scan) -> None:
     scanned = scan(CRASH)
-    plain = subprocess.run(
-        [sys.executable, "script.py"],
-        cwd=scanned.folder,
-        capture_output=True,
-        env=clean_environment(),
-        check=False,
-    )
+    plain = run_python("script.py", folder=scanned.folder)
     assert scanned.exit_code == plain.returncode == 1
-    assert scanned.stderr == plain.stderr.decode()
+    assert scanned.stderr == plain.stderr
     assert "breakscope" not in scanned.stderr
     assert scanned.report.run.status == "script_error"
     assert scanned.report.totals.regions == 1
@@ -141,9 +130,7 @@ def test_a_crash_behind_a_chain_of_calls_shows_its_own_line(scan: Scan) -> None:
         f(torch.ones(3))
         """
     )
-    plain = subprocess.run(
-        [sys.executable, "script.py"], cwd=scanned.folder, capture_output=True, text=True, check=False
-    )
+    plain = run_python("script.py", folder=scanned.folder)
     own = [
         [line for line in said.splitlines() if "script.py" in line] for said in (scanned.stderr, plain.stderr)
     ]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from scanning import command
+from scanning import run_cold, run_python
 from trace_writer import Writer, assert_only_what_a_trace_knows, imported, run_job
 
 import breakscope
@@ -40,9 +38,7 @@ JOB = """
 @pytest.mark.torch
 def test_a_job_that_nobody_scanned(tmp_path: Path) -> None:
     trace = run_job(tmp_path, JOB)
-    done = subprocess.run(
-        command("import", str(trace)), cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = run_cold("import", str(trace), folder=tmp_path, check=True)
     report = breakscope.load(tmp_path / ".breakscope" / "latest.json")
     assert {(f.code, f.location.function) for f in report.findings} == {
         ("BS101", "scale"),
@@ -79,9 +75,7 @@ def test_the_command_needs_no_torch(tmp_path: Path) -> None:
         "import sys, json; from breakscope.cli import main; code = main(['import', '-q', '.']);"
         "print(json.dumps([code, sorted({m.partition('.')[0] for m in sys.modules})]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = run_python("-c", program, folder=tmp_path, check=True)
     code, loaded = json.loads(done.stdout)
     assert code == 0
     assert not {"torch", "pandas", "libcst", "jinja2", "rich"} & set(loaded)

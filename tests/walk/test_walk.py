@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from first_screen import first_finding, first_line
-from scanning import clean_environment, command
+from scanning import rows, run_cold
 
 import breakscope
 
@@ -37,7 +37,6 @@ IN_EVERY_RUN = (
     "service.py",
     "spawned.py",
 )
-BY_NIGHT = [pytest.param(one, marks=pytest.mark.nightly) for one in NAMES if one not in IN_EVERY_RUN]
 _KEY = re.compile(r"^# ([a-z ]+): (.*)$", re.MULTILINE)
 
 
@@ -48,15 +47,7 @@ def said(program: str) -> dict[str, str]:
 
 
 def run(folder: Path, *words: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*words),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env=clean_environment(COLUMNS="160", OMP_NUM_THREADS="1"),
-        check=False,
-    )
+    return run_cold(*words, folder=folder, timeout=timeout, COLUMNS="160", OMP_NUM_THREADS="1")
 
 
 def test_there_are_fourteen_and_each_says_what_is_to_be_told() -> None:
@@ -65,7 +56,7 @@ def test_there_are_fourteen_and_each_says_what_is_to_be_told() -> None:
         assert {"walk", "first line", "first finding", "exit"} <= said(program).keys(), program
 
 
-@pytest.mark.parametrize("program", [*IN_EVERY_RUN, *BY_NIGHT])
+@pytest.mark.parametrize("program", rows(NAMES, IN_EVERY_RUN))
 def test_what_a_person_sees_first(tmp_path: Path, program: str) -> None:
     told = said(program)
     (tmp_path / program).write_text((PROGRAMS / program).read_text())

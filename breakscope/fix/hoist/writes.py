@@ -10,6 +10,7 @@ from breakscope.fix.hoist.chain import Step
 from breakscope.fix.rule import Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import builtin, dotted, names_in, own_nodes, root_name
+from breakscope.source.syntax import shown
 from breakscope.source.torch_facts import OPS
 
 
@@ -33,7 +34,7 @@ def refuse_writes(step: Step, followed: Collection[str]) -> None:
             continue
         if name is None and _is_own(site, written):
             continue
-        text = " ".join(site.text(enclosing_statement(site, node)).split())[:60]
+        text = shown(site, enclosing_statement(site, node))
         raise Unsafe(f"`{text}` in {site.qualname} may write into what is read")
 
 

@@ -97,13 +97,13 @@ class EagerLeaf(Rule):
 
 def _leaf(statement: ast.stmt) -> str | None:
     """The name of ``name.requires_grad = True``."""
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return None
-    target, value = statement.targets[0], statement.value
-    if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
-        return None
-    named = isinstance(target.value, ast.Name) and isinstance(value, ast.Constant) and value.value is True
-    return target.value.id if named and isinstance(target.value, ast.Name) else None
+    match statement:
+        case ast.Assign(
+            targets=[ast.Attribute(value=ast.Name(id=name), attr="requires_grad")],
+            value=ast.Constant(value=True),
+        ):
+            return name
+    return None
 
 
 def _own_tensor(site: Site, name: str) -> None:

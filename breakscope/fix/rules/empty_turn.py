@@ -10,8 +10,17 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from breakscope.fix.all_turns import (
+    HAZARDS,
+    SCOPES,
+    all_turns_made,
+    found_by_nonzero,
+    loop_around,
+    removed_lines,
+    sums_all_but,
+)
 from breakscope.fix.layout import Layout
-from breakscope.fix.patch import UNWANTED, Edit, Refusal, Rewrite
+from breakscope.fix.patch import Edit, Refusal, Rewrite
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.fix.turns import Turn, number_edits, row_turn, squeezed
 from breakscope.source.dominance import enclosing_statement
@@ -27,6 +36,7 @@ from breakscope.source.names import (
     stored_in,
     stores,
 )
+from breakscope.source.syntax import shown
 
 _EXPERTS = """\
 class f(nn.Module):
@@ -50,15 +60,9 @@ _SKIP = """\
 """
 _RANGE = "        for number in range({}):"
 _CALLS = ("torch.randn(3, 4)", "torch.randn(5, 4)", "torch.randn(2, 4)")
-ALL_MADE = "turns that select nothing are made as well"
-COUNTED = "there is as much to take for the turns as `{name}` says, as in the recorded run"
-LOST = "parameters that only turns left out use get a gradient of zero where they got none"
 NEGATIVE = "where the mask holds negative numbers, turns that its sum leaves out are made"
-EMPTY = "what a turn calls takes a tensor of no rows, and changes nothing of its own"
-SHAPES = "capture_dynamic_output_shape_ops"
 ONE_HOT = "one-hot"
 _MOVED = {"permute", "transpose", "t", "T", "mT", "long", "int", "bool", "contiguous"}
-_SCOPES = ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await | ast.Lambda | ast.comprehension
 
 
 class EmptyTurn(Rule):
@@ -80,11 +84,7 @@ class EmptyTurn(Rule):
         "A turn takes a row's number to select with it.",
         "All else that a turn does is to give values to names that only that turn reads.",
     )
-    hazards = (
-        "All turns are made in every call: work where there are many and few are hit.",
-        "What a turn calls must take a tensor of no rows; the rewrite says so.",
-        "Parameters of a turn left out get a gradient of zero where they got none, if autograd is on.",
-    )
+    hazards = HAZARDS
     rewritten = Example(
         _EXPERTS.format(loop=_RANGE.format("3"), skip=_SKIP),
         _EXPERTS.format(loop=_RANGE.format("3"), skip=""),
@@ -125,27 +125,8 @@ class EmptyTurn(Rule):
         # A turn that is hit has rows: nothing makes its skip true.
         never = () if skip is None or listed is None or not _stands_once(site, skip.test) else (skip.test,)
         counts = _counts(site, loop, selection.mask)
-        wanted = site.evidence.grad or switches_autograd(site)
-        return Rewrite(
-            edits=tuple(edits),
-            summary="all turns of the loop are made, on no rows where nothing is selected",
-            notes=(
-                ALL_MADE,
-                *([LOST] if wanted else []),
-                *([NEGATIVE] if negative else []),
-                *map(_unreached, never),
-            ),
-            assumes=(
-                EMPTY,
-                *([] if wanted else [UNWANTED]),
-                *(COUNTED.format(name=name) for name in counts),
-            ),
-            consent=wanted or negative,
-            zeros=True,
-            config={SHAPES: True},
-            numbers=counts,
-            never=tuple(map(ast.unparse, never)),
-        )
+        notes = (*([NEGATIVE] if negative else []), *map(_unreached, never))
+        return all_turns_made(site, edits, "on no rows", counts, notes, never, consent=negative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,21 +159,11 @@ def _stands_once(site: Site, test: ast.expr) -> bool:
     return [ast.dump(node) for node in ast.walk(site.function)].count(ast.dump(test)) == 1
 
 
-def switches_autograd(site: Site) -> bool:
-    """Whether the function itself switches autograd, so that it may be on where a call begins without."""
-    modes = {"enable_grad", "set_grad_enabled", "inference_mode"}
-    named = {node.attr for node in ast.walk(site.function) if isinstance(node, ast.Attribute)}
-    return bool(modes & (named | names_in([site.function])))
-
-
 def _loop_of(site: Site) -> ast.For | None:
     """The loop around the site, or the one loop over the name that the site's statement gives a value."""
+    if around := loop_around(site):
+        return around
     statement = enclosing_statement(site, site.node)
-    above: ast.AST | None = statement
-    while above is not None and above is not site.function:
-        if isinstance(above, ast.For):
-            return above
-        above = site.parents.get(above)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return None
     name = statement.targets[0].id
@@ -336,21 +307,8 @@ def _is(node: ast.expr, value: object) -> bool:
 
 def _hit_mask(site: Site, listed: ast.expr) -> tuple[str, ast.Call] | None:
     """``m`` and ``m.sum(…)`` of ``(m.sum(…) > 0).nonzero(as_tuple=True)[0].tolist()``."""
-    match listed:
-        case ast.Call(
-            func=ast.Attribute(
-                value=ast.Subscript(
-                    value=ast.Call(func=ast.Attribute(attr="nonzero") as found, args=given, keywords=[by]),
-                    slice=ast.Constant(value=0),
-                )
-            )
-        ) if by.arg == "as_tuple" and _is(by.value, True):
-            of = given[0] if dotted(site, found) == "torch.nonzero" and len(given) == 1 else found.value
-        case ast.Call() if rows := _found_rows(site, listed):
-            of = rows
-        case _:
-            return None
-    match of:
+    of = found_by_nonzero(site, listed)
+    match of or (_found_rows(site, listed) if isinstance(listed, ast.Call) else None):
         case ast.Compare(left=total, ops=[ast.Gt()], comparators=[ast.Constant(value=0)]):
             pass
         case ast.Call(func=function, args=[total, ast.Constant(value=0)], keywords=[]) if dotted(
@@ -376,7 +334,8 @@ def _all_turns(
     hit = _hit_mask(site, listed)
     mask = selection.mask.id
     if not selection.by_rows or hit is None or hit[0] != mask or not _sums_rows(site, hit[1], selection.mask):
-        raise Unsafe(f"`{_plain(site, listed)}` is not certainly the list of turns that select something")
+        text = shown(site, listed, None)
+        raise Unsafe(f"`{text}` is not certainly the list of turns that select something")
     made_behind = any(value.lineno >= listed.lineno for value in stores(site, mask))
     if made_behind or len(_reads_beside_making(site, mask)) != 2 or rebound_elsewhere(site.function, mask):
         raise Unsafe(f"`{mask}` may be changed between its sum and the loop: it is used elsewhere too")
@@ -411,15 +370,7 @@ def _sums_rows(site: Site, total: ast.Call, mask: ast.expr) -> bool:
     given = [*total.args, *(one.value for one in total.keywords if one.arg in ("dim", "axis"))]
     if seen is None or len(given) != 1 or len(total.args) + len(total.keywords) != 1:
         return False
-    try:
-        summed = ast.literal_eval(given[0])
-    except ValueError:
-        return False
-    summed = summed if isinstance(summed, tuple | list) else (summed,)
-    counts = {len(shape) for shape in seen.shapes}
-    return len(counts) == 1 and all(
-        sorted(number % count for number in summed) == list(range(1, count)) for count in counts if count
-    )
+    return sums_all_but(0, given[0], seen.shapes)
 
 
 def _may_be_negative(site: Site, mask: ast.Name) -> bool:
@@ -503,7 +454,7 @@ class _Turns:
                 empty = ways[0] & ways[1]
                 continue
             if not isinstance(statement, ast.Assign) or not _gives_names(site, statement, empty):
-                raise Unsafe(f"`{_plain(site, statement)}` may do something where nothing is selected")
+                raise Unsafe(f"`{shown(site, statement, None)}` may do something where nothing is selected")
             names = {name for target in statement.targets for name in stored_in(target)}
             if given := sorted((stored_in(self.loop.target) | self.turn.names) & names):
                 raise Unsafe(f"`{given[0]}` is given another value in the loop")
@@ -511,7 +462,7 @@ class _Turns:
             if names_in([statement.value]) & empty:
                 empty |= names
             elif names & empty and statement is not self.selection.statement:
-                raise Unsafe(f"`{_plain(site, statement)}` gives another value to what was selected")
+                raise Unsafe(f"`{shown(site, statement, None)}` gives another value to what was selected")
         return empty
 
     def _refuse_reads_elsewhere(self, block: list[ast.stmt], names: set[str]) -> None:
@@ -580,7 +531,7 @@ def _adds_at(site: Site, statement: ast.stmt, rows: frozenset[str]) -> bool:
 def _pure_parts(site: Site, value: ast.expr, empty: set[str] | None) -> bool:
     """Whether making a value changes nothing: operators of tensors, and modules called with no rows."""
     for node in ast.walk(value):
-        if isinstance(node, _SCOPES):
+        if isinstance(node, SCOPES):
             return False
         if isinstance(node, ast.Call) and not _is_pure_call(site, node, empty):
             return False
@@ -597,18 +548,3 @@ def _is_pure_call(site: Site, call: ast.Call, empty: set[str] | None) -> bool:
     given = [*call.args, *(one.value for one in call.keywords)]
     no_rows = empty is None or bool(names_in(given) & empty)
     return seen is not None and seen.only("module") and no_rows
-
-
-def _plain(site: Site, node: ast.expr | ast.stmt) -> str:
-    return " ".join(site.text(node).split())
-
-
-def removed_lines(site: Site, layout: Layout, statement: ast.stmt) -> Edit:
-    """Take a statement away with its lines, and the empty line before it if another is behind it."""
-    start, end = site.starts[statement.lineno - 1], layout.end(statement) + 1
-    if site.source[start : site.offsets(statement)[0]].strip() or site.source[end - 1 : end].strip():
-        raise Unsafe("another statement stands on its line")
-    before = site.source[:start].rstrip(" ")
-    if before.endswith("\n\n") and site.source[end:].lstrip(" ").startswith("\n"):
-        end = end + site.source[end:].index("\n") + 1
-    return Edit(start, end, "")

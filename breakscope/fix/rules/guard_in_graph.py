@@ -13,6 +13,7 @@ from breakscope.fix.predication.interpreter import Evaluator
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
 from breakscope.source.names import builtin, dotted
+from breakscope.source.syntax import shown
 
 _COMPILED = "under torch.compile a failed check raises RuntimeError, on CUDA at the next synchronisation"
 
@@ -173,7 +174,7 @@ def _refuse_effects(site: Site, branch: ast.If) -> None:
 
 
 def _line(site: Site, statement: ast.stmt) -> str:
-    return " ".join(site.text(statement).split())
+    return shown(site, statement, None)
 
 
 def _is_selected(site: Site, branch: ast.If, node: ast.expr, made: set[str]) -> bool:

@@ -10,6 +10,7 @@ from breakscope.fix.rule import Example, Rule, Site
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.dominance import block_of, enclosing_statement
 from breakscope.source.names import builtin, dotted, name_parts, reads_of
+from breakscope.source.syntax import shown
 from breakscope.source.torch_facts import RANDOM, is_in_place
 
 SCALARS = "capture_scalar_outputs"
@@ -142,7 +143,7 @@ def _counted(site: Site, index: ast.expr) -> str | None:
     seen = site.seen(count)
     if seen is None or not seen.only("int") or not _plain(site, count):
         return None
-    return " ".join(site.text(count).split())
+    return shown(site, count, None)
 
 
 def _plain(site: Site, node: ast.expr) -> bool:

@@ -9,20 +9,21 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from breakscope.fix.layout import Layout
-from breakscope.fix.patch import UNWANTED, Edit, Refusal, Rewrite
-from breakscope.fix.rule import Example, Rule, Site, Unsafe
-from breakscope.fix.rules.empty_turn import (
-    ALL_MADE,
-    COUNTED,
-    EMPTY,
-    LOST,
-    SHAPES,
+from breakscope.fix.all_turns import (
+    HAZARDS,
+    SCOPES,
+    all_turns_made,
+    found_by_nonzero,
+    loop_around,
     removed_lines,
-    switches_autograd,
+    sums_all_but,
 )
+from breakscope.fix.layout import Layout
+from breakscope.fix.patch import Edit, Refusal, Rewrite
+from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import block_of, enclosing_statement
 from breakscope.source.names import dotted, names_in, own_nodes, reads_outside, rebound_elsewhere
+from breakscope.source.syntax import shown
 
 _EXPERTS = """\
 class f(nn.Module):
@@ -42,7 +43,6 @@ _HIT = """\
         for e in hit:"""
 _ALL = "        for e in range(mask.shape[-1]):"
 _CALLS = ("torch.randn(3, 4)", "torch.randn(5, 4)", "torch.randn(2, 4)")
-_SCOPES = ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await | ast.Lambda | ast.comprehension
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,7 @@ class MaskedTurn(Rule):
         "The list of turns is `torch.nonzero(mask.sum(…), as_tuple=True)[0].tolist()`, made before the loop.",
         "What is written is computed with operators of tensors, and modules called at those places.",
     )
-    hazards = (
-        "All turns are made in every call: work where there are many and few are hit.",
-        "What a turn calls must take a tensor of no rows; the rewrite says so.",
-        "Parameters of a turn left out get a gradient of zero where they got none, if autograd is on.",
-    )
+    hazards = HAZARDS
     rewritten = Example(_EXPERTS.format(loop=_HIT), _EXPERTS.format(loop=_ALL), calls=_CALLS, consent=True)
     left_alone = Example(
         _EXPERTS.format(loop=_HIT.replace("mask.sum(dim=0)", "mask.sum(dim=0) > 1")),
@@ -93,41 +89,20 @@ class MaskedTurn(Rule):
         _refuse_other_effects(site, loop, turn, made)
         listed = made[-1].value if made else loop.iter
         if not _lists_hits(site, listed, made, turn.mask):
-            raise Unsafe(
-                f"`{_plain(site, listed)}` is not certainly the list of turns that have something to write"
-            )
+            text = shown(site, listed, None)
+            raise Unsafe(f"`{text}` is not certainly the list of turns that have something to write")
         layout = Layout(site)
         start, end = site.offsets(loop.iter)
-        wanted = site.evidence.grad or switches_autograd(site)
-        counts = _counts(site, turn.mask)
-        return Rewrite(
-            edits=(
-                *(removed_lines(site, layout, statement) for statement in made),
-                Edit(start, end, f"range({turn.mask.id}.shape[-1])"),
-            ),
-            summary="all turns of the loop are made, and write nowhere where nothing is selected",
-            notes=(ALL_MADE, LOST) if wanted else (ALL_MADE,),
-            assumes=(
-                EMPTY,
-                *([] if wanted else [UNWANTED]),
-                *(COUNTED.format(name=name) for name in counts),
-            ),
-            consent=wanted,
-            zeros=True,
-            config={SHAPES: True},
-            numbers=counts,
-        )
+        edits = [removed_lines(site, layout, statement) for statement in made]
+        edits.append(Edit(start, end, f"range({turn.mask.id}.shape[-1])"))
+        return all_turns_made(site, edits, "and write nowhere", _counts(site, turn.mask))
 
 
 def _loop_of(site: Site) -> ast.For | None:
     """The loop around the site, or the one behind it in its block that it may be made for."""
-    statement = enclosing_statement(site, site.node)
-    above: ast.AST | None = statement
-    while above is not None and above is not site.function:
-        if isinstance(above, ast.For):
-            return above
-        above = site.parents.get(above)
-    block, index = block_of(site, statement)
+    if around := loop_around(site):
+        return around
+    block, index = block_of(site, enclosing_statement(site, site.node))
     return next((one for one in block[index + 1 : index + 3] if isinstance(one, ast.For)), None)
 
 
@@ -178,21 +153,12 @@ def _made_before(site: Site, loop: ast.For) -> list[ast.Assign] | None:
 def _lists_hits(site: Site, listed: ast.expr, made: list[ast.Assign], mask: ast.Name) -> bool:
     """Whether an expression is ``nonzero(mask.sum(…), as_tuple=True)[0].tolist()``, as it is or by steps."""
     match listed:
-        case ast.Call(
-            func=ast.Attribute(
-                value=ast.Subscript(
-                    value=ast.Call(func=ast.Attribute(attr="nonzero") as found, args=given, keywords=[by]),
-                    slice=ast.Constant(value=0),
-                ),
-                attr="tolist",
-            ),
-            args=[],
-            keywords=[],
-        ) if by.arg == "as_tuple" and isinstance(by.value, ast.Constant) and by.value.value is True:
-            pass
+        case ast.Call(func=ast.Attribute(attr="tolist"), args=[], keywords=[]):
+            of = found_by_nonzero(site, listed)
         case _:
             return False
-    of = given[0] if dotted(site, found) == "torch.nonzero" and len(given) == 1 else found.value
+    if of is None:
+        return False
     if isinstance(of, ast.Name) and len(made) == 2:
         of = made[0].value
     match of:
@@ -219,15 +185,7 @@ def _sums_all_but_last(site: Site, total: ast.expr, mask: ast.Name) -> bool:
         return False
     if len({shape[-1] for shape in (*summed.shapes, *whole.shapes) if shape}) != 1:
         return False
-    try:
-        dims = ast.literal_eval(given[0])
-    except ValueError:
-        return False
-    dims = dims if isinstance(dims, tuple | list) else (dims,)
-    counts = {len(shape) for shape in summed.shapes}
-    return len(counts) == 1 and all(
-        sorted(number % count for number in dims) == list(range(count - 1)) for count in counts if count
-    )
+    return sums_all_but(-1, given[0], summed.shapes)
 
 
 def _counts(site: Site, mask: ast.Name) -> tuple[str, ...]:
@@ -261,10 +219,10 @@ def _refuse_other_effects(site: Site, loop: ast.For, turn: _Turn, made: list[ast
         if reads_outside(site, [loop, *made], name) or rebound_elsewhere(site.function, name):
             raise Unsafe(f"`{name}` is read outside of the loop")
     for node in ast.walk(turn.value):
-        if isinstance(node, _SCOPES):
-            raise Unsafe(f"`{_plain(site, turn.value)}` may do something where nothing is selected")
+        if isinstance(node, SCOPES):
+            raise Unsafe(f"`{shown(site, turn.value, None)}` may do something where nothing is selected")
         if isinstance(node, ast.Call) and not _is_pure_call(site, node, turn.where):
-            raise Unsafe(f"`{_plain(site, node)}` may do something where nothing is selected")
+            raise Unsafe(f"`{shown(site, node, None)}` may do something where nothing is selected")
 
 
 def _is_pure_call(site: Site, call: ast.Call, selected: str) -> bool:
@@ -288,7 +246,3 @@ def _is_pure_call(site: Site, call: ast.Call, selected: str) -> bool:
         for node in ast.walk(one)
     )
     return seen is not None and seen.only("module") and no_rows
-
-
-def _plain(site: Site, node: ast.expr | ast.stmt) -> str:
-    return " ".join(site.text(node).split())

@@ -379,7 +379,7 @@ def _rewrite(
     names = ", ".join(one.name for one in given)
     schema = ", ".join([f"Tensor(a!) {order}", *(f"{one.kind} {one.name}" for one in given)])
     taken_apart = "".join(f"    {site.text(candidate)}\n" for candidate in dict.fromkeys(unpacked.values()))
-    shape = " ".join(site.text(made.args[0]).split())
+    shape = shown(site, made.args[0], None)
     definitions = (
         f"\n\n\n@{torch}.library.custom_op(\n"
         f'    "numpy_functions::{unique}",\n'

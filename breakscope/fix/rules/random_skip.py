@@ -22,7 +22,7 @@ from breakscope.source.names import (
     reads_outside,
     rebound_elsewhere,
 )
-from breakscope.source.syntax import grouped
+from breakscope.source.syntax import grouped, shown
 
 _NOTES = (
     "what is skipped runs all the same and draws its random numbers: those drawn after it differ",
@@ -31,6 +31,17 @@ _NOTES = (
     "gradients become NaN if what is skipped meets inf or NaN",
 )
 _OBJECT = "`{name}` is given its new object though what gives it was skipped"
+_LAYERS = """\
+class f(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.layerdrop = 0.5
+
+    def forward(self, x, attentions=False):
+        for layer in self.layers:
+"""
+_CALLS = ("torch.randn(2, 4)",) * 3
 
 
 class RandomSkip(Rule):
@@ -54,54 +65,33 @@ class RandomSkip(Rule):
         "Where nothing is drawn, as in eval mode, nothing changes.",
     )
     rewritten = Example(
-        """\
-class f(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
-        self.layerdrop = 0.5
-
-    def forward(self, x, attentions=False):
-        for layer in self.layers:
+        _LAYERS
+        + """\
             if torch.rand(()) < 0.5:
                 continue
             y = layer(x)
             x = x + y
         return x""",
-        """\
-class f(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
-        self.layerdrop = 0.5
-
-    def forward(self, x, attentions=False):
-        for layer in self.layers:
+        _LAYERS
+        + """\
             dropped = torch.rand(()) < 0.5
             x_kept = x.clone()
             y = layer(x)
             x = x + y
             x = torch.where(dropped, x_kept, x)
         return x""",
-        calls=("torch.randn(2, 4)", "torch.randn(2, 4)", "torch.randn(2, 4)"),
+        calls=_CALLS,
         consent=True,
     )
     left_alone = Example(
-        """\
-class f(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
-        self.layerdrop = 0.5
-
-    def forward(self, x, attentions=False):
-        for layer in self.layers:
+        _LAYERS
+        + """\
             if torch.rand([]) < 0.5:
                 continue
             self.last = layer(x)
         return x""",
         why="does more than give values to names: `self.last",
-        calls=("torch.randn(2, 4)", "torch.randn(2, 4)", "torch.randn(2, 4)"),
+        calls=_CALLS,
     )
 
     def propose(self, site: Site) -> Rewrite | Refusal | None:
@@ -321,7 +311,7 @@ def _branch(site: Site, statement: ast.If, skipped: _Skipped) -> None:
         if _ran(site, real[0]) or isinstance(real[0], ast.If):
             _walk(site, block, skipped)
             continue
-        text = " ".join(site.text(statement.test).split())
+        text = shown(site, statement.test, None)
         skipped.never[f"not ({text})" if opposite else text] = None
 
 

@@ -97,14 +97,12 @@ def f(x):
 
 def _assigned(statement: ast.stmt) -> tuple[ast.Attribute, bool] | None:
     """The target and the constant of ``t.requires_grad = True``."""
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return None
-    target, value = statement.targets[0], statement.value
-    if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
-        return None
-    if not isinstance(value, ast.Constant) or not isinstance(value.value, bool):
-        return None
-    return target, value.value
+    match statement:
+        case ast.Assign(
+            targets=[ast.Attribute(attr="requires_grad") as target], value=ast.Constant(value=bool(value))
+        ):
+            return target, value
+    return None
 
 
 def _already(seen: Seen | None, *, value: bool) -> bool:

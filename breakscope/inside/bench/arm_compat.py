@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from breakscope.inside import torch_api
+from breakscope.inside.torch_api import hooks
 
 _CPP_DEFINITION = r"^{name} = async_compile\.cpp_pybinding\(.*?^'''\)"
 
@@ -28,7 +28,7 @@ never_compile_pending: list[types.CodeType] = []
 def never_compile(code: types.CodeType) -> None:
     """Keep Dynamo from compiling a frame of ours. Waits until Dynamo is loaded, and does not load it."""
     if "torch._dynamo" in sys.modules:
-        torch_api.never_compile(code)
+        hooks.never_compile(code)
     else:
         never_compile_pending.append(code)
 
@@ -36,7 +36,7 @@ def never_compile(code: types.CodeType) -> None:
 def dynamo_loaded() -> None:
     """Dynamo has just been loaded."""
     while never_compile_pending:
-        torch_api.never_compile(never_compile_pending.pop())
+        hooks.never_compile(never_compile_pending.pop())
 
 
 # What Inductor does at the first launch of a kernel, after the compile that made it has ended.

@@ -18,6 +18,8 @@ from breakscope.inside.bench.plan import ArmSettings
 from breakscope.inside.bench.turns import Turns
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.compiled import OptimizeContext, module_of, with_calls_wrapped
+from breakscope.inside.torch_api.hooks import answer_module_calls, never_compile, replace_entry_points
+from breakscope.inside.torch_api.state import in_backward, skipped_by_rule
 from breakscope.report.owners import owner_of
 
 _PACKAGE = str(Path(__file__).resolve().parents[2])
@@ -40,7 +42,7 @@ class ArmHooks:
         torch.manual_seed(self._settings.seed)
         if self._settings.function is None:
             outermost = self._outermost()
-            self._release = torch_api.answer_module_calls(outermost.answer)
+            self._release = answer_module_calls(outermost.answer)
             self._turns.replaying = outermost.inside
             if self._settings.variant == "eager":
                 # Compiled code has no nested calls that could ask; eager code would be slower by the hook.
@@ -62,7 +64,7 @@ class ArmHooks:
 
     def _install_dynamo(self) -> None:
         arm_compat.dynamo_loaded()
-        torch_api.never_compile(OutermostCall.answer.__code__)
+        never_compile(OutermostCall.answer.__code__)
         self._turns.compiles.install()
         real, real_reset = torch_api.get("optimize"), torch_api.get("reset")
 
@@ -73,7 +75,7 @@ class ArmHooks:
             real_reset()
             self._turns.compiles.install()  # a reset forgets who wanted to know of compiles
 
-        torch_api.replace_entry_points(optimize, reset)
+        replace_entry_points(optimize, reset)
 
     def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         # A compiled optimizer step is traced through here, and must not be changed by it.
@@ -131,9 +133,9 @@ class ArmHooks:
 
     def _outermost(self) -> OutermostCall:
         return OutermostCall(
-            in_backward=torch_api.in_backward,
+            in_backward=in_backward,
             wants=lambda: not self._script_compiles,
-            skips=torch_api.skipped_by_rule if self._settings.variant != "eager" else lambda _function: False,
+            skips=skipped_by_rule if self._settings.variant != "eager" else lambda _function: False,
             compile_call=lambda call: self._turns.wrap(self._compiled_by_us(call)),
             on_call=self._called.add if self._settings.variant == "eager" else lambda _module: None,
         )

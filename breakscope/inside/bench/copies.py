@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from breakscope.inside import torch_api
 from breakscope.inside.bench import arm_compat
+from breakscope.inside.torch_api.state import writes
 
 _ALIGNED = 16  # bytes: kernels are chosen by it
 _KEEPS_ITSELF = (torch.Tensor, torch.nn.Module)
@@ -87,14 +87,14 @@ class Repeated:
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """For one call."""
         if self._written is None or any(
-            count is None or torch_api.writes(tensor) != count for tensor, count in self._written
+            count is None or writes(tensor) != count for tensor, count in self._written
         ):
             self._made = fresh(self._given)
             leaves: list[Any] = []
             arm_compat.tree_map(leaves.append, self._made)
             tensors = [leaf for leaf in leaves if _plain(leaf)]
             if all(map(_changes_by_writes, leaves)):
-                self._written = [(tensor, torch_api.writes(tensor)) for tensor in tensors]
+                self._written = [(tensor, writes(tensor)) for tensor in tensors]
         return self._made  # type: ignore[no-any-return]
 
 

@@ -9,7 +9,8 @@ from collections import Counter
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from breakscope.inside import events, torch_api
+from breakscope.inside import events
+from breakscope.inside.torch_api.state import translators
 from breakscope.report.owners import owner_of
 
 if TYPE_CHECKING:
@@ -57,10 +58,7 @@ class AtWork:
 
     def _note_lines(self, innermost: Any) -> None:
         """Count a run of each call on the way to this op, unless the op before came through the same one."""
-        path = [
-            (translator, translator.instruction_pointer or 0)
-            for translator in torch_api.translators(innermost)
-        ]
+        path = [(translator, translator.instruction_pointer or 0) for translator in translators(innermost)]
         for level, ((at, pointer), before) in enumerate(zip_longest(path, self._path[: len(path)])):
             same = (
                 before is not None

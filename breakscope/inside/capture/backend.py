@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from breakscope.inside import torch_api
 from breakscope.inside.capture.clock import Clock
 from breakscope.inside.settings import form
+from breakscope.inside.torch_api.state import compile_id
 
 OPS = frozenset({"call_function", "call_method", "call_module"})
 _COLLECTIVES = ("_c10d_functional.", "c10d.", "c10d_functional.")
@@ -60,7 +60,7 @@ class FirstForms:
 
     def __call__(self, graph_module: Any, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """As Dynamo calls a backend."""
-        if form(torch_api.compile_id()) < self._most:
+        if form(compile_id()) < self._most:
             return self.compiler_fn(graph_module, example_inputs, **kwargs)  # type: ignore[no-any-return]
         return graph_module.forward  # type: ignore[no-any-return]
 

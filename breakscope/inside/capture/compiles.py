@@ -21,6 +21,8 @@ from breakscope.inside.capture.outputs import OutputRecorder
 from breakscope.inside.capture.stopwatch import Stopwatch
 from breakscope.inside.capture.trace_records import TraceHandler
 from breakscope.inside.compiled import OptimizeContext, module_of, with_calls_wrapped
+from breakscope.inside.torch_api.hooks import never_compile
+from breakscope.inside.torch_api.state import compile_id, in_backward, skipped_by_rule
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
@@ -45,9 +47,9 @@ class Compiles:
         self._recorder: OutputRecorder | None = None
         self.stopwatch: Stopwatch | None = None
         if agent.settings.stopwatch:
-            self.stopwatch = Stopwatch(lambda: agent.seconds, torch_api.never_compile)
+            self.stopwatch = Stopwatch(lambda: agent.seconds, never_compile)
         elif agent.settings.outputs is not None:
-            self._recorder = OutputRecorder(Path(agent.settings.outputs), torch_api.never_compile)
+            self._recorder = OutputRecorder(Path(agent.settings.outputs), never_compile)
 
     def optimize(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``torch._dynamo.optimize`` with our backend around the chosen one."""
@@ -118,9 +120,9 @@ class Compiles:
     def outermost_call(self) -> OutermostCall:
         """What answers for every module call of a script that compiles nothing."""
         return OutermostCall(
-            in_backward=torch_api.in_backward,
+            in_backward=in_backward,
             wants=self._agent.wants_outermost,
-            skips=torch_api.skipped_by_rule,
+            skips=skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
             on_left=self._saw_left,
@@ -154,7 +156,7 @@ class Compiles:
         slot = self._agent.counters.new()
         compile_ = self._frames.current
         reason = getattr(graph_module, "compile_subgraph_reason", None)
-        cid = torch_api.compile_id()
+        cid = compile_id()
         broke = compile_ is not None and compile_.broke_at is not None
         breaks = bool(getattr(reason, "graph_break", False))
         split = breaks and str(getattr(reason, "reason", "")).startswith(_DDP_SPLIT)

@@ -20,6 +20,17 @@ from breakscope.inside.capture.compiles import Compiles
 from breakscope.inside.capture.frames import Frames
 from breakscope.inside.capture.outermost import OutermostCall
 from breakscope.inside.capture.trace_records import CudaGraphHandler, TraceHandler
+from breakscope.inside.torch_api.hooks import (
+    answer_module_calls,
+    count_ops,
+    forget_everything,
+    never_compile,
+    replace_entry_points,
+    replace_frame_callback,
+    watch_stances,
+    write_lines_once,
+)
+from breakscope.inside.torch_api.state import counted
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
@@ -95,7 +106,7 @@ class TorchHooks:
     def _answer_outermost_calls(self) -> None:
         if torch_api.available("module_call"):
             self._outermost = self._compiles.outermost_call()
-            self._undo.append(torch_api.answer_module_calls(self._outermost.answer))
+            self._undo.append(answer_module_calls(self._outermost.answer))
 
     def in_outermost_call(self) -> bool:
         """Whether this thread is in a module call that we compiled."""
@@ -108,7 +119,7 @@ class TorchHooks:
     def forget_everything(self) -> None:
         """Empty Dynamo's caches and counters, and ours of its frames."""
         self._frames.forget()
-        torch_api.forget_everything()
+        forget_everything()
 
     def install_dynamo(self) -> None:
         """Hook Dynamo, which has just been loaded."""
@@ -151,10 +162,10 @@ class TorchHooks:
 
     def _mend_lines(self) -> None:
         if torch_api.available("line_table"):
-            self._undo.append(torch_api.write_lines_once())
+            self._undo.append(write_lines_once())
 
     def _hide_our_frames(self) -> None:
-        torch_api.never_compile(OutermostCall.answer.__code__)
+        never_compile(OutermostCall.answer.__code__)
 
     def _open_break_log(self) -> None:
         """Have whole-frame skips reported without having them printed."""
@@ -188,12 +199,12 @@ class TorchHooks:
             real_reset()
 
         optimize.__wrapped__ = real  # type: ignore[attr-defined]
-        self._undo.append(torch_api.replace_entry_points(optimize, reset))
+        self._undo.append(replace_entry_points(optimize, reset))
 
     def _hook_callback(self) -> None:
         real = torch_api.get("frame_callback")
         if real is not torch_api.MISSING:
-            self._undo.append(torch_api.replace_frame_callback(self._frames.callback(real)))
+            self._undo.append(replace_frame_callback(self._frames.callback(real)))
 
     def _hook_stances(self) -> None:
         told = set()
@@ -204,11 +215,11 @@ class TorchHooks:
                 self._agent.note(f'torch.compiler.set_stance("{stance}"): {_EAGERLY[stance]}')
 
         if torch_api.available("set_stance"):
-            self._undo.append(torch_api.watch_stances(tell))
+            self._undo.append(watch_stances(tell))
 
     def _hook_ops(self) -> None:
         if torch_api.available("create_proxy"):
-            self._undo.append(torch_api.count_ops(self._frames.watch.took_op))
+            self._undo.append(count_ops(self._frames.watch.took_op))
 
     def _hook_bytecode(self) -> None:
         register = torch_api.get("bytecode_hook")
@@ -224,7 +235,7 @@ class TorchHooks:
         """The script is over: Dynamo's numbers as they ended."""
         if self._dynamo_ready and not self._finished:
             self._finished = True
-            self._agent.emit(events.COUNTERS, counters=torch_api.counted())
+            self._agent.emit(events.COUNTERS, counters=counted())
             if self._compiles.stopwatch is not None:
                 self._agent.emit(events.WATCHED, ends=self._compiles.stopwatch.ends)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from breakscope.inside import torch_api
+from breakscope.inside.torch_api.state import EntryCall, entry_call
 
 LIMIT_S = 20.0
 _MOST = 2_000  # characters of an error's text
@@ -27,7 +27,7 @@ def tried() -> dict[str, Any]:
     Returns:
         ``outcome``: "raised" (with its ``error``), "passed", or "not tried" (and ``why``).
     """
-    call = torch_api.entry_call()
+    call = entry_call()
     if call is None:
         return _not_tried("the call that entered compiled code is not known")
     if not hasattr(os, "fork"):
@@ -54,7 +54,7 @@ def _not_tried(why: str) -> dict[str, Any]:
     return {"outcome": "not tried", "why": why}
 
 
-def _run(call: torch_api.EntryCall, writer: int) -> None:
+def _run(call: EntryCall, writer: int) -> None:
     """In the fork: the call, its end, and the end of the fork."""
     answer: dict[str, Any] = {"outcome": "passed"}
     try:

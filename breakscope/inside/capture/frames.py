@@ -18,6 +18,9 @@ from breakscope.inside.capture import signatures
 from breakscope.inside.capture.at_work import Watch
 from breakscope.inside.capture.backend import RegionBackend
 from breakscope.inside.capture.crossings import RESUMED, Crossings, SiteKey
+from breakscope.inside.torch_api.counting import answer_with_counts, count_runs
+from breakscope.inside.torch_api.hooks import never_compile
+from breakscope.inside.torch_api.state import innermost_backend
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
@@ -64,7 +67,7 @@ class Frames:
         self._skipped: dict[int, _Skipped] = {}
         self.watch = Watch(agent)
         self.tried_in_eager: set[str] = set()  # ids of compiles that failed
-        self.crossings = Crossings(agent.clock, torch_api.never_compile)
+        self.crossings = Crossings(agent.clock, never_compile)
 
     @property
     def current(self) -> Compile | None:
@@ -101,7 +104,7 @@ class Frames:
         compile_ = Compile(frame, modes=signatures.modes(), caller=sys._getframe(2))
         outer = self.current
         self._local.compile = compile_
-        backend = torch_api.innermost_backend(wrapper)
+        backend = innermost_backend(wrapper)
         work, phase = self.watch.begin(compile_), "done"
         try:
             with self._capture_flags(isinstance(backend, RegionBackend) and backend.lifted):
@@ -176,7 +179,7 @@ class Frames:
             counters.slots[slot] += 1
             tick()
 
-        torch_api.never_compile(called.__code__)
+        never_compile(called.__code__)
         return called
 
     def _with_counts(
@@ -185,7 +188,7 @@ class Frames:
         """The answer with code that counts its calls, and passes of the site; None where that cannot be."""
         called = self._on_call(slot, _nothing)
         passing = self.crossings.ticker(site, 0)
-        return torch_api.answer_with_counts(answer, code, called, position, passing)
+        return answer_with_counts(answer, code, called, position, passing)
 
     def count_runs(self, original: types.CodeType, generated: types.CodeType) -> types.CodeType | None:
         """Dynamo's bytecode hook: have code that ends at a break tick each time it runs."""
@@ -196,7 +199,7 @@ class Frames:
         tick = self.crossings.ticker(self.crossings.slot(key, depth), depth)
         counted: types.CodeType | None = self._agent.guarded(
             f"crossings in {original.co_name} are not counted",
-            lambda: torch_api.count_runs(generated, tick),
+            lambda: count_runs(generated, tick),
         )
         return counted
 

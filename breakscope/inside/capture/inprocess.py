@@ -15,6 +15,7 @@ from breakscope.inside.capture import dynamo
 from breakscope.inside.capture.agent import Agent
 from breakscope.inside.events import Counters, Event, EventList
 from breakscope.inside.settings import Settings
+from breakscope.inside.torch_api.hooks import forget_everything
 
 
 def capture(
@@ -33,7 +34,7 @@ def capture(
     Args:
         drive: gets the compiled function and calls it as often as it likes.
     """
-    torch_api.forget_everything()
+    forget_everything()
     sink, counters = EventList(), Counters.in_memory()
     settings = Settings(compile="script", backend="as-script", keep_fullgraph=True, roots=(str(Path.cwd()),))
     agent = Agent(settings, sink, counters)
@@ -49,7 +50,7 @@ def capture(
             agent.clock.finish()
     finally:
         hooks.uninstall()
-        torch_api.forget_everything()
+        forget_everything()
     return sink.events, counters.slots
 
 

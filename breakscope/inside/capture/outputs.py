@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from breakscope.inside import torch_api
 from breakscope.inside.tensors import flatten, tensors
+from breakscope.inside.torch_api.state import writes
 
 MAX_CALLS = 64
 MAX_BYTES = 512 * 1024 * 1024
@@ -50,7 +50,7 @@ class OutputRecorder:
             if torch.compiler.is_compiling() or getattr(self._local, "inside", False):
                 return function(*args, **kwargs)
             self._local.inside = True
-            before = [(tensor, torch_api.writes(tensor)) for tensor in tensors((args, kwargs))]
+            before = [(tensor, writes(tensor)) for tensor in tensors((args, kwargs))]
             try:
                 result = function(*args, **kwargs)
             except Exception as error:
@@ -58,7 +58,7 @@ class OutputRecorder:
                 raise
             finally:
                 self._local.inside = False
-            if any(written is None or torch_api.writes(tensor) != written for tensor, written in before):
+            if any(written is None or writes(tensor) != written for tensor, written in before):
                 self._mark(WRITES)
             for tensor in tensors(result):
                 if tensor.grad_fn is not None:

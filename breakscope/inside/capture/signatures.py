@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from breakscope.inside import torch_api
 from breakscope.inside.capture.alike import alike_layers, function_of
 from breakscope.inside.capture.live_values import describe
+from breakscope.inside.torch_api.state import entry_call
 from breakscope.inside.tracebacks import innermost_of_user, is_plumbing
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
 
     Empty where no compiled call is under way, or where this torch hides it.
     """
-    entry = torch_api.entry_call()
+    entry = entry_call()
     if entry is None:
         return {}
     module, args = owner_called(entry.function, entry.args)

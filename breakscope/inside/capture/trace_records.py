@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from breakscope.diagnose import guards, records
-from breakscope.inside import events, torch_api
+from breakscope.inside import events
 from breakscope.inside.capture import artifacts, live_values, signatures
 from breakscope.inside.capture.frames import Compile, Frames, frame_fields
 from breakscope.inside.events import CACHE_BYPASSES, METRIC_FIELDS
+from breakscope.inside.torch_api.details import break_details
+from breakscope.inside.torch_api.state import compile_id, counted
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
@@ -36,7 +38,7 @@ class CudaGraphHandler(logging.Handler):
         frame = None if compile_ is None else frame_fields(compile_.frame.f_code)
         text = record.getMessage()
         if "skipping cudagraph" in text:
-            self._agent.emit(events.CUDAGRAPHS, cid=torch_api.compile_id(), text=text, frame=frame)
+            self._agent.emit(events.CUDAGRAPHS, cid=compile_id(), text=text, frame=frame)
 
 
 class TraceHandler(logging.Handler):
@@ -104,7 +106,7 @@ class TraceHandler(logging.Handler):
         location = record.location
         fields: dict[str, Any] = {}
         if location is not None:
-            details = torch_api.break_details(location.file, location.line, location.name)
+            details = break_details(location.file, location.line, location.name)
             key = (location.file, *(details.position or (location.line,)))
             depth = details.inlined if inlined is None else inlined
             if compile_ is not None:
@@ -155,7 +157,7 @@ class TraceHandler(logging.Handler):
             metrics=fields,
             bypassed=self._bypassed.pop(_cid(metadata), {}),
             frame=frame,
-            counters=torch_api.counted(),
+            counters=counted(),
         )
         if compile_ is not None and "fail_type" not in fields:
             self._agent.guarded(

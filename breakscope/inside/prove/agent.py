@@ -57,6 +57,9 @@ class ProofRun:
         """Nothing is compiled, and everything is drawn from one seed."""
         import torch
 
+        from breakscope.inside.torch_api.hooks import leave_inductor_alone
+
+        leave_inductor_alone()
         torch.compiler.set_stance("force_eager")
         torch.manual_seed(self.settings["seed"])
 

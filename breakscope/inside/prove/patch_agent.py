@@ -41,16 +41,11 @@ def start(settings_text: str) -> None:
     files = settings["files"]
     script = os.path.realpath(settings["script"])
     overlay.watch(
-        {_stem(one) for one in files},
+        {loaded.stem(one) for one in files},
         lambda _module, origin: os.path.realpath(origin) in files,
         run.parse,
         script if script in files else None,
     )
-
-
-def _stem(file: str) -> str:
-    path = Path(file)
-    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 class PatchRun(ProofRun):

@@ -61,7 +61,9 @@ class _Recording:
         import torch
 
         from breakscope.inside import card
+        from breakscope.inside.torch_api.hooks import leave_inductor_alone
 
+        leave_inductor_alone()
         self._room = card.room
         imports.after_import("torch._dynamo", _stay_eager)  # loading it takes seconds
         torch.manual_seed(self._settings["seed"])

@@ -6,7 +6,6 @@ are run as scripts, and must say the same.
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import programs_identity
 import programs_state
 import pytest
 from observed_program import QUIET, Program
-from scanning import clean_environment, command
+from scanning import rows, run_cold
 from script_judge import SCRIPT
 from warm import Warm
 
@@ -60,19 +59,13 @@ def in_every_run() -> set[str]:
     return kept
 
 
-EVERY_RUN = [
-    pytest.param(one, marks=[] if one.name in in_every_run() else [pytest.mark.nightly], id=one.name)
-    for one in PROGRAMS
-]
-
-
 def test_every_class_of_attack_is_in_every_run() -> None:
     seen = {one.attack for one in PROGRAMS if one.name in in_every_run()}
     assert seen >= {one.attack for one in PROGRAMS if one not in programs_hidden.PROGRAMS}
     assert len(in_every_run()) >= 75
 
 
-@pytest.mark.parametrize("program", EVERY_RUN)
+@pytest.mark.parametrize("program", rows(PROGRAMS, in_every_run()))
 def test_what_is_written_says_what_the_script_said(
     program: Program, tmp_path: Path, product: Warm, judging: Warm
 ) -> None:
@@ -99,9 +92,7 @@ def test_the_real_commands_come_to_the_same(name: str, tmp_path: Path, product: 
     fixed = pipeline.fix(product, program.files, tmp_path / "forked")
     folder = pipeline.written(tmp_path / "real", program.files)
     for words in pipeline.COMMANDS:
-        done = subprocess.run(
-            command(*words), cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False
-        )
+        done = run_cold(*words, folder=folder)
         assert done.returncode in (0, 1), done.stderr
     real = pipeline.answers(folder)
     assert [(one.code, one.rule, one.status) for one in real] == [

@@ -5,11 +5,10 @@ Nightly are all causes but one: several runs of a script each.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from scanning import clean_environment, command
+from scanning import rows, run_cold
 
 import breakscope
 from breakscope.report.model import Finding, Suggestion
@@ -86,15 +85,7 @@ def remedied(script: str | Path, folder: Path, code: str) -> tuple[Finding, Sugg
         ["scan", "-q", "-o", str(report), str(script)],
         ["remedy", "--trust-report", str(report)],
     ):
-        done = subprocess.run(
-            command(*words),
-            cwd=folder,
-            env=clean_environment(),
-            capture_output=True,
-            text=True,
-            timeout=400,
-            check=False,
-        )
+        done = run_cold(*words, folder=folder)
         assert done.returncode == ("\n0 proved" in done.stdout), done.stderr
     [finding] = [one for one in breakscope.load(report).findings if one.code == code]
     assert finding.suggestion is not None
@@ -104,7 +95,7 @@ def remedied(script: str | Path, folder: Path, code: str) -> tuple[Finding, Sugg
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name == "varying_batch" else pytest.mark.nightly) for name in PROVED],
+    rows(PROVED, {"varying_batch"}),
 )
 def test_a_remedy_is_proved_on_the_script_itself(name: str, tmp_path: Path) -> None:
     code, rule, line = PROVED[name]

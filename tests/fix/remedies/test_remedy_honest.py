@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from report_samples import RECOMPILES, SIZE
-from scanning import Scanned, clean_environment, command
+from scanning import Scanned, run_cold
 
 import breakscope
 from breakscope.fix.patch import Patch, Rewrite
@@ -94,15 +94,7 @@ LEARNING_RATE = """
 
 
 def remedy(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command("remedy", *words),
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
+    return run_cold("remedy", *words, folder=folder)
 
 
 def suggestion(folder: Path, code: str) -> Suggestion:

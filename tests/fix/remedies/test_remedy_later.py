@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from later_programs import PROGRAMS
-from scanning import clean_environment, command
+from scanning import rows, run_cold, run_python
 
 import breakscope
 from breakscope.report.model import Suggestion
@@ -66,27 +65,15 @@ TRUTH = {
 EVERY_RUN = {"an attribute that is set again"}
 
 
-def run(folder: Path, *words: str, steps: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        list(words),
-        cwd=folder,
-        env=clean_environment(STEPS=str(steps)),
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-
-
 def long_run(folder: Path) -> tuple[str, int]:
-    done = run(folder, sys.executable, "script.py", steps=30)
+    done = run_python("script.py", folder=folder, STEPS="30")
     return done.stdout, done.returncode
 
 
 def remedied(folder: Path, code: str) -> Suggestion:
     """The suggestion for the only finding of a code, after a short run."""
     for words in (["scan", "-q", "script.py"], ["remedy", "-q", "--select", code]):
-        done = run(folder, *command(*words), steps=6)
+        done = run_cold(*words, folder=folder, STEPS="6")
         assert done.returncode in (0, 1), done.stderr
     report = breakscope.load(folder / ".breakscope" / "latest.json")
     [finding] = [one for one in report.findings if one.code == code]
@@ -100,9 +87,7 @@ def test_there_is_a_truth_about_every_program() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[] if one in EVERY_RUN else [pytest.mark.nightly]) for one in TRUTH]
-)
+@pytest.mark.parametrize("name", rows(TRUTH, EVERY_RUN))
 def test_a_long_run_does_what_the_short_one_said(name: str, tmp_path: Path) -> None:
     truth = TRUTH[name]
     (tmp_path / "script.py").write_text(PROGRAMS[name])

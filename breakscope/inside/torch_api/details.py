@@ -1,0 +1,116 @@
+"""What the live objects of Dynamo know about a break at the moment that it reports it."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from breakscope.diagnose.records import unresumed
+from breakscope.inside.torch_api import available, get
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BreakDetails:
+    """What the live objects know about a break that its text does not say.
+
+    Attributes:
+        position: (line, byte column, end line, end byte column) of the broken expression, lines
+            from 1 and columns from 0; None where Dynamo does not know.
+        inlined: how many inlined calls deep the break is in the frame being compiled; None if
+            not known.
+        path: (file, line, function) of the frame being compiled, and of each inlined call to the break. The
+            record's text leaves the first one out where an item() or the like broke in an inlined call.
+    """
+
+    position: tuple[int, int, int, int] | None
+    inlined: int | None
+    path: tuple[tuple[str, int, str], ...] = ()
+
+
+def break_details(file: str, line: int, name: str) -> BreakDetails:
+    """Details of the break that Dynamo is reporting to the trace logger at this moment.
+
+    Args:
+        file: file of the innermost user frame, as the record's text gives it.
+        line: its line; torch's own log is off by some lines now and then.
+        name: its function, a resume function under the name of what it resumes.
+    """
+    error = sys.exc_info()[1]
+    translators = list(_translators(error))
+    positions = (_position(translator, file, line) for translator in translators)
+    position = next(filter(None, positions), None)
+    stack = _real_stack(error)
+    if position is None and stack:
+        position = _summary_position(stack[-1], file, line)
+    if position is None:
+        own = (one for one in translators if unresumed(one.f_code.co_name) == name)
+        position = next(filter(None, (_position(one, file, None) for one in own)), None)
+    path = tuple((one.filename, one.lineno, unresumed(one.name)) for one in stack or ())
+    return BreakDetails(position, None if stack is None else max(len(stack) - 1, 0), path)
+
+
+def _translators(error: BaseException | None) -> Iterator[Any]:
+    """Dynamo's instruction translators at work, innermost inlined call first.
+
+    They are the ``self`` of frames: of those that the exception went through (an inlined callee is
+    gone from the stack by the time its caller reports the break), then of those still running.
+    """
+    seen: set[int] = set()
+    chain: list[BaseException] = []
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    for link in reversed(chain):
+        frames = []
+        traceback = link.__traceback__
+        while traceback is not None:
+            frames.append(traceback.tb_frame)
+            traceback = traceback.tb_next
+        for frame in reversed(frames):
+            yield from _translator_of(frame)
+    running: types.FrameType | None = sys._getframe(1)
+    while running is not None:
+        yield from _translator_of(running)
+        running = running.f_back
+
+
+def _translator_of(frame: types.FrameType) -> Iterator[Any]:
+    if not frame.f_code.co_filename.endswith("symbolic_convert.py"):
+        return
+    translator = frame.f_locals.get("self")
+    if hasattr(translator, "current_instruction") and hasattr(translator, "f_code"):
+        yield translator
+
+
+def _position(translator: Any, file: str, line: int | None) -> tuple[int, int, int, int] | None:
+    positions = getattr(translator.current_instruction, "positions", None)
+    if positions is None or translator.f_code.co_filename != file:
+        return None
+    start, column, end, end_column = (
+        positions.lineno,
+        positions.col_offset,
+        positions.end_lineno,
+        positions.end_col_offset,
+    )
+    if None in (start, column, end, end_column) or (line is not None and not start <= line <= end):
+        return None
+    return start, column, end, end_column
+
+
+def _summary_position(summary: Any, file: str, line: int) -> tuple[int, int, int, int] | None:
+    column, end_column = getattr(summary, "colno", None), getattr(summary, "end_colno", None)
+    if summary.filename != file or summary.lineno != line or column is None or end_column is None:
+        return None
+    end_line = getattr(summary, "end_lineno", None) or line
+    return line, column, end_line, end_column
+
+
+def _real_stack(error: BaseException | None) -> list[Any] | None:
+    stack = getattr(error, "real_stack", None)
+    if stack is None and available("extract_stack"):
+        stack = get("extract_stack")()
+    return None if stack is None else list(stack)
