@@ -174,9 +174,8 @@ def conduct(rows: list[Row], asked: argparse.Namespace, limits: Limits, deadline
             folder = Path(scratch)
             found = _in_process(row, folder, asked.scripts, limits, deadline)
             if keep is not None:
-                shutil.copytree(
-                    folder, keep / row.label.replace("/", "-").replace(" ", "-"), dirs_exist_ok=True
-                )
+                kept = keep / row.label.replace("/", "-").replace(" ", "-")
+                shutil.copytree(folder, kept, dirs_exist_ok=True, ignore=_left_by_a_kill)
         if found is None:
             return
         with lock, out.open("a") as file:
@@ -188,6 +187,11 @@ def conduct(rows: list[Row], asked: argparse.Namespace, limits: Limits, deadline
     with ThreadPoolExecutor(asked.jobs) as pool:
         for _ in pool.map(do, rows):
             pass
+
+
+def _left_by_a_kill(folder: str, names: list[str]) -> set[str]:
+    """What cannot be copied: pipes and sockets of a process that was killed."""
+    return {name for name in names if not ((path := Path(folder, name)).is_file() or path.is_dir())}
 
 
 def summary(row: dict[str, Any]) -> str:
@@ -386,7 +390,7 @@ def _fix(work: Work, kind: str, report: str) -> None:
         "--no-inductor",
         "--budget",
         str(work.limits.budget),
-        "-o",
+        "--fixes",
         f"fixes-{kind}",
         report,
     ]

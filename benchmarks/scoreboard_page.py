@@ -75,10 +75,12 @@ def page(rows: list[Row], screened: list[Row], command: str, machine: str) -> st
 
 
 def _versions(rows: list[Row]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    """What the rows ran with, all that differ of one name."""
+    found: dict[str, set[str]] = {}
     for row in rows:
-        found |= row.get("versions", {})
-    return found
+        for name, known in row.get("versions", {}).items():
+            found.setdefault(name, set()).add(known)
+    return {name: " and ".join(sorted(known)) for name, known in found.items()}
 
 
 def _left(row: Row, kind: str) -> int:
