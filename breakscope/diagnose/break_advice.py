@@ -36,6 +36,7 @@ _BY_TEST = (
     "dropped",
 )
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
+_DRAWS_MANY = re.compile(r"\b(size|generator)=")  # an array or a tensor, and no number
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -224,6 +225,8 @@ def _of_draw(site: Site) -> str | None:
         )
     if site.condition is not None:
         return break_words.DRAW
+    if _DRAWS_MANY.search(site.expression):
+        return None
     if not re.search(
         r"\b(random|np|numpy)\b|seed", site.expression
     ):  # it was drawn before, and is needed as a number here

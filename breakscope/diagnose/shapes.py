@@ -381,7 +381,10 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
     used = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
     return isinstance(around[-1], ast.BinOp | ast.Call) and any(
         isinstance(node, ast.Assign)
-        and used & set(uses.targets(node))
-        and _RANDOM.match(ast.unparse(node.value))
+        and any(_draws(uses.given(node, name)) for name in used & set(uses.targets(node)))
         for node in (ast.walk(function) if function is not None else ())
     )
+
+
+def _draws(value: ast.expr | None) -> bool:
+    return value is not None and _RANDOM.match(ast.unparse(value)) is not None

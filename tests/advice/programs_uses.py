@@ -628,3 +628,15 @@ USES: tuple[Followed, ...] = (
         ("say(f(x))", "say(f(x, random.choice([2, 2])))"),
     ),
 )
+    f(
+        "BS127",
+        "an array that a generator of numpy's draws",
+        r"^Draw the number in the caller and pass it in, or draw a tensor with torch\.rand",
+        "return x * torch.from_numpy(rng.integers(2, 3, size=3))",
+        (
+            "def f(x):\n    return x * torch.from_numpy(rng.integers(2, 3, size=3))",
+            "def f(x, n):\n    return x * n",
+        ),
+        ("say(f(x))", "say(f(x, torch.from_numpy(rng.integers(2, 3, size=3))))"),
+        outside="rng = np.random.default_rng(0)",
+    ),

@@ -10,7 +10,7 @@ from warm_scanning import WarmScans
 
 from breakscope.diagnose import begins, library_advice
 from breakscope.diagnose.library_advice import Theirs
-from breakscope.diagnose.shapes import shape_of
+from breakscope.diagnose.shapes import is_drawn, shape_of
 from breakscope.project.sources import Position, Sources
 
 # What broke stands between the marks.
@@ -145,6 +145,14 @@ def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(
 
 def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
     theirs = Theirs("/lib/site-packages/pandas/core/frame.py", "DataFrame.__getitem__", "train.py:8")
+@pytest.mark.parametrize(
+    "body", ["i, j = random.randrange(3), 1\nx[ [[i + 1]] ] = 0", "i = np.random.rand()\ny = [[f(i)]]"]
+)
+def test_what_is_computed_of_a_drawn_number_is_drawn(tmp_path: Path, body: str) -> None:
+    place = marked(tmp_path / "script.py", body)
+    assert is_drawn(Sources(), str(tmp_path / "script.py"), place)
+
+
     said = str(library_advice.advice("BS110", "plain", theirs))
     assert "make the call at train.py:8 outside of the compiled function" in said
     assert "fix" not in said
