@@ -527,7 +527,7 @@ class _Follow:
         if function is None or held.depth >= _DEEP or len(self.ends) >= _MOST:
             return False
         names = [arg.arg for arg in function.args.args]
-        if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
+        if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["ctx"]):
             names = names[1:]
         name = None
         if child in call.args:
@@ -828,7 +828,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
 
 
 def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
-    """The function of the same file that a call names: by its own name, or as a method of self."""
+    """The function of the same file that a call names: by its name, as a method of self, or ``Fn.apply``."""
     scopes: list[ast.Module | ast.FunctionDef | ast.ClassDef]
     match call.func:
         case ast.Name(name):
@@ -840,6 +840,11 @@ def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
     return next(
         (
             node
+        case ast.Attribute(ast.Name(of), "apply"):
+            outside = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
+            within = [one for node in outside for one in node.body if isinstance(one, ast.ClassDef)]
+            scopes = [one for one in within if one.name == of]
+            name = "forward"
             for scope in reversed(scopes)
             for node in scope.body
             if isinstance(node, ast.FunctionDef) and node.name == name
