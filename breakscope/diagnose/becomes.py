@@ -87,6 +87,7 @@ class End:
         way: from the outside to the node that takes the value; name: of the variable that holds it there.
         taker: the expression or statement that takes it.
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
+        counted: whether it is only how many a mask selects.
     """
 
     kind: Kind
@@ -95,6 +96,7 @@ class End:
     taker: ast.AST | None = None
     gathered: bool = False
     looped: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class _Held:
         slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
             a list of several. looped: whether a loop takes one by one;
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
-            many names it went through.
+            many names it went through. counted: whether it is how many a mask selects.
     """
 
     state: _State
@@ -116,6 +118,7 @@ class _Held:
     stepped: bool = False
     computed: bool = False
     depth: int = 0
+    counted: bool = False
 
 
 def ends(
@@ -243,7 +246,7 @@ class _Follow:
         taker = way[-2]
         if kind == "slice":
             taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
-        self.ends.append(End(kind, way, held.name, taker, gathered, held.looped))
+        self.ends.append(End(kind, way, held.name, taker, gathered, held.looped, held.counted))
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
         """What the parent of a node makes of its value; None where the value ends or is followed by name."""
@@ -284,7 +287,8 @@ class _Follow:
         """A method or an attribute of the value itself."""
         name, is_selected = parent.attr, held.state == "selection"
         if is_selected and name in ("shape", "numel", "size"):
-            return replace(held, state="number") if name == "numel" or _is_first(way[-3]) else None
+            is_count = name == "numel" or _is_first(way[-3])
+            return replace(held, state="number", counted=True) if is_count else None
         if is_selected and uses.REDUCES.match(name) and (_is_whole(way[-3]) or _is_last(way)):
             self._end("reduced", way, held)
             return None
@@ -353,7 +357,8 @@ class _Follow:
         if child is parent.value and held.slots and not held.gathered:
             is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
             return None if is_other else replace(held, slots=held.slots[:-1])
-        if child is parent.value and held.state == "selection" and _is_one(parent.slice):
+        is_part = held.state == "selection" and uses.is_by_dimension(child)  # ``torch.where(mask)[0]``
+        if child is parent.value and held.state == "selection" and _is_one(parent.slice) and not is_part:
             return replace(held, state="number")  # ``mask.nonzero()[0, 0]``
         if child is parent.value:
             return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
@@ -605,7 +610,7 @@ def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
         return replace(held, slots=(*held.slots, place))
     if held.state == "selection":
         if name == "len":
-            return replace(held, state="number")
+            return replace(held, state="number", counted=True)
         return replace(held, state="number") if name in ("int", "float", "bool") else None
     if held.state == "text":
         return held if name in ("join", "format", "str") else None
@@ -835,16 +840,16 @@ def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
             scopes = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
         case ast.Attribute(ast.Name("self"), name):
             scopes = [node for node in way if isinstance(node, ast.ClassDef)]
-        case _:
-            return None
-    return next(
-        (
-            node
         case ast.Attribute(ast.Name(of), "apply"):
             outside = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
             within = [one for node in outside for one in node.body if isinstance(one, ast.ClassDef)]
             scopes = [one for one in within if one.name == of]
             name = "forward"
+        case _:
+            return None
+    return next(
+        (
+            node
             for scope in reversed(scopes)
             for node in scope.body
             if isinstance(node, ast.FunctionDef) and node.name == name

@@ -305,8 +305,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "group reduced"): (
         "The loop reduces one group after the other{in_it}: do all at once, torch.zeros({groups})"
-        ".index_add(0, {group}, {of}) for sums, divided by torch.bincount({group}, minlength={groups})"
-        ".clamp(min=1) for means, or scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
+        ".index_add(0, {group}, {of}) for sums (torch.zeros({groups}, d) for rows of d values), divided by"
+        " torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means, or"
+        " scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
     ),
     ("BS105", "crossed"): (
         "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
@@ -326,12 +327,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " the branch"
         " out of what is compiled."
     ),
-    **dict.fromkeys(
-        (("BS101", "change"), ("BS102", "change")),
-        "The branch changes tensors in place: select what is written in its place, as in"
+    **{
+        (code, "change"): f"The branch changes tensors in place: {first}select what is written, as in"
         " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
-        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool.",
-    ),
+        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool."
+        for code, first in (("BS101", ""), ("BS102", "keep {tensor} a tensor, and "))
+    },
     **dict.fromkeys(
         (("BS101", "left out"), ("BS102", "left out"), ("BS103", "left out")),
         "The turn puts nothing into a list where a tensor's value says so, and a list's length is fixed in a"
@@ -344,7 +345,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " read."
     ),
     ("BS105", "first"): (
-        "Only the first position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
+        "Only one position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
         " which"
         " {Mask}.any(-1) tells."
     ),
@@ -550,7 +551,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "stored"): (
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
-        " select, y = torch.where({mask}, f(x), y); where f would fail or give nan outside of the mask, give"
+        " select, y = torch.where({mask}, f(x), y) (for rows {Mask}[:, None]); where f would fail or"
+        " give nan outside of the mask, give"
         f" it torch.where({{mask}}, x, a harmless value). Or set {_SHAPES}."
     ),
     ("BS105", "scattered"): (
@@ -587,6 +589,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
         " tensors; compute with torch.where over all elements, or return {both}, and select and test"
         " in the caller."
+    ),
+    ("BS105", "tallied"): (
+        "Only how many the mask selects is asked{in_it}: {Mask}.sum() counts them as a tensor, and nothing is"
+        " selected; where Python needs the number, read it in the caller."
     ),
     ("BS105", "returned"): (
         "What the mask selects is only returned: return {both}, and select in the caller, after the"

@@ -7,6 +7,7 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from breakscope.diagnose import uses
 from breakscope.diagnose.becomes import End, is_tensor
@@ -120,9 +121,39 @@ def of_cells(around: Sequence[ast.AST]) -> str:
     return ""
 
 
-def is_first(taken: ast.Subscript) -> bool:
-    """Whether the first of all positions is taken: ``mask.nonzero()[0]``, ``[0, 0]``, ``[0][0]``."""
-    parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
+_SAME_POSITIONS = ("squeeze", "flatten", "ravel", "view", "reshape")  # of a mask of one dimension
+
+
+def takes_first(around: Sequence[ast.AST]) -> bool:
+    """Whether one of all positions is taken: ``mask.nonzero()[0]``, ``[0, 0]``, ``.item()``.
+
+    Of ``torch.where(mask)[0]`` only a second ``[0]`` takes one: the first one names a dimension.
+    """
+    call = around[-1]
+    if not isinstance(call, ast.Call):
+        return False
+    by_dimension = uses.is_by_dimension(call)
+    for child, parent in pairwise(reversed(around)):
+        match parent:
+            case ast.Subscript(value=value) if value is child and _is_zero(parent.slice):
+                if not by_dimension:
+                    return True
+                by_dimension = False
+            case ast.Attribute(attr="item") | ast.Call(ast.Name("int"), [_]):
+                return not by_dimension
+            case ast.Attribute(attr=name) if name not in _SAME_POSITIONS:
+                return False
+            case ast.Call(func=func) if func is not child:
+                return False
+            case ast.Attribute() | ast.Call():
+                pass
+            case _:
+                return False
+    return False
+
+
+def _is_zero(chosen: ast.expr) -> bool:
+    parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
     return all(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
 
 
@@ -186,9 +217,11 @@ def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None
             if isinstance(node, ast.Assign) and mask.id in uses.targets(node)
         ]
         mask = made[0] if len(made) == 1 else mask
-    for loop in _loops(around):
-        match mask, loop:
-            case ast.Compare(left, [ast.Eq()], [right]), ast.For(target=ast.Name(turn), iter=over):
+    turns = [(one.target, one.iter) for one in _loops(around) if isinstance(one, ast.For)]
+    turns += [(one.target, one.iter) for node in around for one in getattr(node, "generators", ())]
+    for target, over in turns:
+        match mask, target:
+            case ast.Compare(left, [ast.Eq()], [right]), ast.Name(turn):
                 sides = {ast.unparse(left): ast.unparse(right), ast.unparse(right): ast.unparse(left)}
                 if turn in sides:
                     return Groups(sides[turn], _number(over))

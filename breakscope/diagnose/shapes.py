@@ -57,6 +57,8 @@ _OF_SELECTION: dict[Kind, Shape] = {
 }
 # The same where all of them keep to the mask.
 _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
+# What can be done with a number of things as well where a tensor holds it.
+_TALLIED: tuple[Kind, ...] = ("returned", "kept", "arithmetic", "message", "math", "numpy", "bound")
 _BRANCHES = (
     "turn",
     "found",
@@ -185,11 +187,7 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     """What a mask selects is for: by where it ends, and by what is around it."""
     if (both := becomes.crossed(around)) is not None:
         return Use("crossed", value, taker=_short(around[-2]), of=both[0], mask=both[1])
-    if (
-        isinstance(around[-1], ast.Call)
-        and isinstance(around[-2], ast.Subscript)
-        and loops.is_first(around[-2])
-    ):
+    if isinstance(around[-1], ast.Call) and loops.takes_first(around):
         return Use("first", value, mask=loops.mask_of(around[-1]))
     use = _of_selection(ends, around[-1], value)
     if code and of_index(around) == "placed":
@@ -296,7 +294,7 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
             of, mask = ast.unparse(base), ast.unparse(chosen)
         case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
             ast.Attribute(asked, "nonzero"), []
-        ) if shape in ("counted", "ranked"):
+        ) if shape in ("counted", "ranked", "tallied"):
             mask = ast.unparse(asked)
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
@@ -317,6 +315,8 @@ def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
     told: tuple[Kind, ...] = ("reduced", "test", "message", "raised")
     if ends and _all(ends, ("message", "raised")):
         return "message", ends[0]
+    if ends and all(end.counted for end in ends) and _all(ends, _TALLIED):
+        return "tallied", ends[0]
     if (end := _first(ends, _OF_MASKED)) and _all(ends, (*told, *_OF_MASKED)):
         taker = uses.called(end.taker) if isinstance(end.taker, ast.Call) else ""
         if "ctc" in taker:

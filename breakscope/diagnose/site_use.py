@@ -63,6 +63,7 @@ Shape = Literal[
     "paired",
     "joined",
     "counted",
+    "tallied",
     "books",
     "cells",
     "group ranked",
@@ -104,6 +105,8 @@ first position is taken. counted too:
 it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
 says so. distinct: how many
 different values there are. python number: it reads back a number that Python made a tensor of.
+
+tallied: only how many a mask selects is asked.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.

@@ -32,7 +32,8 @@ def of_statement(around: Sequence[ast.AST]) -> Shape | None:
         return "index"
     if way_out := _way_out(statement, around):
         return way_out
-    if isinstance(statement, ast.stmt) and _of_experts(statement, around):
+    counts = isinstance(around[-1], ast.Call) and uses.called(around[-1]) == "bincount" if around else False
+    if isinstance(statement, ast.stmt) and not counts and _of_experts(statement, around):
         return "experts"
     return "loop" if isinstance(statement, ast.While) else None
 

@@ -92,7 +92,39 @@ for _ in range(2):
         say([sized(x), counted(ids[0], ids[1]), picked(x, ids), stacked(x), chosen(x), masked(x - 3), kept(x)])
 """
 
+POSITIONS = """
+@torch.compile
+def place(x, at):
+    i = (steps == at).nonzero().item()
+    return steps[i] * x
+
+@torch.compile
+def share(x, keep):
+    at = keep.nonzero()
+    return x * 2, len(at) / x.numel()
+
+steps, v = torch.tensor([9, 6, 3]), torch.tensor([3.0, -1, 2])
+for _ in range(2):
+    say([place(v, steps[1]), share(v, v > 0)])
+"""
+
 USES: tuple[Followed, ...] = (
+    Followed(
+        "BS105",
+        "positions and numbers of what a mask selects",
+        "Only one position is taken: \\(steps == at\\)\\.int\\(\\)\\.argmax\\(-1\\)\n"
+        "Only how many the mask selects is asked.*keep\\.sum\\(\\) counts",
+        POSITIONS,
+        (
+            ("(steps == at).nonzero().item()", "(steps == at).int().argmax(-1)"),
+            (
+                "    at = keep.nonzero()\n    return x * 2, len(at) / x.numel()",
+                "    return x * 2, keep.sum() / x.numel()",
+            ),
+            ("steps[i]", "steps.index_select(0, i.reshape(1))"),
+        ),
+        near=True,
+    ),
     Followed(
         "BS105",
         "what a mask selects, by what is done with it",
@@ -449,7 +481,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS105",
         "positions that are counted",
-        r"mask\.sum\(\) counts",
+        r"\(x > 1\)\.sum\(\) counts",
         "return x + len(torch.nonzero(x > 1))",
         ("len(torch.nonzero(x > 1))", "(x > 1).sum()"),
     ),
@@ -621,15 +653,6 @@ USES: tuple[Followed, ...] = (
     ),
     f(
         "BS127",
-        "a choice",
-        r"Choose, or shuffle, in the caller",
-        "return x * random.choice([2, 2])",
-        ("def f(x):\n    return x * random.choice([2, 2])", "def f(x, n):\n    return x * n"),
-        ("say(f(x))", "say(f(x, random.choice([2, 2])))"),
-    ),
-)
-    f(
-        "BS127",
         "an array that a generator of numpy's draws",
         r"^Draw the number in the caller and pass it in, or draw a tensor with torch\.rand",
         "return x * torch.from_numpy(rng.integers(2, 3, size=3))",
@@ -640,3 +663,12 @@ USES: tuple[Followed, ...] = (
         ("say(f(x))", "say(f(x, torch.from_numpy(rng.integers(2, 3, size=3))))"),
         outside="rng = np.random.default_rng(0)",
     ),
+    f(
+        "BS127",
+        "a choice",
+        r"Choose, or shuffle, in the caller",
+        "return x * random.choice([2, 2])",
+        ("def f(x):\n    return x * random.choice([2, 2])", "def f(x, n):\n    return x * n"),
+        ("say(f(x))", "say(f(x, random.choice([2, 2])))"),
+    ),
+)

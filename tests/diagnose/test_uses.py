@@ -114,6 +114,14 @@ SHAPES = (
     ("spared", "if [[holes.any()]]:\n    y[:, holes] = z[:, holes]"),
     ("placed", "n = (x * 4).floor().int()\nfor k in range(3):\n    i = [[x.item()]]\n    n[i] += 1"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
+    # Positions and numbers of what a mask selects.
+    ("first", "self.at = [[(steps == x).nonzero()]].item()"),
+    ("first", "at = int([[torch.where(x > 2)]][0][0])\nreturn y[at]"),
+    ("positions", "at = [[torch.where(x > 2)]][0]\nreturn at.max()"),
+    ("tallied", "at = [[mask.nonzero()]]\nreturn len(at) / x.numel()"),
+    ("tallied", "n = [[x[mask]]].shape[0]\nself.seen.append(n)"),
+    ("plain", "for _ in self.experts:\n    counts = [[torch.bincount(idx)]]"),
+    ("group reduced", "return torch.stack([ [[x[group == g]]].mean(0) for g in range(n)])"),
 )
 
 
@@ -137,14 +145,6 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
     assert shape_of(Sources(), str(tmp_path / "script.py"), place, place[0]) == shape
 
 
-def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(tmp_path: Path) -> None:
-    path = tmp_path / "script.py"
-    path.write_text("if mask is not None and mask.any() and not warned:\n    pass\n")
-    assert Sources().narrow(str(path), (1, 3, 1, 19)) == (1, 24, 1, 34)
-
-
-def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
-    theirs = Theirs("/lib/site-packages/pandas/core/frame.py", "DataFrame.__getitem__", "train.py:8")
 @pytest.mark.parametrize(
     "body", ["i, j = random.randrange(3), 1\nx[ [[i + 1]] ] = 0", "i = np.random.rand()\ny = [[f(i)]]"]
 )
@@ -153,6 +153,14 @@ def test_what_is_computed_of_a_drawn_number_is_drawn(tmp_path: Path, body: str) 
     assert is_drawn(Sources(), str(tmp_path / "script.py"), place)
 
 
+def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text("if mask is not None and mask.any() and not warned:\n    pass\n")
+    assert Sources().narrow(str(path), (1, 3, 1, 19)) == (1, 24, 1, 34)
+
+
+def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
+    theirs = Theirs("/lib/site-packages/pandas/core/frame.py", "DataFrame.__getitem__", "train.py:8")
     said = str(library_advice.advice("BS110", "plain", theirs))
     assert "make the call at train.py:8 outside of the compiled function" in said
     assert "fix" not in said
