@@ -22,6 +22,7 @@ _ENUM = re.compile(r"(?:\w+\.)*(?P<of>\w+)\.\w+$")
 _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
 )
+_INDEX = re.compile(r"\.item\(\) == ")  # of ``x[i]``, where i is a tensor of one number on the CPU
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
 _STATE = re.compile(r"dict\.keys\(.*\['(?P<key>step|t|n|count|i|iter)'\] == ")
@@ -444,6 +445,11 @@ def _side(guard: Guard, side: str) -> str:
 def _always_constant(guard: Guard) -> str | None:
     """Where an int stands that no value of dynamic= makes symbolic, and what to do."""
     name = guard.source or "the value"
+    if _INDEX.search(guard.expression):
+        return (
+            f"index with one element and take it out, x[{name}.reshape(1)][0], or pass a Python int: {name}"
+            " is a tensor of one number that indexes another, and its value is a constant of the code"
+        )
     if _DEFAULT.search(guard.expression):
         return f"pass {name} as an argument: the default of a function made anew is a constant of the code"
     if _GLOBAL.search(guard.expression):

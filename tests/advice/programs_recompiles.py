@@ -195,6 +195,15 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS207",
+        "a tensor that indexes another",
+        r"x\[t\.reshape\(1\)\]\[0\].*a constant of the code, compiled for each value \(2, 0, 1 were seen\)",
+        "rows = torch.arange(12.0).reshape(4, 3)\n"
+        + PLAIN.format("x, t", "x * rows[t]")
+        + "for t in torch.tensor([2, 0, 1, 3]):\n    say(f(x, t))\n",
+        ("rows[t]", "rows[t.reshape(1)][0]"),
+    ),
+    calls(
+        "BS207",
         "an int, kept",
         r"keep the value the same",
         XN + "for n in (2, 3):\n    say(f(x, n)[0, 1])\n",
