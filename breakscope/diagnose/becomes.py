@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -595,11 +596,24 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("slice", name == "slice"),
         ("size", uses.NUMBERS.match(name) is not None),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
+        ("given", _is_of_library(of, way)),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
         ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None),
         ("arithmetic", not uses.KEEPS.match(name) and is_tensor(_receiver(call), way)),
     )
     return next((kind for kind, holds in rows if holds), None)
+
+
+_HANDS_ON = ("copy", "functools", "itertools", "operator")  # what their functions are given they give back
+
+
+def _is_of_library(of: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a call is one of Python's own library, by a module that the file imports: ``json.dumps``."""
+    module, _, name = of.partition(".")
+    if not name or module not in sys.stdlib_module_names or module in _HANDS_ON:
+        return False
+    imports = [one for one in ast.walk(way[0]) if isinstance(one, ast.Import)]
+    return any((alias.asname or alias.name) == module for one in imports for alias in one.names)
 
 
 def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:

@@ -37,6 +37,8 @@ _BY_TEST = (
 )
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
 _DRAWS_MANY = re.compile(r"\b(size|generator)=")  # an array or a tensor, and no number
+# What is told of these serves in Python's own library as well: a print, a copy, a draw, the clock.
+_OWN_WORDS = ("BS104", "BS118", "BS126", "BS127")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -125,8 +127,8 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return text
     if site.function in break_words.BY_FUNCTION:
         return break_words.BY_FUNCTION[site.function]
-    if code == "BS107" and site.module:
-        return source_advice.of_python(site.module)
+    if site.module and (code == "BS107" or (site.theirs is None and code not in _OWN_WORDS)):
+        return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
     if code == "BS102" and site.shape in ("size", "slice") and re.search(r"\b(np|numpy)\.", site.expression):

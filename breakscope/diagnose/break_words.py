@@ -31,6 +31,10 @@ _CHECK = (
     " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
     " torch._check."
 )
+_CLASS = (
+    "A class is made while Dynamo traces: define it outside of the compiled function, and make only its"
+    " objects there."
+)
 # The function of Python's own library that holds the line -> the advice.
 BY_FUNCTION = {
     "Optimizer._patch_step_function": (
@@ -41,6 +45,19 @@ BY_FUNCTION = {
         "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
         " functools.cached_property takes a lock while it makes its value."
     ),
+}
+# The module of Python's own library that holds the line -> the advice, where there is more to say of it.
+BY_MODULE = {
+    "contextlib": (
+        "Enter the context manager with a with statement of its own, where it is torch's (torch.no_grad(),"
+        " torch.autocast); else outside of the compiled function."
+    ),
+    "copy": (
+        "Copy a tensor with clone(), a dict or a list with dict(d) or list(l), which Dynamo traces; copy"
+        " other objects in the caller."
+    ),
+    "dataclasses": _CLASS,
+    "enum": _CLASS,
 }
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -62,6 +79,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             " torch.compiler.disable on the function that holds the line, or write it with other operations."
         ),
     ),
+    (("BS122",), r"__build_class__", _CLASS),
     (
         ("BS114",),
         r"Generator reconstruction with mutations",

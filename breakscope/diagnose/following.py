@@ -23,7 +23,7 @@ _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 # Torch's ids.
-_ITERATOR = "GB0092"  # what cannot be made again behind a break
+_UNMADE = "GB0092"  # an iterator or another object: what cannot be made again behind a break
 # A method of an object that Dynamo does not model, requires_grad_() that leaks, what takes a gradient.
 _COMPILED_ALONE = "GB4347"  # a comprehension that is given an iterator
 _METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
@@ -124,6 +124,7 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 (same_file and _is_raised_by(site, other))
                 or (same_file and _is_given_to_autograd(site, other))
                 or _is_called_at(site, other)
+                or _is_held_at(site, other)
                 or _is_made_at(site, other)
             ):
                 yield replace(site, caused_by=other.fingerprint)
@@ -139,7 +140,7 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
     both_read = site.code in (*_DATA, "BS111", "BS123") and other.code in _DATA
     if (both_read or _is_method_on(site, other)) and own[0] <= its[0] and its[1] <= own[1]:
         return True
-    waits = _is_taken_off(site) or (site.gb_id == _ITERATOR and "Iterator" in site.explanation)
+    waits = _is_taken_off(site) or (site.gb_id == _UNMADE and "Iterator" in site.explanation)
     return waits and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
 
 
@@ -191,6 +192,14 @@ def _is_called_at(site: Finding, other: Finding) -> bool:
         and site.code == other.code
         and site.gb_id == other.gb_id
     )
+
+
+def _is_held_at(site: Finding, other: Finding) -> bool:
+    """Whether an object has to live on behind a break in what its line calls, and cannot be made again."""
+    called, at = other.called_from, site.location
+    if called is None or site.gb_id != _UNMADE:
+        return False
+    return (called.file, called.line) == (at.file, at.line)
 
 
 def _is_made_at(site: Finding, other: Finding) -> bool:

@@ -543,6 +543,25 @@ USES: tuple[Followed, ...] = (
         ("say(f(x))", "say(f(x, json.loads('{\"scale\": 2}')['scale']))"),
     ),
     f(
+        "BS111",
+        "a module of Python's own library",
+        r"heapq is Python's own",
+        "c = collections.Counter('aba')\nreturn x + c.most_common(1)[0][1]",
+        (
+            "def f(x):\n    c = collections.Counter('aba')\n    return x + c.most_common(1)[0][1]",
+            "def f(x, n):\n    return x + n",
+        ),
+        ("say(f(x))", "say(f(x, collections.Counter('aba').most_common(1)[0][1]))"),
+    ),
+    f(
+        "BS122",
+        "a class that is made",
+        r"^A class is made while Dynamo traces",
+        "class Point:\n    scale = 2\nreturn x * Point().scale",
+        ("    class Point:\n        scale = 2\n", ""),
+        ("@torch.compile", "class Point:\n    scale = 2\n@torch.compile"),
+    ),
+    f(
         "BS107",
         "a file that is written",
         r"It reads or writes a file",
