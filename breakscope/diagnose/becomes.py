@@ -444,7 +444,8 @@ class _Follow:
                 if len(self.ends) == before and isinstance(way[-1], ast.Dict | ast.List):
                     self._end("kept", way, held)
             case ast.Tuple(parts) | ast.List(parts):
-                for part in parts[held.slots[-1] : held.slots[-1] + 1] if held.slots else parts:
+                kept = [part for at, part in enumerate(parts) if not _is_inverse(way[-1], at)]
+                for part in parts[held.slots[-1] : held.slots[-1] + 1] if held.slots else kept:
                     self._target(part, way, replace(held, slots=held.slots[:-1]), level)
             case ast.Attribute():
                 self._end("kept", way, replace(held, name=ast.unparse(target)))
@@ -700,6 +701,13 @@ def _is_last(way: Sequence[ast.AST]) -> bool:
         ):
             return ellipsis_ is ...
     return False
+
+
+def _is_inverse(call: ast.AST, at: int) -> bool:
+    """Whether it is the part of what ``unique`` gives that has the input's size."""
+    return (
+        at == 1 and isinstance(call, ast.Call) and any(one.arg == "return_inverse" for one in call.keywords)
+    )
 
 
 def _is_turned(factor: ast.AST) -> bool:

@@ -180,6 +180,7 @@ def _words(use: Use) -> dict[str, str]:
     told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
+    mask = use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask"
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
@@ -202,7 +203,10 @@ def _words(use: Use) -> dict[str, str]:
         "taken": where and f", for {where}",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
-        "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
+        "Mask": mask,
+        "unmasked": use.mask[1:] if re.fullmatch(r"~[\w.]+", use.mask) else f"~{mask}",
+        "least": "inf" if use.ascending else "-inf",
+        "rank": "sort()" if use.ascending else "topk(k)",
         "of": use.of or "x",
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "listed": "s in the list" if use.gathered else "",

@@ -544,8 +544,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " caller.",
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
-        " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); for rows the mask"
-        " is {Mask}[:, None]; or set"
+        " mean, or {of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for rows the"
+        " mask is {Mask}[:, None]; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "positions"): (
@@ -556,7 +556,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "labels"): (
         "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
-        " .masked_fill(~{Mask}, -100), which is its ignore_index."
+        " .masked_fill({unmasked}, -100), which is its ignore_index."
     ),
     ("BS105", "packed"): (
         "ctc_loss takes padded targets as well, one row for each input, with their lengths{in_it}: give it"
@@ -584,8 +584,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " unknown size."
     ),
     ("BS105", "ranked"): (
-        "What the mask selects is ranked{in_it}: rank all and put the rest last, scores.masked_fill(~{Mask},"
-        " -inf).topk(k), and what has -inf was not there; or return scores and mask and do it in the caller."
+        "What the mask selects is ranked{in_it}: rank all and put the rest last,"
+        " scores.masked_fill({unmasked}, {least}).{rank}, and what has {least} was not there; or return"
+        " scores and mask and do it in the caller."
     ),
     ("BS105", "suppressed"): (
         "How many boxes go to NMS, and how many it keeps, depends on data{in_it}: return boxes, scores and"

@@ -189,7 +189,7 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
         return Use("crossed", value, taker=_short(around[-2]), of=both[0], mask=both[1])
     if isinstance(around[-1], ast.Call) and loops.takes_first(around):
         return Use("first", value, mask=loops.mask_of(around[-1]))
-    use = _of_selection(ends, around[-1], value)
+    use = _of_selection(ends, around, value)
     if code and of_index(around) == "placed":
         return replace(use, shape="stored")
     mask = getattr(around[-1], "slice", None)
@@ -279,8 +279,9 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     return ("kept" if is_kept else "plain"), next(iter(ends), None)
 
 
-def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) -> Use:
+def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) -> Use:
     """What is done with what a mask selects."""
+    innermost = around[-1]
     shape, end = _shape_of_selection(ends)
     of = mask = ""
     match innermost:
@@ -298,15 +299,33 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
             mask = ast.unparse(asked)
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
-    if shape == "reduced" and not _takes(end, innermost):
+    if shape == "reduced" and not _takes(end, around):
         of = ""  # what is reduced was made of it
-    return replace(_ended(shape, end, innermost, value), mask=mask, of=of)
+    ascending = shape == "ranked" and end is not None and _ascends(end)
+    return replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
 
 
-def _takes(end: End | None, innermost: ast.AST | None) -> bool:
-    """Whether a value ends right where it is read."""
-    parts = () if end is None or end.taker is None else ast.iter_child_nodes(end.taker)
-    return any(part is innermost for part in parts)
+def _takes(end: End | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a value ends where it is read, or under the name that it is given there."""
+    if end is None or end.taker is None:
+        return False
+    statement = uses.statement(around)
+    is_named = isinstance(statement, ast.Assign) and uses.given(statement, end.name) is around[-1]
+    return any(
+        part is around[-1] or (is_named and isinstance(part, ast.Name) and part.id == end.name)
+        for part in ast.iter_child_nodes(end.taker)
+    )
+
+
+def _ascends(end: End) -> bool:
+    """Whether a ranking puts the least first, as ``sort`` does and ``topk`` does not."""
+    call = next((node for node in reversed(end.way) if isinstance(node, ast.Call)), None)
+    if call is None or uses.called(call) == "searchsorted":
+        return False
+    says = {one.arg: ast.unparse(one.value) for one in call.keywords}
+    if uses.called(call) == "topk":
+        return says.get("largest") == "False"
+    return says.get("descending", "False") == "False"
 
 
 def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:

@@ -124,6 +124,7 @@ class Use:
         gathered: whether it is one of a list.
         mask: what selects, and of: what it selects from, where the value says that.
         arguments: those of the compiled call that the value is made of, where it is of nothing else.
+        ascending: whether what is selected is ranked with the least first.
         also: lines of further branches that it decides.
         groups: where a loop selects group by group, which those are.
     """
@@ -137,5 +138,6 @@ class Use:
     mask: str = ""
     of: str = ""
     arguments: tuple[str, ...] = ()
+    ascending: bool = False
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None

@@ -326,8 +326,12 @@ def _sets_flag(statement: ast.stmt) -> bool:
 
 def _spares(statement: ast.If) -> bool:
     """Whether ``if mask.any():`` stands before what is done where the mask is set, and only there."""
-    match statement.test:
-        case ast.Call(ast.Attribute(mask, "any"), []) | ast.Call(ast.Attribute(_, "any"), [mask]):
+    match _without_read(statement.test):
+        case (
+            ast.Call(ast.Attribute(mask, "any"), [])
+            | ast.Call(ast.Attribute(_, "any"), [mask])
+            | ast.Compare(ast.Call(ast.Attribute(mask, "sum"), []), [ast.Gt()], [ast.Constant(0)])
+        ):
             name = ast.unparse(mask)
             found = [
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
@@ -338,6 +342,16 @@ def _spares(statement: ast.If) -> bool:
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             return masked and not counts and not statement.orelse
     return False
+
+
+def _without_read(test: ast.expr) -> ast.expr:
+    """A test without the ``.item()`` in it: what it asks for as tensors."""
+    match test:
+        case ast.Call(ast.Attribute(asked, "item"), []):
+            return asked
+        case ast.Compare(ast.Call(ast.Attribute(asked, "item"), []), [operator], [constant]):
+            return ast.Compare(asked, [operator], [constant])
+    return test
 
 
 def _parts(chosen: ast.expr) -> list[ast.expr]:

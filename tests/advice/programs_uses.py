@@ -99,13 +99,22 @@ def place(x, at):
     return steps[i] * x
 
 @torch.compile
+def middle(v, keep):
+    return v[~keep].sort()[0][0]
+
+@torch.compile
+def trimmed(x, far):
+    y = x[x < far]
+    return y.mean()
+
+@torch.compile
 def share(x, keep):
     at = keep.nonzero()
     return x * 2, len(at) / x.numel()
 
 steps, v = torch.tensor([9, 6, 3]), torch.tensor([3.0, -1, 2])
 for _ in range(2):
-    say([place(v, steps[1]), share(v, v > 0)])
+    say([place(v, steps[1]), share(v, v > 0), middle(v, v > 2), trimmed(v, v[2] + 1)])
 """
 
 USES: tuple[Followed, ...] = (
@@ -113,7 +122,9 @@ USES: tuple[Followed, ...] = (
         "BS105",
         "positions and numbers of what a mask selects",
         "Only one position is taken: \\(steps == at\\)\\.int\\(\\)\\.argmax\\(-1\\)\n"
-        "Only how many the mask selects is asked.*keep\\.sum\\(\\) counts",
+        "Only how many the mask selects is asked.*keep\\.sum\\(\\) counts\n"
+        "scores\\.masked_fill\\(keep, inf\\)\\.sort\\(\\)\n"
+        "torch\\.where\\(x < far, x, 0\\)\\.sum\\(\\), divided by \\(x < far\\)\\.sum\\(\\)",
         POSITIONS,
         (
             ("(steps == at).nonzero().item()", "(steps == at).int().argmax(-1)"),
@@ -122,6 +133,11 @@ USES: tuple[Followed, ...] = (
                 "    return x * 2, keep.sum() / x.numel()",
             ),
             ("steps[i]", "steps.index_select(0, i.reshape(1))"),
+            ("v[~keep].sort()", "v.masked_fill(keep, torch.inf).sort()"),
+            (
+                "y = x[x < far]\n    return y.mean()",
+                "return torch.where(x < far, x, 0).sum() / (x < far).sum()",
+            ),
         ),
         near=True,
     ),

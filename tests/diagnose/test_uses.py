@@ -120,6 +120,9 @@ SHAPES = (
     ("positions", "at = [[torch.where(x > 2)]][0]\nreturn at.max()"),
     ("tallied", "at = [[mask.nonzero()]]\nreturn len(at) / x.numel()"),
     ("tallied", "n = [[x[mask]]].shape[0]\nself.seen.append(n)"),
+    ("spared", "if [[mask.sum()]] > 0:\n    y[mask] = f(x[mask])"),
+    ("spared", "if [[mask.any().item()]]:\n    y[mask] = f(x[mask])"),
+    ("size", "u, inv = [[x.unique(return_inverse=True)]]\nn = [0] * len(u)\nfor i in inv:\n    n[i] += 1"),
     ("plain", "for _ in self.experts:\n    counts = [[torch.bincount(idx)]]"),
     ("group reduced", "return torch.stack([ [[x[group == g]]].mean(0) for g in range(n)])"),
 )
