@@ -156,6 +156,13 @@ def ends_of(way: Sequence[ast.AST], name: str, *, slot: int | None = None) -> li
     return found.ends
 
 
+def handed_on(call: ast.Call, given: ast.AST, way: Sequence[ast.AST]) -> tuple[ast.FunctionDef, str] | None:
+    """The function of the same file that a call hands something to, and its parameter."""
+    function = _defined(call, way)
+    name = None if function is None else _parameter(function, call, given)
+    return None if function is None or name is None else (function, name)
+
+
 def selects(node: ast.AST | None) -> bool:
     """Whether how many there are of what an expression gives depends on data."""
     match node:
@@ -530,20 +537,12 @@ class _Follow:
         self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> bool:
         """Into a function of the same file: what it does with that parameter."""
-        function = _defined(call, way)
-        if function is None or held.depth >= _DEEP or len(self.ends) >= _MOST:
+        if held.depth >= _DEEP or len(self.ends) >= _MOST:
             return False
-        names = [arg.arg for arg in function.args.args]
-        if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["ctx"]):
-            names = names[1:]
-        name = None
-        if child in call.args:
-            place = call.args.index(child)
-            name = names[place] if place < len(names) else None
-        elif isinstance(child, ast.keyword):
-            name = child.arg
-        if name is None:
+        handed = handed_on(call, child, way)
+        if handed is None:
             return False
+        function, name = handed
         before = len(self.ends)
         inner = _Follow([way[:-1], *self._callers[level:]])
         inner._seen = self._seen
@@ -552,6 +551,17 @@ class _Follow:
             inner.climb((top, *use), replace(held, name=name, depth=held.depth + 2))
         self.ends += inner.ends
         return len(self.ends) > before
+
+
+def _parameter(function: ast.FunctionDef, call: ast.Call, given: ast.AST) -> str | None:
+    """The parameter that takes what a call gives by place or by name."""
+    if isinstance(given, ast.keyword):
+        return given.arg
+    names = [arg.arg for arg in function.args.args]
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["ctx"]):
+        names = names[1:]
+    place = call.args.index(given) if given in call.args else len(names)
+    return names[place] if place < len(names) else None
 
 
 def _kind_of_text(call: ast.Call, way: Sequence[ast.AST]) -> Kind | None:
