@@ -64,7 +64,7 @@ _State = Literal["number", "list", "selection", "text"]
 _LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _PASSES = re.compile(
-    r"(int|float|bool|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
+    r"(int|float|bool|complex|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
 )
 _TENSORS = re.compile(r"(tensor|as_tensor|asarray|Tensor|(Long|Float)Tensor|stack|cat|new_tensor)$")
 _RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
@@ -810,7 +810,7 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
 
 
 # Methods that nothing of Python's own has.
-_OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
+OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
 _OF_NUMBERS = re.compile(r"\b(item|len|size|numel|dim|range|perf_counter|time)$|^(int|float|bool)$")
 
 
@@ -860,7 +860,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
                 return any(is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
-            return func.attr in _OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
+            return func.attr in OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
     return False
 
 

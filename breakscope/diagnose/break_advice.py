@@ -34,6 +34,7 @@ _BY_TEST = (
     "pairs",
     "steered",
     "dropped",
+    "best",
 )
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
 _DRAWS_MANY = re.compile(r"\b(size|generator)=")  # an array or a tensor, and no number
@@ -185,6 +186,9 @@ def _words(use: Use) -> dict[str, str]:
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
+        "known": f"before the compiled call, {made},"
+        if use.arguments
+        else "in the caller, where that can tell it,",
         "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,
         "at": line,

@@ -367,6 +367,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " which"
         " {Mask}.any(-1) tells."
     ),
+    ("BS101", "best"): (
+        "Each turn of the loop is held against the best so far: put what it compares into a list, and take"
+        " torch.stack([…]).min(0) or .max(0) after the loop, value and index; what is no tensor is picked by"
+        " that index in the caller."
+    ),
     ("BS101", "dropped"): (
         "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
         " torch.where, by weights of 0 and 1, or by targets of -100 (ignore_index)."
@@ -388,12 +393,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " nothing is read.",
     ),
     ("BS102", "size"): (
-        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
         f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"
         " mask what is beyond."
     ),
     ("BS102", "slice"): (
-        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
         f" {_SCALARS}, with torch._check on its bounds where the code compares it; or keep the whole and mask"
         " by position, torch.arange(size) < n; a piece of fixed length is x.index_select(dim, start +"
         " torch.arange(length)), and index_copy writes it."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from breakscope.diagnose import uses
-from breakscope.diagnose.becomes import End, is_tensor
+from breakscope.diagnose.becomes import OF_TENSORS_ALONE, End, is_tensor
 
 _CHANGES = re.compile(
     r"(append|appendleft|extend|insert|add|update|setdefault|push|pop|popleft|remove|discard)$"
@@ -27,7 +27,7 @@ def of_bookkeeping(around: Sequence[ast.AST], ends: Sequence[End], *, is_given: 
     ways = [around, *(end.way for end in ends if end.looped or end.gathered)]
     for way in ways:
         for loop in _loops(way):
-            light = is_given and not _calls_modules(loop) and _puts(loop)
+            light = is_given and not _calls_modules(loop) and not _reduces(loop) and _puts(loop)
             if _keeps_books(loop) and (light or not _computes(loop, around, way)):
                 return loop
     return None
@@ -41,6 +41,12 @@ def _calls_modules(loop: _Loop) -> bool:
         or (isinstance(call.func, ast.Name) and call.func.id not in dir(builtins))
         for call in calls
     )
+
+
+def _reduces(loop: _Loop) -> bool:
+    """Whether a loop calls what only tensors have, a sum of one or the like."""
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in OF_TENSORS_ALONE for call in calls)
 
 
 def _puts(loop: _Loop) -> bool:

@@ -71,6 +71,7 @@ _BRANCHES = (
     "python",
     "skip",
     "choice",
+    "best",
 )
 DROPS = ("layerdrop", "layer_drop", "drop_path")
 _RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random

@@ -64,6 +64,7 @@ Shape = Literal[
     "joined",
     "counted",
     "tallied",
+    "best",
     "books",
     "cells",
     "group ranked",
@@ -106,7 +107,7 @@ it sets a tensor, and counts. steered: a loop that computes changes Python's own
 says so. distinct: how many
 different values there are. python number: it reads back a number that Python made a tensor of.
 
-tallied: only how many a mask selects is asked.
+tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.

@@ -154,6 +154,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "change"
     if any(map(_joins_more, body)):
         return "grown"
+    if isinstance(statement, ast.If) and _keeps_best(statement, around):
+        return "best"
     if isinstance(statement, ast.If) and _drops_masked(statement):
         return "dropped"
     return _of_sides(statement, around)
@@ -162,9 +164,27 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
 def _writes_item(statement: ast.stmt) -> bool:
     """Whether it writes ``table[c]``, and of no dict by its name."""
     match statement:
-        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple())]):
+        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple() | ast.Subscript())]):
             return True
     return False
+
+
+def _keeps_best(statement: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether each turn is held against the best so far: ``if best is None or s < best: best = s``."""
+    loop = next((node for node in reversed(around) if isinstance(node, ast.For | ast.While)), None)
+    kept = {name for one in statement.body for name in uses.targets(one)}
+    compared = {
+        name
+        for node in ast.walk(statement.test)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        for name in loops.names(node)
+    }
+    if loop is None or statement.orelse or not kept & compared:
+        return False
+    if not all(isinstance(one, ast.Assign) and uses.targets(one) for one in statement.body):
+        return False
+    reads = [use for name in kept for use in uses.uses(loop, name)]
+    return all(statement in use for use in reads)  # a step that is accepted goes on with what it sets
 
 
 def _drops_masked(statement: ast.If) -> bool:

@@ -570,6 +570,32 @@ USES: tuple[Followed, ...] = (
         ("say(f(x))", "say(f(x, collections.Counter('aba').most_common(1)[0][1]))"),
     ),
     f(
+        "BS111",
+        "a product of a generator",
+        r"^Give prod a list, prod\(\[… for …\]\)",
+        "n = math.prod(sizes[i] for i in ('a', 'b') if i in sizes)\nreturn x * n",
+        (
+            "prod(sizes[i] for i in ('a', 'b') if i in sizes)",
+            "prod([sizes[i] for i in ('a', 'b') if i in sizes])",
+        ),
+        outside="sizes = {'a': 2, 'b': 3}",
+    ),
+    f(
+        "BS301>BS101",
+        "the best of the turns of a loop",
+        r"^Each turn of the loop is held against the best so far",
+        "best = None\nfor k in (1.0, 2.0):\n    s = ((x - k) ** 2).sum()\n    if best is None or s < best[0]:\n"
+        "        best = (s, k)\nreturn best[0], best[1]",
+        (
+            (
+                "    best = None\n    for k in (1.0, 2.0):\n        s = ((x - k) ** 2).sum()\n"
+                "        if best is None or s < best[0]:\n            best = (s, k)\n    return best[0], best[1]"
+            ),
+            "    return torch.stack([((x - k) ** 2).sum() for k in (1.0, 2.0)]).min(0)",
+        ),
+        ("say(f(x))", "low, at = f(x); say((low, (1.0, 2.0)[at]))"),
+    ),
+    f(
         "BS122",
         "a class that is made",
         r"^A class is made while Dynamo traces",
