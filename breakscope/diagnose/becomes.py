@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -63,7 +64,7 @@ _State = Literal["number", "list", "selection", "text"]
 _LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _PASSES = re.compile(
-    r"(int|float|bool|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
+    r"(int|float|bool|complex|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
 )
 _TENSORS = re.compile(r"(tensor|as_tensor|asarray|Tensor|(Long|Float)Tensor|stack|cat|new_tensor)$")
 _RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
@@ -87,6 +88,7 @@ class End:
         way: from the outside to the node that takes the value; name: of the variable that holds it there.
         taker: the expression or statement that takes it.
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
+        counted: whether it is only how many a mask selects.
     """
 
     kind: Kind
@@ -95,6 +97,7 @@ class End:
     taker: ast.AST | None = None
     gathered: bool = False
     looped: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class _Held:
         slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
             a list of several. looped: whether a loop takes one by one;
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
-            many names it went through.
+            many names it went through. counted: whether it is how many a mask selects.
     """
 
     state: _State
@@ -116,6 +119,7 @@ class _Held:
     stepped: bool = False
     computed: bool = False
     depth: int = 0
+    counted: bool = False
 
 
 def ends(
@@ -150,6 +154,13 @@ def ends_of(way: Sequence[ast.AST], name: str, *, slot: int | None = None) -> li
     for use in uses.uses(way[-1], name):
         found.climb((*way[:-1], *use), _Held("number", name, slots=() if slot is None else (slot,)))
     return found.ends
+
+
+def handed_on(call: ast.Call, given: ast.AST, way: Sequence[ast.AST]) -> tuple[ast.FunctionDef, str] | None:
+    """The function of the same file that a call hands something to, and its parameter."""
+    function = _defined(call, way)
+    name = None if function is None else _parameter(function, call, given)
+    return None if function is None or name is None else (function, name)
 
 
 def selects(node: ast.AST | None) -> bool:
@@ -243,7 +254,7 @@ class _Follow:
         taker = way[-2]
         if kind == "slice":
             taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
-        self.ends.append(End(kind, way, held.name, taker, gathered, held.looped))
+        self.ends.append(End(kind, way, held.name, taker, gathered, held.looped, held.counted))
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
         """What the parent of a node makes of its value; None where the value ends or is followed by name."""
@@ -284,7 +295,8 @@ class _Follow:
         """A method or an attribute of the value itself."""
         name, is_selected = parent.attr, held.state == "selection"
         if is_selected and name in ("shape", "numel", "size"):
-            return replace(held, state="number") if name == "numel" or _is_first(way[-3]) else None
+            is_count = name == "numel" or _is_first(way[-3])
+            return replace(held, state="number", counted=True) if is_count else None
         if is_selected and uses.REDUCES.match(name) and (_is_whole(way[-3]) or _is_last(way)):
             self._end("reduced", way, held)
             return None
@@ -353,7 +365,8 @@ class _Follow:
         if child is parent.value and held.slots and not held.gathered:
             is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
             return None if is_other else replace(held, slots=held.slots[:-1])
-        if child is parent.value and held.state == "selection" and _is_one(parent.slice):
+        is_part = held.state == "selection" and uses.is_by_dimension(child)  # ``torch.where(mask)[0]``
+        if child is parent.value and held.state == "selection" and _is_one(parent.slice) and not is_part:
             return replace(held, state="number")  # ``mask.nonzero()[0, 0]``
         if child is parent.value:
             return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
@@ -438,7 +451,8 @@ class _Follow:
                 if len(self.ends) == before and isinstance(way[-1], ast.Dict | ast.List):
                     self._end("kept", way, held)
             case ast.Tuple(parts) | ast.List(parts):
-                for part in parts[held.slots[-1] : held.slots[-1] + 1] if held.slots else parts:
+                kept = [part for at, part in enumerate(parts) if not _is_inverse(way[-1], at)]
+                for part in parts[held.slots[-1] : held.slots[-1] + 1] if held.slots else kept:
                     self._target(part, way, replace(held, slots=held.slots[:-1]), level)
             case ast.Attribute():
                 self._end("kept", way, replace(held, name=ast.unparse(target)))
@@ -523,20 +537,12 @@ class _Follow:
         self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> bool:
         """Into a function of the same file: what it does with that parameter."""
-        function = _defined(call, way)
-        if function is None or held.depth >= _DEEP or len(self.ends) >= _MOST:
+        if held.depth >= _DEEP or len(self.ends) >= _MOST:
             return False
-        names = [arg.arg for arg in function.args.args]
-        if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
-            names = names[1:]
-        name = None
-        if child in call.args:
-            place = call.args.index(child)
-            name = names[place] if place < len(names) else None
-        elif isinstance(child, ast.keyword):
-            name = child.arg
-        if name is None:
+        handed = handed_on(call, child, way)
+        if handed is None:
             return False
+        function, name = handed
         before = len(self.ends)
         inner = _Follow([way[:-1], *self._callers[level:]])
         inner._seen = self._seen
@@ -545,6 +551,17 @@ class _Follow:
             inner.climb((top, *use), replace(held, name=name, depth=held.depth + 2))
         self.ends += inner.ends
         return len(self.ends) > before
+
+
+def _parameter(function: ast.FunctionDef, call: ast.Call, given: ast.AST) -> str | None:
+    """The parameter that takes what a call gives by place or by name."""
+    if isinstance(given, ast.keyword):
+        return given.arg
+    names = [arg.arg for arg in function.args.args]
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["ctx"]):
+        names = names[1:]
+    place = call.args.index(given) if given in call.args else len(names)
+    return names[place] if place < len(names) else None
 
 
 def _kind_of_text(call: ast.Call, way: Sequence[ast.AST]) -> Kind | None:
@@ -590,11 +607,24 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("slice", name == "slice"),
         ("size", uses.NUMBERS.match(name) is not None),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
+        ("given", _is_of_library(of, way)),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
         ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None),
         ("arithmetic", not uses.KEEPS.match(name) and is_tensor(_receiver(call), way)),
     )
     return next((kind for kind, holds in rows if holds), None)
+
+
+_HANDS_ON = ("copy", "functools", "itertools", "operator")  # what their functions are given they give back
+
+
+def _is_of_library(of: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a call is one of Python's own library, by a module that the file imports: ``json.dumps``."""
+    module, _, name = of.partition(".")
+    if not name or module not in sys.stdlib_module_names or module in _HANDS_ON:
+        return False
+    imports = [one for one in ast.walk(way[0]) if isinstance(one, ast.Import)]
+    return any((alias.asname or alias.name) == module for one in imports for alias in one.names)
 
 
 def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
@@ -605,7 +635,7 @@ def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
         return replace(held, slots=(*held.slots, place))
     if held.state == "selection":
         if name == "len":
-            return replace(held, state="number")
+            return replace(held, state="number", counted=True)
         return replace(held, state="number") if name in ("int", "float", "bool") else None
     if held.state == "text":
         return held if name in ("join", "format", "str") else None
@@ -681,6 +711,13 @@ def _is_last(way: Sequence[ast.AST]) -> bool:
         ):
             return ellipsis_ is ...
     return False
+
+
+def _is_inverse(call: ast.AST, at: int) -> bool:
+    """Whether it is the part of what ``unique`` gives that has the input's size."""
+    return (
+        at == 1 and isinstance(call, ast.Call) and any(one.arg == "return_inverse" for one in call.keywords)
+    )
 
 
 def _is_turned(factor: ast.AST) -> bool:
@@ -773,7 +810,7 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
 
 
 # Methods that nothing of Python's own has.
-_OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
+OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
 _OF_NUMBERS = re.compile(r"\b(item|len|size|numel|dim|range|perf_counter|time)$|^(int|float|bool)$")
 
 
@@ -823,18 +860,23 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
                 return any(is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
-            return func.attr in _OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
+            return func.attr in OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
     return False
 
 
 def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
-    """The function of the same file that a call names: by its own name, or as a method of self."""
+    """The function of the same file that a call names: by its name, as a method of self, or ``Fn.apply``."""
     scopes: list[ast.Module | ast.FunctionDef | ast.ClassDef]
     match call.func:
         case ast.Name(name):
             scopes = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
         case ast.Attribute(ast.Name("self"), name):
             scopes = [node for node in way if isinstance(node, ast.ClassDef)]
+        case ast.Attribute(ast.Name(of), "apply"):
+            outside = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
+            within = [one for node in outside for one in node.body if isinstance(one, ast.ClassDef)]
+            scopes = [one for one in within if one.name == of]
+            name = "forward"
         case _:
             return None
     return next(

@@ -34,8 +34,12 @@ _BY_TEST = (
     "pairs",
     "steered",
     "dropped",
+    "best",
 )
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
+_DRAWS_MANY = re.compile(r"\b(size|generator)=")  # an array or a tensor, and no number
+# What is told of these serves in Python's own library as well: a print, a copy, a draw, the clock.
+_OWN_WORDS = ("BS104", "BS118", "BS126", "BS127")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -124,8 +128,8 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return text
     if site.function in break_words.BY_FUNCTION:
         return break_words.BY_FUNCTION[site.function]
-    if code == "BS107" and site.module:
-        return source_advice.of_python(site.module)
+    if site.module and (code == "BS107" or (site.theirs is None and code not in _OWN_WORDS)):
+        return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
     if code == "BS102" and site.shape in ("size", "slice") and re.search(r"\b(np|numpy)\.", site.expression):
@@ -177,10 +181,14 @@ def _words(use: Use) -> dict[str, str]:
     told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
+    mask = use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask"
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
+        "known": f"before the compiled call, {made},"
+        if use.arguments
+        else "in the caller, where that can tell it,",
         "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,
         "at": line,
@@ -199,7 +207,10 @@ def _words(use: Use) -> dict[str, str]:
         "taken": where and f", for {where}",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
-        "Mask": use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask",
+        "Mask": mask,
+        "unmasked": use.mask[1:] if re.fullmatch(r"~[\w.]+", use.mask) else f"~{mask}",
+        "least": "inf" if use.ascending else "-inf",
+        "rank": "sort()" if use.ascending else "topk(k)",
         "of": use.of or "x",
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "listed": "s in the list" if use.gathered else "",
@@ -224,6 +235,8 @@ def _of_draw(site: Site) -> str | None:
         )
     if site.condition is not None:
         return break_words.DRAW
+    if _DRAWS_MANY.search(site.expression):
+        return None
     if not re.search(
         r"\b(random|np|numpy)\b|seed", site.expression
     ):  # it was drawn before, and is needed as a number here

@@ -31,6 +31,10 @@ _CHECK = (
     " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
     " torch._check."
 )
+_CLASS = (
+    "A class is made while Dynamo traces: define it outside of the compiled function, and make only its"
+    " objects there."
+)
 # The function of Python's own library that holds the line -> the advice.
 BY_FUNCTION = {
     "Optimizer._patch_step_function": (
@@ -41,6 +45,19 @@ BY_FUNCTION = {
         "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
         " functools.cached_property takes a lock while it makes its value."
     ),
+}
+# The module of Python's own library that holds the line -> the advice, where there is more to say of it.
+BY_MODULE = {
+    "contextlib": (
+        "Enter the context manager with a with statement of its own, where it is torch's (torch.no_grad(),"
+        " torch.autocast); else outside of the compiled function."
+    ),
+    "copy": (
+        "Copy a tensor with clone(), a dict or a list with dict(d) or list(l), which Dynamo traces; copy"
+        " other objects in the caller."
+    ),
+    "dataclasses": _CLASS,
+    "enum": _CLASS,
 }
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -62,6 +79,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             " torch.compiler.disable on the function that holds the line, or write it with other operations."
         ),
     ),
+    (("BS122",), r"__build_class__", _CLASS),
     (
         ("BS114",),
         r"Generator reconstruction with mutations",
@@ -305,8 +323,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "group reduced"): (
         "The loop reduces one group after the other{in_it}: do all at once, torch.zeros({groups})"
-        ".index_add(0, {group}, {of}) for sums, divided by torch.bincount({group}, minlength={groups})"
-        ".clamp(min=1) for means, or scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
+        ".index_add(0, {group}, {of}) for sums (torch.zeros({groups}, d) for rows of d values), divided by"
+        " torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means, or"
+        " scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
     ),
     ("BS105", "crossed"): (
         "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
@@ -326,12 +345,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " the branch"
         " out of what is compiled."
     ),
-    **dict.fromkeys(
-        (("BS101", "change"), ("BS102", "change")),
-        "The branch changes tensors in place: select what is written in its place, as in"
+    **{
+        (code, "change"): f"The branch changes tensors in place: {first}select what is written, as in"
         " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
-        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool.",
-    ),
+        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool."
+        for code, first in (("BS101", ""), ("BS102", "keep {tensor} a tensor, and "))
+    },
     **dict.fromkeys(
         (("BS101", "left out"), ("BS102", "left out"), ("BS103", "left out")),
         "The turn puts nothing into a list where a tensor's value says so, and a list's length is fixed in a"
@@ -344,9 +363,14 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " read."
     ),
     ("BS105", "first"): (
-        "Only the first position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
+        "Only one position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
         " which"
         " {Mask}.any(-1) tells."
+    ),
+    ("BS101", "best"): (
+        "Each turn of the loop is held against the best so far: put what it compares into a list, and take"
+        " torch.stack([…]).min(0) or .max(0) after the loop, value and index; what is no tensor is picked by"
+        " that index in the caller."
     ),
     ("BS101", "dropped"): (
         "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
@@ -369,12 +393,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " nothing is read.",
     ),
     ("BS102", "size"): (
-        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
         f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"
         " mask what is beyond."
     ),
     ("BS102", "slice"): (
-        "A Python number is needed here{taken}: compute it before the compiled call and pass it in, or set"
+        "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
         f" {_SCALARS}, with torch._check on its bounds where the code compares it; or keep the whole and mask"
         " by position, torch.arange(size) < n; a piece of fixed length is x.index_select(dim, start +"
         " torch.arange(length)), and index_copy writes it."
@@ -525,8 +549,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " caller.",
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
-        " mean, or {of}.masked_fill(~{Mask}, -inf).max() for a maximum (inf for a minimum); for rows the mask"
-        " is {Mask}[:, None]; or set"
+        " mean, or {of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for rows the"
+        " mask is {Mask}[:, None]; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "positions"): (
@@ -537,7 +561,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "labels"): (
         "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
-        " .masked_fill(~{Mask}, -100), which is its ignore_index."
+        " .masked_fill({unmasked}, -100), which is its ignore_index."
     ),
     ("BS105", "packed"): (
         "ctc_loss takes padded targets as well, one row for each input, with their lengths{in_it}: give it"
@@ -550,7 +574,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "stored"): (
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
-        " select, y = torch.where({mask}, f(x), y); where f would fail or give nan outside of the mask, give"
+        " select, y = torch.where({mask}, f(x), y) (for rows {Mask}[:, None]); where f would fail or"
+        " give nan outside of the mask, give"
         f" it torch.where({{mask}}, x, a harmless value). Or set {_SHAPES}."
     ),
     ("BS105", "scattered"): (
@@ -564,8 +589,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " unknown size."
     ),
     ("BS105", "ranked"): (
-        "What the mask selects is ranked{in_it}: rank all and put the rest last, scores.masked_fill(~{Mask},"
-        " -inf).topk(k), and what has -inf was not there; or return scores and mask and do it in the caller."
+        "What the mask selects is ranked{in_it}: rank all and put the rest last,"
+        " scores.masked_fill({unmasked}, {least}).{rank}, and what has {least} was not there; or return"
+        " scores and mask and do it in the caller."
     ),
     ("BS105", "suppressed"): (
         "How many boxes go to NMS, and how many it keeps, depends on data{in_it}: return boxes, scores and"
@@ -587,6 +613,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
         " tensors; compute with torch.where over all elements, or return {both}, and select and test"
         " in the caller."
+    ),
+    ("BS105", "tallied"): (
+        "Only how many the mask selects is asked{in_it}: {Mask}.sum() counts them as a tensor, and nothing is"
+        " selected; where Python needs the number, read it in the caller."
     ),
     ("BS105", "returned"): (
         "What the mask selects is only returned: return {both}, and select in the caller, after the"

@@ -23,7 +23,7 @@ _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 # Torch's ids.
-_ITERATOR = "GB0092"  # what cannot be made again behind a break
+_UNMADE = "GB0092"  # an iterator or another object: what cannot be made again behind a break
 # A method of an object that Dynamo does not model, requires_grad_() that leaks, what takes a gradient.
 _COMPILED_ALONE = "GB4347"  # a comprehension that is given an iterator
 _METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
@@ -56,7 +56,7 @@ def linked(
         for finding, cause in zip(recompiles, kept, strict=True)
     ]
     changed: dict[str, Finding] = {}
-    for finding in (*_same_expression(sites), *_read_at_breaks(again, sites)):
+    for finding in (*_same_expression(sites), *_read_at_breaks(again, sites, places)):
         changed[finding.fingerprint] = finding
     left = [one for one in again if one.finding.fingerprint not in changed]
     for finding in (*_groups(left), *_limits(made, recompiles)):
@@ -124,6 +124,7 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 (same_file and _is_raised_by(site, other))
                 or (same_file and _is_given_to_autograd(site, other))
                 or _is_called_at(site, other)
+                or _is_held_at(site, other)
                 or _is_made_at(site, other)
             ):
                 yield replace(site, caused_by=other.fingerprint)
@@ -139,15 +140,19 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
     both_read = site.code in (*_DATA, "BS111", "BS123") and other.code in _DATA
     if (both_read or _is_method_on(site, other)) and own[0] <= its[0] and its[1] <= own[1]:
         return True
-    waits = _is_taken_off(site) or (site.gb_id == _ITERATOR and "Iterator" in site.explanation)
+    waits = _is_taken_off(site) or (site.gb_id == _UNMADE and "Iterator" in site.explanation)
     return waits and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
 
 
 def _is_comprehension_of(site: Finding, other: Finding) -> bool:
     """Whether a comprehension is compiled alone for a break in it, or one that gave up its function."""
     around, _, inner = (site.location.function or "").rpartition(".<locals>.")
-    alone = around and inner.endswith(("comp>", "genexpr>")) and site.gb_id == _COMPILED_ALONE
-    if not alone or other.gb_id == _COMPILED_ALONE or site.location.file != other.location.file:
+    if site.gb_id != _COMPILED_ALONE or other.gb_id == _COMPILED_ALONE:
+        return False
+    place = site.location
+    if any((frame.file, frame.line) == (place.file, place.line) for frame in other.stack[:-1]):
+        return True
+    if not around or not inner.endswith(("comp>", "genexpr>")) or place.file != other.location.file:
         return False
     own, its = _range(site), _range(other)
     inside = own is not None and its is not None and own[0] <= its[0] and its[1] <= own[1]
@@ -193,6 +198,14 @@ def _is_called_at(site: Finding, other: Finding) -> bool:
     )
 
 
+def _is_held_at(site: Finding, other: Finding) -> bool:
+    """Whether an object has to live on behind a break in what its line calls, and cannot be made again."""
+    called, at = other.called_from, site.location
+    if called is None or site.gb_id != _UNMADE:
+        return False
+    return (called.file, called.line) == (at.file, at.line)
+
+
 def _is_made_at(site: Finding, other: Finding) -> bool:
     """Whether it comes of an optimizer that is made while Dynamo traces, which another break tells."""
     called, at = site.called_from, other.called_from
@@ -214,13 +227,13 @@ def _range(finding: Finding) -> tuple[tuple[int, int], tuple[int, int]] | None:
     return (place.line, place.column), (place.end_line, place.end_column)
 
 
-def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: Places) -> Iterable[Finding]:
     """Values that a break handed on to what goes on after it: without the break they are in the graph."""
     for one in again:
         guard = one.finding.guard
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
         line = line_of_temporary(guard.source) if guard is not None and guard.source else None
-        selection = None if guard is None else _selection(one, guard, sites)
+        selection = None if guard is None else _selection(one, guard, sites, places)
         read = selection or (None if guard is None else _read_of_tensor(one, guard, sites))
         if read is not None:
             yield _follows(one.finding, read)
@@ -253,7 +266,7 @@ def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Find
     )
 
 
-def _selection(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:
+def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> Finding | None:
     """The selection by a mask that a size comes of, where no size of the call is as large."""
     seen, place = one.origin, one.finding.location
     came = guard.expected, guard.actual
@@ -262,14 +275,26 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding |
     if seen is not None and any({str(size.old), str(size.new)} & set(came) for size in seen.sizes):
         return None
     line = line_of_temporary(guard.source) if guard.source else None
-    within = [(place.file, line or place.line, (place.function or "").rpartition(".")[2])]
-    within += seen.within if seen is not None and not seen.direct else ()
-    for file, at, name in within:
-        for site in sites:
-            function = (site.location.function or "").rpartition(".")[2]
-            of_selection = "depends on data" in site.title and site.location.file == file and function == name
-            if of_selection and (line is None or site.location.line == at or seen is None):
-                return site
+    within = [(place.file, line or place.line)]
+    within += [one[:2] for one in seen.within] if seen is not None and not seen.direct else ()
+    # What a function is called with, or an object holds, no selection of its own has made.
+    given = line is None and (not guard.resumed or "." in (guard.source or ""))
+    own = places.sources.function_around(place.file, place.line)
+    for file, at in within:
+        span = places.sources.function_around(file, at)
+        if given and file == place.file and span == own:
+            continue
+        made = [
+            site
+            for site in sites
+            if "depends on data" in site.title
+            and site.location.file == file
+            and (span is None or span.first <= site.location.line <= span.last)
+            and (site.location.line <= at or at == place.line)
+            and (line is None or site.location.line == at or seen is None)
+        ]
+        if made:  # the last one before the line that hands it on
+            return max(made, key=lambda site: (site.location.line <= at, site.location.line))
     return None
 
 

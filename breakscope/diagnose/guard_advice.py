@@ -85,11 +85,13 @@ _REMEDIES: dict[GuardCause, str] = {
     "device": "move {name} to one device before the call",
     "requires_grad": "pass {name} always with requires_grad or, where it needs no gradient, after .detach()",
     "int_value": "keep {name} the same, pass it as a tensor, or compile with dynamic=True for a symbolic int",
-    "constant_value": "keep {name} the same, or compile one function for each of its values",
+    "constant_value": "each value of {name} is a version, which is normal for a few that come again: else"
+    " keep it the same, or do in the caller what needs it",
     "item_value": "keep the {name} a tensor instead of reading it with .item(), or set"
     " torch._dynamo.config.capture_scalar_outputs = True, so that no number enters the code after the break",
     "type": "pass {name} always as one type",
-    "aliasing": "pass {name} always as one tensor or always as different ones, with .clone() where they meet",
+    "aliasing": "pass {name} always as one or always as different ones: where they meet, .clone() a tensor"
+    " and copy another object",
 }
 
 

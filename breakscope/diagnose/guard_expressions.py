@@ -148,6 +148,10 @@ def _relation(node: ast.expr, context: Context) -> Guard | None:
     match node:
         case ast.Compare(left, [ast.Is() | ast.IsNot() as test], [right]) if path := path_of(left):
             return _is_test(path, test, right, context)
+        case ast.Compare(ast.Call(ast.Attribute(tensor, "item"), []), [ast.Eq()], [number]) if (
+            path := path_of(tensor)
+        ):
+            return context.guard("int_value", context.words(path), ast.unparse(number))
         case ast.Compare(left, [ast.Eq()], [right]) if path := path_of(left):
             cause = context.value_cause(path, _value(right))
             actual = context.actual(path)

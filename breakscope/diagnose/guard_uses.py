@@ -75,7 +75,7 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
     """
     ways = [way for file, line in at_work if (way := _way(sources, file, line))]
     found = [end for at, way in enumerate(ways) for end in _ends(guard, way, inlined=at > 0)]
-    fills = not ways or any(_fills(way[-1], guard.source or "") for way in ways)
+    fills = not ways or any(_fills(way, guard.source or "") for way in ways)
     return Taken(
         tuple(found),
         of_module=not any(map(_is_plain_class, ways[:1])),
@@ -91,20 +91,32 @@ def _is_looped(function: ast.AST, name: str) -> bool:
     return any(ast.unparse(part) == name for part in parts)
 
 
-def _fills(function: ast.AST, name: str) -> bool:
+# What makes something of a container, and leaves it as it is.
+_ASKS = re.compile(r"(len|enumerate|zip|range|sum|sorted|set|list|tuple|min|max|any|all)$")
+_DEEP = 3  # functions that a container is handed through
+
+
+def _fills(way: Sequence[ast.AST], name: str, depth: int = 0) -> bool:
     """Whether a function puts something into a container, or hands it on to what may do so."""
-    for use in uses.uses(function, name):
+    for use in uses.uses(way[-1], name):
         match use[-3:]:
             case [ast.Call(func=method), ast.Attribute(attr=attr) as asked, _] if method is asked:
                 if uses.KEEPS.match(attr):
                     return True
-            case [_, ast.Call(ast.Name("len" | "enumerate" | "zip" | "range" | "sum" | "sorted")), _]:
-                pass
-            case [_, ast.Call() | ast.keyword(), _]:
-                return True
+            case [_, ast.Call() as call, given] | [ast.Call() as call, ast.keyword() as given, _]:
+                if not _ASKS.match(uses.called(call)) and _may_fill(call, given, way, depth):
+                    return True
             case [_, ast.Subscript(ctx=ast.Store()), _]:
                 return True
     return False
+
+
+def _may_fill(call: ast.Call, given: ast.AST, way: Sequence[ast.AST], depth: int) -> bool:
+    handed = becomes.handed_on(call, given, way)
+    if handed is None or depth == _DEEP:
+        return True
+    function, name = handed
+    return _fills((way[0], function), name, depth + 1)
 
 
 def _way(sources: Sources, file: str, line: int) -> list[ast.AST]:

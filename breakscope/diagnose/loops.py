@@ -7,9 +7,10 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from breakscope.diagnose import uses
-from breakscope.diagnose.becomes import End, is_tensor
+from breakscope.diagnose.becomes import OF_TENSORS_ALONE, End, is_tensor
 
 _CHANGES = re.compile(
     r"(append|appendleft|extend|insert|add|update|setdefault|push|pop|popleft|remove|discard)$"
@@ -26,7 +27,7 @@ def of_bookkeeping(around: Sequence[ast.AST], ends: Sequence[End], *, is_given: 
     ways = [around, *(end.way for end in ends if end.looped or end.gathered)]
     for way in ways:
         for loop in _loops(way):
-            light = is_given and not _calls_modules(loop) and _puts(loop)
+            light = is_given and not _calls_modules(loop) and not _reduces(loop) and _puts(loop)
             if _keeps_books(loop) and (light or not _computes(loop, around, way)):
                 return loop
     return None
@@ -40,6 +41,12 @@ def _calls_modules(loop: _Loop) -> bool:
         or (isinstance(call.func, ast.Name) and call.func.id not in dir(builtins))
         for call in calls
     )
+
+
+def _reduces(loop: _Loop) -> bool:
+    """Whether a loop calls what only tensors have, a sum of one or the like."""
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in OF_TENSORS_ALONE for call in calls)
 
 
 def _puts(loop: _Loop) -> bool:
@@ -120,9 +127,39 @@ def of_cells(around: Sequence[ast.AST]) -> str:
     return ""
 
 
-def is_first(taken: ast.Subscript) -> bool:
-    """Whether the first of all positions is taken: ``mask.nonzero()[0]``, ``[0, 0]``, ``[0][0]``."""
-    parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
+_SAME_POSITIONS = ("squeeze", "flatten", "ravel", "view", "reshape")  # of a mask of one dimension
+
+
+def takes_first(around: Sequence[ast.AST]) -> bool:
+    """Whether one of all positions is taken: ``mask.nonzero()[0]``, ``[0, 0]``, ``.item()``.
+
+    Of ``torch.where(mask)[0]`` only a second ``[0]`` takes one: the first one names a dimension.
+    """
+    call = around[-1]
+    if not isinstance(call, ast.Call):
+        return False
+    by_dimension = uses.is_by_dimension(call)
+    for child, parent in pairwise(reversed(around)):
+        match parent:
+            case ast.Subscript(value=value) if value is child and _is_zero(parent.slice):
+                if not by_dimension:
+                    return True
+                by_dimension = False
+            case ast.Attribute(attr="item") | ast.Call(ast.Name("int"), [_]):
+                return not by_dimension
+            case ast.Attribute(attr=name) if name not in _SAME_POSITIONS:
+                return False
+            case ast.Call(func=func) if func is not child:
+                return False
+            case ast.Attribute() | ast.Call():
+                pass
+            case _:
+                return False
+    return False
+
+
+def _is_zero(chosen: ast.expr) -> bool:
+    parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
     return all(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
 
 
@@ -186,9 +223,11 @@ def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None
             if isinstance(node, ast.Assign) and mask.id in uses.targets(node)
         ]
         mask = made[0] if len(made) == 1 else mask
-    for loop in _loops(around):
-        match mask, loop:
-            case ast.Compare(left, [ast.Eq()], [right]), ast.For(target=ast.Name(turn), iter=over):
+    turns = [(one.target, one.iter) for one in _loops(around) if isinstance(one, ast.For)]
+    turns += [(one.target, one.iter) for node in around for one in getattr(node, "generators", ())]
+    for target, over in turns:
+        match mask, target:
+            case ast.Compare(left, [ast.Eq()], [right]), ast.Name(turn):
                 sides = {ast.unparse(left): ast.unparse(right), ast.unparse(right): ast.unparse(left)}
                 if turn in sides:
                     return Groups(sides[turn], _number(over))

@@ -22,6 +22,7 @@ _ENUM = re.compile(r"(?:\w+\.)*(?P<of>\w+)\.\w+$")
 _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
 )
+_INDEX = re.compile(r"\.item\(\) == ")  # of ``x[i]``, where i is a tensor of one number on the CPU
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
 _STATE = re.compile(r"dict\.keys\(.*\['(?P<key>step|t|n|count|i|iter)'\] == ")
@@ -444,6 +445,11 @@ def _side(guard: Guard, side: str) -> str:
 def _always_constant(guard: Guard) -> str | None:
     """Where an int stands that no value of dynamic= makes symbolic, and what to do."""
     name = guard.source or "the value"
+    if _INDEX.search(guard.expression):
+        return (
+            f"index with one element and take it out, x[{name}.reshape(1)][0], or pass a Python int: {name}"
+            " is a tensor of one number that indexes another, and its value is a constant of the code"
+        )
     if _DEFAULT.search(guard.expression):
         return f"pass {name} as an argument: the default of a function made anew is a constant of the code"
     if _GLOBAL.search(guard.expression):
@@ -509,6 +515,11 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " count outside of the compiled function"
         )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
+    if len(shown) > _A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
+        return (
+            f"let {name} begin with a number, as None is a version of its own; then"
+            f" {_int_attribute(guard, name, does)}"
+        )
     if len(shown) > _A_SECOND and {"str", "None"} & set(map(_kind, shown)):
         return (
             f"{name} chooses what runs, and each of its values ({_seen(guard)}) is a version: that is normal"
@@ -657,13 +668,15 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
 
 def _unrolled(guard: Guard, does: Taken) -> str | None:
     """What to do where a list that nothing is put into comes with another number of items."""
-    if (
-        does.fills
-        or not does.loops
-        or guard.cause != "container"
-        or not re.search(r"\d+ items?", guard.expected or "")
-    ):
+    if does.fills or guard.cause != "container" or not re.search(r"\d+ items?", guard.expected or ""):
         return None
+    if not does.loops:
+        if len(guard.values) < _SEVERAL or not (guard.source or "").isidentifier():
+            return None
+        return (
+            f"each number of items in {guard.source} ({_seen(guard)}) is a version: keep it the same, or pass"
+            " what is a list of numbers as one tensor, padded to one length where the caller adds to it"
+        )
     return (
         f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
         f" keep it"

@@ -57,6 +57,8 @@ _OF_SELECTION: dict[Kind, Shape] = {
 }
 # The same where all of them keep to the mask.
 _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
+# What can be done with a number of things as well where a tensor holds it.
+_TALLIED: tuple[Kind, ...] = ("returned", "kept", "arithmetic", "message", "math", "numpy", "bound")
 _BRANCHES = (
     "turn",
     "found",
@@ -69,6 +71,7 @@ _BRANCHES = (
     "python",
     "skip",
     "choice",
+    "best",
 )
 DROPS = ("layerdrop", "layer_drop", "drop_path")
 _RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
@@ -180,13 +183,9 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     """What a mask selects is for: by where it ends, and by what is around it."""
     if (both := becomes.crossed(around)) is not None:
         return Use("crossed", value, taker=_short(around[-2]), of=both[0], mask=both[1])
-    if (
-        isinstance(around[-1], ast.Call)
-        and isinstance(around[-2], ast.Subscript)
-        and loops.is_first(around[-2])
-    ):
+    if isinstance(around[-1], ast.Call) and loops.takes_first(around):
         return Use("first", value, mask=loops.mask_of(around[-1]))
-    use = _of_selection(ends, around[-1], value)
+    use = _of_selection(ends, around, value)
     if code and of_index(around) == "placed":
         return replace(use, shape="stored")
     mask = getattr(around[-1], "slice", None)
@@ -276,8 +275,9 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     return ("kept" if is_kept else "plain"), next(iter(ends), None)
 
 
-def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) -> Use:
+def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) -> Use:
     """What is done with what a mask selects."""
+    innermost = around[-1]
     shape, end = _shape_of_selection(ends)
     of = mask = ""
     match innermost:
@@ -291,19 +291,37 @@ def _of_selection(ends: Sequence[End], innermost: ast.AST | None, value: str) ->
             of, mask = ast.unparse(base), ast.unparse(chosen)
         case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
             ast.Attribute(asked, "nonzero"), []
-        ) if shape in ("counted", "ranked"):
+        ) if shape in ("counted", "ranked", "tallied"):
             mask = ast.unparse(asked)
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
-    if shape == "reduced" and not _takes(end, innermost):
+    if shape == "reduced" and not _takes(end, around):
         of = ""  # what is reduced was made of it
-    return replace(_ended(shape, end, innermost, value), mask=mask, of=of)
+    ascending = shape == "ranked" and end is not None and _ascends(end)
+    return replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
 
 
-def _takes(end: End | None, innermost: ast.AST | None) -> bool:
-    """Whether a value ends right where it is read."""
-    parts = () if end is None or end.taker is None else ast.iter_child_nodes(end.taker)
-    return any(part is innermost for part in parts)
+def _takes(end: End | None, around: Sequence[ast.AST]) -> bool:
+    """Whether a value ends where it is read, or under the name that it is given there."""
+    if end is None or end.taker is None:
+        return False
+    statement = uses.statement(around)
+    is_named = isinstance(statement, ast.Assign) and uses.given(statement, end.name) is around[-1]
+    return any(
+        part is around[-1] or (is_named and isinstance(part, ast.Name) and part.id == end.name)
+        for part in ast.iter_child_nodes(end.taker)
+    )
+
+
+def _ascends(end: End) -> bool:
+    """Whether a ranking puts the least first, as ``sort`` does and ``topk`` does not."""
+    call = next((node for node in reversed(end.way) if isinstance(node, ast.Call)), None)
+    if call is None or uses.called(call) == "searchsorted":
+        return False
+    says = {one.arg: ast.unparse(one.value) for one in call.keywords}
+    if uses.called(call) == "topk":
+        return says.get("largest") == "False"
+    return says.get("descending", "False") == "False"
 
 
 def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
@@ -312,6 +330,8 @@ def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
     told: tuple[Kind, ...] = ("reduced", "test", "message", "raised")
     if ends and _all(ends, ("message", "raised")):
         return "message", ends[0]
+    if ends and all(end.counted for end in ends) and _all(ends, _TALLIED):
+        return "tallied", ends[0]
     if (end := _first(ends, _OF_MASKED)) and _all(ends, (*told, *_OF_MASKED)):
         taker = uses.called(end.taker) if isinstance(end.taker, ast.Call) else ""
         if "ctc" in taker:
@@ -376,7 +396,10 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
     used = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
     return isinstance(around[-1], ast.BinOp | ast.Call) and any(
         isinstance(node, ast.Assign)
-        and used & set(uses.targets(node))
-        and _RANDOM.match(ast.unparse(node.value))
+        and any(_draws(uses.given(node, name)) for name in used & set(uses.targets(node)))
         for node in (ast.walk(function) if function is not None else ())
     )
+
+
+def _draws(value: ast.expr | None) -> bool:
+    return value is not None and _RANDOM.match(ast.unparse(value)) is not None

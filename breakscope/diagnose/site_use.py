@@ -63,6 +63,8 @@ Shape = Literal[
     "paired",
     "joined",
     "counted",
+    "tallied",
+    "best",
     "books",
     "cells",
     "group ranked",
@@ -105,6 +107,8 @@ it sets a tensor, and counts. steered: a loop that computes changes Python's own
 says so. distinct: how many
 different values there are. python number: it reads back a number that Python made a tensor of.
 
+tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
+
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
 """
@@ -121,6 +125,7 @@ class Use:
         gathered: whether it is one of a list.
         mask: what selects, and of: what it selects from, where the value says that.
         arguments: those of the compiled call that the value is made of, where it is of nothing else.
+        ascending: whether what is selected is ranked with the least first.
         also: lines of further branches that it decides.
         groups: where a loop selects group by group, which those are.
     """
@@ -134,5 +139,6 @@ class Use:
     mask: str = ""
     of: str = ""
     arguments: tuple[str, ...] = ()
+    ascending: bool = False
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None

@@ -18,6 +18,11 @@ _SPARSE = (
     " b[col])."
 )
 
+_NO_FORM = (
+    "The operator is torch's own and has no form for tracing: call it outside of the compiled function, or"
+    " put torch.compiler.disable on the function that holds the line."
+)
+
 # numpy's name -> what torch has for it. What torch._numpy translates itself never breaks.
 _OF_NUMPY = {
     "digitize": "torch.bucketize(x, edges, right=True)",
@@ -33,6 +38,12 @@ _OF_NUMPY = {
     "trapezoid": "torch.trapezoid",
     "logaddexp": "torch.logaddexp",
     "cumprod": "torch.cumprod",
+    "unravel_index": "torch.unravel_index",
+    "argpartition": "torch.topk",
+    "partition": "torch.topk",
+    "nanmax": "torch.nan_to_num(x, nan=-torch.inf).max()",
+    "nanmin": "torch.nan_to_num(x, nan=torch.inf).min()",
+    "setdiff1d": "a mask by torch.isin",
     "interp": "torch.searchsorted, and weigh the two neighbours",
 }
 
@@ -133,6 +144,11 @@ _TABLE = (
         f" {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes after the graph.",
     ),
     _Row(
+        ("BS111",),
+        r"\bprod\(\(.*\bfor\b",
+        "Give prod a list, prod([… for …]): Dynamo traces that, and no generator as its argument.",
+    ),
+    _Row(
         ("BS110", "BS111"),
         r"\b(np|numpy)\.isscalar\(",
         "Ask isinstance(x, (int, float)) in place of numpy.isscalar(x): Dynamo answers that while it traces.",
@@ -164,9 +180,7 @@ _TABLE = (
     _Row(
         ("BS119",),
         r"^torch\.(?!ops\.)",
-        "The operator is torch's own and has no form for tracing: call it outside of the compiled"
-        " function, or"
-        " put torch.compiler.disable on the function that holds the line.",
+        _NO_FORM,
     ),
     _Row(
         ("BS116",),
@@ -230,6 +244,8 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             continue
         if re.search(row.statement, statement) and re.search(row.in_function, function):
             return row.advice
+    if code == "BS119" and re.search(r"\bcall_method \w+\(.*\baten\.", said):
+        return _NO_FORM
     if code == "BS110":
         return _of_arrays(said, expression)
     if "sparse Tensor" in said and code == "BS117":

@@ -32,7 +32,8 @@ def of_statement(around: Sequence[ast.AST]) -> Shape | None:
         return "index"
     if way_out := _way_out(statement, around):
         return way_out
-    if isinstance(statement, ast.stmt) and _of_experts(statement, around):
+    counts = isinstance(around[-1], ast.Call) and uses.called(around[-1]) == "bincount" if around else False
+    if isinstance(statement, ast.stmt) and not counts and _of_experts(statement, around):
         return "experts"
     return "loop" if isinstance(statement, ast.While) else None
 
@@ -153,6 +154,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "change"
     if any(map(_joins_more, body)):
         return "grown"
+    if isinstance(statement, ast.If) and _keeps_best(statement, around):
+        return "best"
     if isinstance(statement, ast.If) and _drops_masked(statement):
         return "dropped"
     return _of_sides(statement, around)
@@ -161,9 +164,27 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
 def _writes_item(statement: ast.stmt) -> bool:
     """Whether it writes ``table[c]``, and of no dict by its name."""
     match statement:
-        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple())]):
+        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple() | ast.Subscript())]):
             return True
     return False
+
+
+def _keeps_best(statement: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether each turn is held against the best so far: ``if best is None or s < best: best = s``."""
+    loop = next((node for node in reversed(around) if isinstance(node, ast.For | ast.While)), None)
+    kept = {name for one in statement.body for name in uses.targets(one)}
+    compared = {
+        name
+        for node in ast.walk(statement.test)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        for name in loops.names(node)
+    }
+    if loop is None or statement.orelse or not kept & compared:
+        return False
+    if not all(isinstance(one, ast.Assign) and uses.targets(one) for one in statement.body):
+        return False
+    reads = [use for name in kept for use in uses.uses(loop, name)]
+    return all(statement in use for use in reads)  # a step that is accepted goes on with what it sets
 
 
 def _drops_masked(statement: ast.If) -> bool:
@@ -325,8 +346,12 @@ def _sets_flag(statement: ast.stmt) -> bool:
 
 def _spares(statement: ast.If) -> bool:
     """Whether ``if mask.any():`` stands before what is done where the mask is set, and only there."""
-    match statement.test:
-        case ast.Call(ast.Attribute(mask, "any"), []) | ast.Call(ast.Attribute(_, "any"), [mask]):
+    match _without_read(statement.test):
+        case (
+            ast.Call(ast.Attribute(mask, "any"), [])
+            | ast.Call(ast.Attribute(_, "any"), [mask])
+            | ast.Compare(ast.Call(ast.Attribute(mask, "sum"), []), [ast.Gt()], [ast.Constant(0)])
+        ):
             name = ast.unparse(mask)
             found = [
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
@@ -337,6 +362,16 @@ def _spares(statement: ast.If) -> bool:
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             return masked and not counts and not statement.orelse
     return False
+
+
+def _without_read(test: ast.expr) -> ast.expr:
+    """A test without the ``.item()`` in it: what it asks for as tensors."""
+    match test:
+        case ast.Call(ast.Attribute(asked, "item"), []):
+            return asked
+        case ast.Compare(ast.Call(ast.Attribute(asked, "item"), []), [operator], [constant]):
+            return ast.Compare(asked, [operator], [constant])
+    return test
 
 
 def _parts(chosen: ast.expr) -> list[ast.expr]:

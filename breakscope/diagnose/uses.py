@@ -84,6 +84,13 @@ def called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
+def is_by_dimension(call: ast.AST) -> bool:
+    """Whether it gives the positions of a mask as a tuple, one tensor for each dimension."""
+    return isinstance(call, ast.Call) and (
+        called(call) == "where" or any(one.arg == "as_tuple" for one in call.keywords)
+    )
+
+
 def uses(function: ast.AST, name: str, way: tuple[ast.AST, ...] = ()) -> Iterator[tuple[ast.AST, ...]]:
     """The ways from a function to where it reads a name."""
     way = (*way, function)

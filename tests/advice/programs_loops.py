@@ -80,11 +80,14 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS301>BS105",
         "group by group: reduced",
-        r"^The loop reduces one group after the other.*torch\.zeros\(2\)\.index_add\(0, group, v\)",
-        "v = x[0]\nout = []\nfor g in range(2):\n    out.append(v[group == g].sum())\nreturn torch.stack(out)",
+        r"^The loop reduces one group after the other.*torch\.zeros\(2\)\.index_add\(0, group, v\).*\(torch\.zeros\(2, d\) for rows",
+        "v = x.T\nreturn torch.stack([v[group == g].mean(0) for g in range(2)])",
         (
-            "    out = []\n    for g in range(2):\n        out.append(v[group == g].sum())\n    return torch.stack(out)",
-            "    return torch.zeros(2).index_add(0, group, v)",
+            "return torch.stack([v[group == g].mean(0) for g in range(2)])",
+            (
+                "n = F.one_hot(group, 2).sum(0).clamp(min=1)\n"
+                "    return torch.zeros(2, 2).index_add(0, group, v) / n[:, None]"
+            ),
         ),
         outside="group = torch.tensor([0, 1, 0])",
     ),
@@ -218,7 +221,7 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS105",
         "the first position",
-        r"^Only the first position is taken: \(c > 3\)\.int\(\)\.argmax\(-1\)",
+        r"^Only one position is taken: \(c > 3\)\.int\(\)\.argmax\(-1\)",
         "c = x[1].cumsum(0)\nat = (c > 3).nonzero()[0, 0] + 1\nreturn x * at",
         ("(c > 3).nonzero()[0, 0]", "(c > 3).int().argmax(-1)"),
     ),

@@ -195,6 +195,15 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS207",
+        "a tensor that indexes another",
+        r"x\[t\.reshape\(1\)\]\[0\].*a constant of the code, compiled for each value \(2, 0, 1 were seen\)",
+        "rows = torch.arange(12.0).reshape(4, 3)\n"
+        + PLAIN.format("x, t", "x * rows[t]")
+        + "for t in torch.tensor([2, 0, 1, 3]):\n    say(f(x, t))\n",
+        ("rows[t]", "rows[t.reshape(1)][0]"),
+    ),
+    calls(
+        "BS207",
         "an int, kept",
         r"keep the value the same",
         XN + "for n in (2, 3):\n    say(f(x, n)[0, 1])\n",
@@ -251,6 +260,31 @@ RECOMPILES: tuple[Followed, ...] = (
         ("    kept.append(x.sum())\n    return x * 2", "    return x * 2, x.sum()"),
         ("def f(x, kept)", "def f(x)"),
         ("say(f(x, kept))", "y, s = f(x); kept.append(s); say(y)"),
+    ),
+    calls(
+        "BS211",
+        "a list that the caller fills",
+        r"^Each number of items in seen \(1 item, 2 items, 3 items\) is a version.*as one tensor, padded",
+        "def total(seen):\n    return sum(seen)\n@torch.compile\ndef f(x, seen):\n    return x * total(seen)\n"
+        "seen = []\nfor n in range(3):\n    seen.append(2.0)\n    say(f(x, seen))\n",
+        ("sum(seen)", "seen.sum()"),
+        ("f(x, seen))", "f(x, torch.tensor(seen + [0.0] * (3 - len(seen)))))"),
+    ),
+    calls(
+        "BS209",
+        "a counter that begins with None",
+        r"^Let self\.at begin with a number, as None is a version of its own; then a branch.*, an index",
+        "rows = [1.0, 2.0, 3.0, 4.0, 5.0]\nclass C:\n    def __init__(self):\n        self.at = None\n    def step(self, x):\n"
+        "        self.at = 0 if self.at is None else self.at + 1\n        return x * rows[self.at]\n"
+        "c = C()\nf = torch.compile(c.step)\nfor _ in range(5):\n    say(f(x))\n",
+        (
+            "self.at = None\n    def step(self, x):\n        self.at = 0 if self.at is None else self.at + 1\n        return x * rows[self.at]",
+            (
+                "self.at = -1\n    def next(self):\n        self.at += 1\n        return torch.tensor(rows[self.at])\n"
+                "    def step(self, x, row):\n        return x * row"
+            ),
+        ),
+        ("f(x))", "f(x, c.next()))"),
     ),
     calls(
         "BS211",
@@ -486,7 +520,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS215",
         "one tensor twice",
-        r"\.clone\(\) where they meet",
+        r"where they meet, \.clone\(\) a tensor",
         "@torch.compile\ndef f(a, b):\n    return a * 2 + b\nfor b in (x + 0, x): say(f(x, b))\n",
         ("f(x, b)", "f(x, b.clone())"),
     ),

@@ -92,7 +92,55 @@ for _ in range(2):
         say([sized(x), counted(ids[0], ids[1]), picked(x, ids), stacked(x), chosen(x), masked(x - 3), kept(x)])
 """
 
+POSITIONS = """
+@torch.compile
+def place(x, at):
+    i = (steps == at).nonzero().item()
+    return steps[i] * x
+
+@torch.compile
+def middle(v, keep):
+    return v[~keep].sort()[0][0]
+
+@torch.compile
+def trimmed(x, far):
+    y = x[x < far]
+    return y.mean()
+
+@torch.compile
+def share(x, keep):
+    at = keep.nonzero()
+    return x * 2, len(at) / x.numel()
+
+steps, v = torch.tensor([9, 6, 3]), torch.tensor([3.0, -1, 2])
+for _ in range(2):
+    say([place(v, steps[1]), share(v, v > 0), middle(v, v > 2), trimmed(v, v[2] + 1)])
+"""
+
 USES: tuple[Followed, ...] = (
+    Followed(
+        "BS105",
+        "positions and numbers of what a mask selects",
+        "Only one position is taken: \\(steps == at\\)\\.int\\(\\)\\.argmax\\(-1\\)\n"
+        "Only how many the mask selects is asked.*keep\\.sum\\(\\) counts\n"
+        "scores\\.masked_fill\\(keep, inf\\)\\.sort\\(\\)\n"
+        "torch\\.where\\(x < far, x, 0\\)\\.sum\\(\\), divided by \\(x < far\\)\\.sum\\(\\)",
+        POSITIONS,
+        (
+            ("(steps == at).nonzero().item()", "(steps == at).int().argmax(-1)"),
+            (
+                "    at = keep.nonzero()\n    return x * 2, len(at) / x.numel()",
+                "    return x * 2, keep.sum() / x.numel()",
+            ),
+            ("steps[i]", "steps.index_select(0, i.reshape(1))"),
+            ("v[~keep].sort()", "v.masked_fill(keep, torch.inf).sort()"),
+            (
+                "y = x[x < far]\n    return y.mean()",
+                "return torch.where(x < far, x, 0).sum() / (x < far).sum()",
+            ),
+        ),
+        near=True,
+    ),
     Followed(
         "BS105",
         "what a mask selects, by what is done with it",
@@ -449,7 +497,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS105",
         "positions that are counted",
-        r"mask\.sum\(\) counts",
+        r"\(x > 1\)\.sum\(\) counts",
         "return x + len(torch.nonzero(x > 1))",
         ("len(torch.nonzero(x > 1))", "(x > 1).sum()"),
     ),
@@ -509,6 +557,51 @@ USES: tuple[Followed, ...] = (
         "scale = json.loads('{\"scale\": 2}')['scale']\nreturn x * scale",
         ("def f(x):\n    scale = json.loads('{\"scale\": 2}')['scale']", "def f(x, scale):\n    pass"),
         ("say(f(x))", "say(f(x, json.loads('{\"scale\": 2}')['scale']))"),
+    ),
+    f(
+        "BS111",
+        "a module of Python's own library",
+        r"heapq is Python's own",
+        "c = collections.Counter('aba')\nreturn x + c.most_common(1)[0][1]",
+        (
+            "def f(x):\n    c = collections.Counter('aba')\n    return x + c.most_common(1)[0][1]",
+            "def f(x, n):\n    return x + n",
+        ),
+        ("say(f(x))", "say(f(x, collections.Counter('aba').most_common(1)[0][1]))"),
+    ),
+    f(
+        "BS111",
+        "a product of a generator",
+        r"^Give prod a list, prod\(\[… for …\]\)",
+        "n = math.prod(sizes[i] for i in ('a', 'b') if i in sizes)\nreturn x * n",
+        (
+            "prod(sizes[i] for i in ('a', 'b') if i in sizes)",
+            "prod([sizes[i] for i in ('a', 'b') if i in sizes])",
+        ),
+        outside="sizes = {'a': 2, 'b': 3}",
+    ),
+    f(
+        "BS301>BS101",
+        "the best of the turns of a loop",
+        r"^Each turn of the loop is held against the best so far",
+        "best = None\nfor k in (1.0, 2.0):\n    s = ((x - k) ** 2).sum()\n    if best is None or s < best[0]:\n"
+        "        best = (s, k)\nreturn best[0], best[1]",
+        (
+            (
+                "    best = None\n    for k in (1.0, 2.0):\n        s = ((x - k) ** 2).sum()\n"
+                "        if best is None or s < best[0]:\n            best = (s, k)\n    return best[0], best[1]"
+            ),
+            "    return torch.stack([((x - k) ** 2).sum() for k in (1.0, 2.0)]).min(0)",
+        ),
+        ("say(f(x))", "low, at = f(x); say((low, (1.0, 2.0)[at]))"),
+    ),
+    f(
+        "BS122",
+        "a class that is made",
+        r"^A class is made while Dynamo traces",
+        "class Point:\n    scale = 2\nreturn x * Point().scale",
+        ("    class Point:\n        scale = 2\n", ""),
+        ("@torch.compile", "class Point:\n    scale = 2\n@torch.compile"),
     ),
     f(
         "BS107",
@@ -618,6 +711,18 @@ USES: tuple[Followed, ...] = (
         r"random\.uniform\(0, 1\)",
         "return x * 0 + random.random() * 0",
         ("random.random()", "random.uniform(0, 1)"),
+    ),
+    f(
+        "BS127",
+        "an array that a generator of numpy's draws",
+        r"^Draw the number in the caller and pass it in, or draw a tensor with torch\.rand",
+        "return x * torch.from_numpy(rng.integers(2, 3, size=3))",
+        (
+            "def f(x):\n    return x * torch.from_numpy(rng.integers(2, 3, size=3))",
+            "def f(x, n):\n    return x * n",
+        ),
+        ("say(f(x))", "say(f(x, torch.from_numpy(rng.integers(2, 3, size=3))))"),
+        outside="rng = np.random.default_rng(0)",
     ),
     f(
         "BS127",

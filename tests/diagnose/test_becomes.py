@@ -50,6 +50,12 @@ ENDS = (
     ),
     # Into a function of the same file.
     ("size", "def make(k):\n    return torch.zeros(k)\nreturn make([[int(x.max())]])"),
+    (
+        "arithmetic",
+        "class Q:\n    def forward(ctx, v, s):\n        return v / s\nreturn Q.apply(x, [[x.max().item()]])",
+    ),
+    ("given", "import json\nreturn json.dumps({'loss': [[x.mean().item()]]})"),
+    ("passed", "return json.dumps({'loss': [[x.mean().item()]]})"),
     # What a mask selects.
     ("reduced", "part = [[x[keep]]]\nreturn (part - 1).mean()"),
     ("loss", "return F.mse_loss([[x[keep]]], y[keep])"),

@@ -218,6 +218,43 @@ def test_a_counter_that_is_read_behind_a_break_is_not_the_breaks(scan: Scan) -> 
     assert offset.advice == "Call .clone() on x before the call, so that it starts its own memory"
 
 
+SIZES_OF_ARGUMENTS = """
+from collections import namedtuple
+import torch
+from torch import nn
+
+Graph = namedtuple("Graph", "x edges")
+
+class Convolution(nn.Module):
+    def forward(self, g):
+        y = torch.zeros_like(g.x)
+        y[g.x > 0] = g.x[g.x > 0]
+        return y.sum() + g.edges.sum()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([Convolution(), Convolution()])
+
+    def forward(self, g):
+        out = [part(g) for part in self.parts]
+        return out[0] + len(g.x.nonzero())
+
+net = torch.compile(Net())
+for n in (4, 5, 6):
+    net(Graph(torch.randn(n, 3), torch.ones(2, n)))
+"""
+
+
+@torch
+def test_the_size_of_an_argument_does_not_follow_from_what_is_selected_behind_it(scan: Scan) -> None:
+    report = scan(SIZES_OF_ARGUMENTS)
+    assert [one.code for one in causes(report)] == ["BS105", "BS201"]
+    (size,) = [one for one in report.findings if one.guard is not None and one.guard.source == "g.x"]
+    assert size.caused_by is None
+    assert "passed inside an object (g of the call" in str(size.advice)
+
+
 @torch
 def test_a_limit_follows_from_what_used_it_up(scan: Scan) -> None:
     report = scan(

@@ -198,6 +198,12 @@ class TestParseReasons:
         assert parse_reasons([]) == ()
 
 
+def test_a_tensor_that_indexes_another_is_compiled_for_each_value() -> None:
+    guard = guard_of("0/1: t.item() == 5", t="Tensor((), torch.int64, cpu)")
+    assert (guard.source, guard.expected, guard.actual, guard.values) == ("t", "5", None, ("5",))
+    assert "x[t.reshape(1)][0]" in advice(guard, None, 5)
+
+
 @pytest.mark.parametrize(
     ("text", "function", "source"),
     [

@@ -10,7 +10,7 @@ from warm_scanning import WarmScans
 
 from breakscope.diagnose import begins, library_advice
 from breakscope.diagnose.library_advice import Theirs
-from breakscope.diagnose.shapes import use_of
+from breakscope.diagnose.shapes import is_drawn, use_of
 from breakscope.project.sources import Position, Sources
 
 # What broke stands between the marks.
@@ -114,6 +114,20 @@ SHAPES = (
     ("spared", "if [[holes.any()]]:\n    y[:, holes] = z[:, holes]"),
     ("placed", "n = (x * 4).floor().int()\nfor k in range(3):\n    i = [[x.item()]]\n    n[i] += 1"),
     ("plain", "node.children[a] = Node([[x.item()]])"),
+    # Positions and numbers of what a mask selects.
+    ("first", "self.at = [[(steps == x).nonzero()]].item()"),
+    ("first", "at = int([[torch.where(x > 2)]][0][0])\nreturn y[at]"),
+    ("positions", "at = [[torch.where(x > 2)]][0]\nreturn at.max()"),
+    ("tallied", "at = [[mask.nonzero()]]\nreturn len(at) / x.numel()"),
+    ("tallied", "n = [[x[mask]]].shape[0]\nself.seen.append(n)"),
+    ("spared", "if [[mask.sum()]] > 0:\n    y[mask] = f(x[mask])"),
+    ("spared", "if [[mask.any().item()]]:\n    y[mask] = f(x[mask])"),
+    ("size", "u, inv = [[x.unique(return_inverse=True)]]\nn = [0] * len(u)\nfor i in inv:\n    n[i] += 1"),
+    ("best", "for v in x:\n    if best is None or [[v < best[0]]]:\n        best = (v, 'name')"),
+    ("branch", "for _ in range(3):\n    v = f(y)\n    if [[v < low]]:\n        y = v\n        low = v"),
+    ("change", "at = torch.zeros(3)\nfor i in range(3):\n    if [[x[i] > 2]]:\n        at[best[i]] = y[i]"),
+    ("plain", "for _ in self.experts:\n    counts = [[torch.bincount(idx)]]"),
+    ("group reduced", "return torch.stack([ [[x[group == g]]].mean(0) for g in range(n)])"),
 )
 
 
@@ -137,6 +151,14 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
     assert use_of(Sources(), str(tmp_path / "script.py"), place, place[0]).shape == shape
 
 
+@pytest.mark.parametrize(
+    "body", ["i, j = random.randrange(3), 1\nx[ [[i + 1]] ] = 0", "i = np.random.rand()\ny = [[f(i)]]"]
+)
+def test_what_is_computed_of_a_drawn_number_is_drawn(tmp_path: Path, body: str) -> None:
+    place = marked(tmp_path / "script.py", body)
+    assert is_drawn(Sources(), str(tmp_path / "script.py"), place)
+
+
 def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text("if mask is not None and mask.any() and not warned:\n    pass\n")
@@ -151,7 +173,7 @@ def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
 
 
 LINES = """
-    import datetime, zlib
+    import collections, datetime, zlib
     import torch
 
     @torch.compile
@@ -168,8 +190,13 @@ LINES = """
         y = (x * 2).requires_grad_()
         return torch.autograd.grad((y**2).sum(), y)[0]
 
+    @torch.compile
+    def common(x):
+        names = collections.Counter("aba")
+        return x + names.most_common(1)[0][1]
+
     for _ in range(2):
-        chain(torch.ones(3)), taken(torch.ones(3), torch.ones(1)), leaked(torch.ones(3))
+        common(torch.ones(3)), chain(torch.ones(3)), taken(torch.ones(3), torch.ones(1)), leaked(torch.ones(3))
 """
 
 
@@ -205,7 +232,8 @@ def test_of_one_line_what_is_to_be_repaired_is_listed_once(warm: WarmScans, tmp_
     for finding in report.findings:
         if finding.kind == "graph_break" and finding.caused_by is None:
             codes.setdefault(str(finding.location.function), []).append(finding.code)
-    assert codes == {"chain": ["BS126"], "taken": ["BS102"], "leaked": ["BS121"]}
+    assert codes == {"chain": ["BS126"], "taken": ["BS102"], "leaked": ["BS121"], "nlargest": ["BS111"]}
+    assert [one.caused_by is None for one in report.findings if one.kind == "skip"] == [False]
 
 
 MADE = """\
