@@ -17,8 +17,8 @@ class Condition:
         kept: both forms have it, with the same code behind it: it need not go both ways.
         block: it is a block of code, which has to run once.
         computed: it is a comparison that is computed with: of tensors it has no ways.
-        on: the way that leads to changed code, where the other one leaves the function or the turn of a loop:
-            one that both forms have has to go it all the same.
+        on: of one that is kept, the way that leads to changed code, where the other leaves the function or
+            the turn of a loop: it has to go that one all the same.
     """
 
     text: str

@@ -44,7 +44,8 @@ class Watched:
         kept: its statement is the same in both forms, so that what it guards is not changed by the patch.
         computed: it is a comparison that no statement decides by.
         block: it is no condition, but a block that may not run: the body of a loop, a handler, a case.
-        on: the way that leads to changed code, where the other one leaves the function or the turn of a loop.
+        on: of one that is kept, the way that leads to changed code, where the other leaves the function or
+            the turn of a loop.
     """
 
     text: str
@@ -398,7 +399,7 @@ def watch(function: ast.stmt, other: ast.stmt, name: str, first: int, *, in_new:
         if id(node) not in conditions or not same:
             text = _shown(node) + (" (in the new code)" if in_new else "")
             computed = isinstance(owner, ast.Compare)
-            block, on = isinstance(node, _Runs), ways_on.get(id(node))
+            block, on = isinstance(node, _Runs), ways_on.get(id(node)) if same else None
             conditions[id(node)] = Watched(text, wholes.get(id(node)), same, block, computed, on)
     found: list[Watched] = []
 
