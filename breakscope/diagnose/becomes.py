@@ -860,7 +860,8 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
                 return any(is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
-            return func.attr in OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
+            by_dimension = any(one.arg in ("dim", "keepdim") for one in node.keywords)
+            return by_dimension or func.attr in OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
     return False
 
 

@@ -189,6 +189,9 @@ def _words(use: Use) -> dict[str, str]:
         "known": f"before the compiled call, {made},"
         if use.arguments
         else "in the caller, where that can tell it,",
+        "fixed": "shift by an index that is a tensor, x.index_select(dim, (torch.arange(size) - n) % size)"
+        if re.search(r"\broll\(", use.taker)
+        else "take a fixed size and mask what is beyond",
         "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,
         "at": line,

@@ -394,8 +394,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "size"): (
         "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
-        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or take a fixed size and"
-        " mask what is beyond."
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or {{fixed}}."
     ),
     ("BS102", "slice"): (
         "A Python number is needed here{taken}: compute it {known} and pass it in, or set"

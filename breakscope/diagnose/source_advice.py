@@ -150,6 +150,12 @@ _TABLE = (
     ),
     _Row(
         ("BS110", "BS111"),
+        r"\b(np|numpy)\.(ceil|floor|log2?|log10|sqrt|round|prod)\(.*\.(astype|item)\(",
+        "numpy gives an array, which Dynamo holds as a tensor: compute a number of numbers with plain Python,"
+        " math.ceil(math.log(n)), and it is known while tracing.",
+    ),
+    _Row(
+        ("BS110", "BS111"),
         r"\b(np|numpy)\.isscalar\(",
         "Ask isinstance(x, (int, float)) in place of numpy.isscalar(x): Dynamo answers that while it traces.",
     ),

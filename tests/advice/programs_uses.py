@@ -571,6 +571,23 @@ USES: tuple[Followed, ...] = (
     ),
     f(
         "BS111",
+        "a number that numpy makes of numbers",
+        r"compute a number of numbers with plain Python, math\.ceil\(math\.log\(n\)\)",
+        "return x * np.ceil(np.log(x.shape[0] * 4)).astype('int').item()",
+        ("np.ceil(np.log(x.shape[0] * 4)).astype('int').item()", "math.ceil(math.log(x.shape[0] * 4))"),
+    ),
+    f(
+        "BS102",
+        "how far a tensor is rolled",
+        r"or shift by an index that is a tensor, x\.index_select\(dim, \(torch\.arange\(size\) - n\) % size\)",
+        "return torch.roll(x, int(x[0].argmax()), -1)",
+        (
+            "torch.roll(x, int(x[0].argmax()), -1)",
+            "x.index_select(1, (torch.arange(3) - x[0].argmax()) % 3)",
+        ),
+    ),
+    f(
+        "BS111",
         "a product of a generator",
         r"^Give prod a list, prod\(\[… for …\]\)",
         "n = math.prod(sizes[i] for i in ('a', 'b') if i in sizes)\nreturn x * n",

@@ -123,6 +123,7 @@ SHAPES = (
     ("spared", "if [[mask.sum()]] > 0:\n    y[mask] = f(x[mask])"),
     ("spared", "if [[mask.any().item()]]:\n    y[mask] = f(x[mask])"),
     ("size", "u, inv = [[x.unique(return_inverse=True)]]\nn = [0] * len(u)\nfor i in inv:\n    n[i] += 1"),
+    ("placed", "at, i = f(x).max(0, keepdim=True)\nfor j in range(3):\n    i[ [[best[j].item()]] ] = j"),
     ("best", "for v in x:\n    if best is None or [[v < best[0]]]:\n        best = (v, 'name')"),
     ("branch", "for _ in range(3):\n    v = f(y)\n    if [[v < low]]:\n        y = v\n        low = v"),
     ("change", "at = torch.zeros(3)\nfor i in range(3):\n    if [[x[i] > 2]]:\n        at[best[i]] = y[i]"),
