@@ -165,7 +165,8 @@ def usable_after(page: Path, clicked: str) -> float | None:
             running.close()
 
 
-def measure(name: str, source: str, count: int) -> dict[str, object]:
+def measure(name: str, source: str, count: int, nothing: Path) -> dict[str, object]:
+    """The figures of one load; ``nothing``: the report of a script without findings, to compare with."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "script.py").write_text(
@@ -178,10 +179,8 @@ def measure(name: str, source: str, count: int) -> dict[str, object]:
         shown, shown_cpu = timed([*scan, "report"], folder)
         page, page_cpu = timed([*scan, "report", "--html"], folder)
         usable = usable_after(report.parent / "breakscope.html", "html[data-ready] summary")
-        (folder / "nothing.py").write_text("pass\n")
-        subprocess.run([*scan, "scan", "-q", "-o", "nothing.json", "nothing.py"], cwd=folder, check=False)
-        timed([*scan, "diff", "nothing.json", str(report), "--html", "-o", "diff.html"], folder)
-        compared = usable_after(folder / "diff.html", "li.compared")
+        timed([*scan, "diff", str(nothing), str(report), "--html", "-o", "diff.html"], folder)
+        compared = usable_after(folder / "diff.html", "#words")
         return {
             "load": f"{count:,} {name}",
             "python_s": round(plain.seconds, 1),
@@ -207,9 +206,15 @@ def main() -> None:
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    for name, source, count, few in LOADS:
-        if options.only in name:
-            print(json.dumps(measure(name, source, few if options.quick else count)), flush=True)
+    with tempfile.TemporaryDirectory() as made:
+        nothing = Path(made, "nothing.json")
+        Path(made, "nothing.py").write_text("pass\n")
+        scan = [sys.executable, "-m", "breakscope", "scan", "-q", "-o", str(nothing), "nothing.py"]
+        subprocess.run(scan, cwd=made, check=True)
+        for name, source, count, few in LOADS:
+            if options.only in name:
+                row = measure(name, source, few if options.quick else count, nothing)
+                print(json.dumps(row), flush=True)
     if options.only in "writes":
         import load_writes
 

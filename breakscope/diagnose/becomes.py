@@ -167,7 +167,7 @@ def selects(node: ast.AST | None) -> bool:
     """Whether how many there are of what an expression gives depends on data."""
     match node:
         case ast.Subscript(slice=chosen):
-            parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+            parts = uses.index_parts(chosen)
             if all(isinstance(part, ast.Constant | ast.Slice) for part in parts):
                 return False
             return not uses.READS.search(ast.unparse(node))
@@ -727,7 +727,7 @@ def _is_turned(factor: ast.AST) -> bool:
 
 def _is_one(chosen: ast.expr) -> bool:
     """Whether an index of numbers alone takes one element, as far as the source says."""
-    parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+    parts = uses.index_parts(chosen)
     return all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in parts)
 
 

@@ -73,7 +73,7 @@ def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None
 
 def _bounds(chosen: ast.expr) -> list[ast.expr]:
     """Where the slices of an index begin and end, by name."""
-    slices = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+    slices = uses.index_parts(chosen)
     ends = [(one.lower, one.upper) for one in slices if isinstance(one, ast.Slice)]
     return [end for pair in ends for end in pair if isinstance(end, ast.Name | ast.Subscript)]
 

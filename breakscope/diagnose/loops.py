@@ -159,7 +159,7 @@ def takes_first(around: Sequence[ast.AST]) -> bool:
 
 
 def _is_zero(chosen: ast.expr) -> bool:
-    parts = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+    parts = uses.index_parts(chosen)
     return all(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
 
 

@@ -357,7 +357,7 @@ def _spares(statement: ast.If) -> bool:
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
             ]
             counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
-            masked = any(name in map(ast.unparse, _parts(node.slice)) for node in found)
+            masked = any(name in map(ast.unparse, uses.index_parts(node.slice)) for node in found)
             masked = masked or all(_is_under_mask(one, name) for one in statement.body)
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             return masked and not counts and not statement.orelse
@@ -372,10 +372,6 @@ def _without_read(test: ast.expr) -> ast.expr:
         case ast.Compare(ast.Call(ast.Attribute(asked, "item"), []), [operator], [constant]):
             return ast.Compare(asked, [operator], [constant])
     return test
-
-
-def _parts(chosen: ast.expr) -> list[ast.expr]:
-    return chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
 
 
 def _stores_elsewhere(statement: ast.stmt, mask: str) -> bool:

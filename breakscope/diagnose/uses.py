@@ -84,6 +84,11 @@ def called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
+def index_parts(chosen: ast.expr) -> list[ast.expr]:
+    """What an index has for each dimension that it names."""
+    return chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
+
+
 def is_by_dimension(call: ast.AST) -> bool:
     """Whether it gives the positions of a mask as a tuple, one tensor for each dimension."""
     return isinstance(call, ast.Call) and (

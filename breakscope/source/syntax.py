@@ -6,6 +6,7 @@ import ast
 
 from breakscope.source.module import Scope
 
+_LONG = 60
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant
 _ALONE = (
     ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Call | ast.keyword | ast.Tuple | ast.List
@@ -33,9 +34,15 @@ def operand(scope: Scope, node: ast.expr) -> str:
     return grouped(node, on_one_line(scope, node))
 
 
-def shown(scope: Scope, node: ast.expr | ast.stmt, width: int | None = 60) -> str:
+def shown(scope: Scope, node: ast.expr | ast.stmt, width: int | None = _LONG) -> str:
     """The beginning of a node's source, for a sentence, or all of it, in one line."""
     return " ".join(scope.text(node).split())[:width]
+
+
+def shortened(scope: Scope, node: ast.expr) -> str:
+    """An expression's source in one line, with dots for the end of a long one."""
+    text = shown(scope, node, None)
+    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
 
 
 def stands_alone(scope: Scope, node: ast.expr) -> bool:

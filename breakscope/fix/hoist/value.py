@@ -14,7 +14,7 @@ from breakscope.fix.hoist.expression import BUILTINS, Name
 from breakscope.fix.rule import Site, Unsafe
 from breakscope.source.dominance import block_of, enclosing_statement
 from breakscope.source.names import builtin, dotted, parameters, rebound_elsewhere
-from breakscope.source.syntax import shown
+from breakscope.source.syntax import shortened, shown
 from breakscope.source.torch_facts import AUTOCAST, CASTS, FLOATING, OPS, RANDOM, is_in_place
 
 # Besides those of the table: what depends on nothing but its operands, and leaves them alone.
@@ -25,7 +25,6 @@ _MORE = frozenset(
 )
 _METHODS = frozenset({*OPS, *CASTS, *_MORE})
 _ATTRIBUTES = ("shape", "ndim", "dtype", "device")
-_LONG = 60
 _MANY = ast.For | ast.AsyncFor | ast.While | ast.Try | ast.With | ast.AsyncWith
 
 
@@ -182,7 +181,7 @@ class Follower:
             case ast.If(test, body, orelse):
                 ways = [self._behind(name, block, statement) for block in (body, orelse)]
                 return ast.IfExp(self._at(test, statement), *ways)
-        where = shown(self.site, statement, _LONG)
+        where = shown(self.site, statement)
         raise Unsafe(f"what `{where}` gives to `{name}` is not known before the call")
 
     def _behind(self, name: str, block: list[ast.stmt], around: ast.stmt) -> ast.expr:
@@ -200,8 +199,7 @@ class Follower:
         raise Unsafe(f"`{name}` is no argument of the function")
 
     def _short(self, node: ast.expr) -> str:
-        text = shown(self.site, node, None)
-        return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
+        return shortened(self.site, node)
 
 
 def _torch(full: str) -> ast.expr:

@@ -16,7 +16,7 @@ from breakscope.fix.predication.values import Value, broadcast, from_seen, scala
 from breakscope.fix.rule import Site, Unsafe
 from breakscope.inside.record.evidence import Seen
 from breakscope.source.names import builtin, dotted, name_parts, parameters
-from breakscope.source.syntax import shown
+from breakscope.source.syntax import shortened
 from breakscope.source.torch_facts import AUTOCAST, CASTS, FLOATING, OPS, RANDOM, is_in_place
 
 _NUMBER_FUNCTIONS = {"float", "int", "bool", "abs", "len", "min", "max", "round"}
@@ -289,8 +289,7 @@ class Evaluator:
         raise Unsafe(f"`{self._short(node)}` is decided in Python")
 
     def _short(self, node: ast.expr) -> str:
-        text = shown(self.site, node, None)
-        return text if len(text) <= 60 else text[:57] + "..."
+        return shortened(self.site, node)
 
 
 def _why_unseen(site: Site, path: str) -> str:

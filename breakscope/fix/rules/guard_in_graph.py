@@ -164,17 +164,13 @@ def _refuse_effects(site: Site, branch: ast.If) -> None:
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
                 pass
             case _:
-                raise Unsafe(f"{_MORE}: `{_line(site, statement)}`")
+                raise Unsafe(f"{_MORE}: `{shown(site, statement, None)}`")
         read = value
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
             read = value.func.value if value.func.attr in _TOLD and not value.keywords else value
         if outer or not _is_selected(site, branch, read, made):
-            raise Unsafe(f"{_MORE}: `{_line(site, statement)}`")
+            raise Unsafe(f"{_MORE}: `{shown(site, statement, None)}`")
         (made.add if read is value else made.discard)(name)
-
-
-def _line(site: Site, statement: ast.stmt) -> str:
-    return shown(site, statement, None)
 
 
 def _is_selected(site: Site, branch: ast.If, node: ast.expr, made: set[str]) -> bool:

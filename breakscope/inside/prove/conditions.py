@@ -32,11 +32,17 @@ class Condition:
 
     @property
     def driven(self) -> bool:
-        """Whether it went both ways, as far as it has to."""
-        return self.unknown or (self.kept and self.on not in self.ways_left) or not self.ways_left
+        """Whether it went each way that it has to go."""
+        return self.unknown or all(self.taken[way] for way in self.needed)
 
     @property
-    def ways_left(self) -> list[bool]:
-        """The ways that no test call took."""
-        ways = (True,) if self.block else (True, False)
-        return [way for way in ways if not self.taken[way]]
+    def needed(self) -> tuple[bool, ...]:
+        """The ways that it has to go."""
+        if self.kept:
+            return () if self.on is None else (self.on,)
+        return self.ways
+
+    @property
+    def ways(self) -> tuple[bool, ...]:
+        """The ways that there are."""
+        return (True,) if self.block else (True, False)

@@ -16,7 +16,6 @@ from breakscope.inside.prove import pair, pair_patch
 from breakscope.inside.prove.attempt import Call
 from breakscope.inside.prove.budget import Budget
 from breakscope.inside.prove.claims import Claims
-from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.session import Session
 from breakscope.inside.prove.tally import Tally
 
@@ -43,10 +42,7 @@ def compared(
     watched, new_watched = _node(old), _node(new)
     found = pair_patch.watch(watched, new_node, old.__name__, 0, in_new=False)
     found += pair_patch.watch(new_watched, old_node, old.__name__, len(found), in_new=True)
-    conditions = [
-        Condition(one.text, one.operand_of, kept=one.kept, block=one.block, computed=one.computed, on=one.on)
-        for one in found
-    ]
+    conditions = [watched.condition for watched in found]
     tally = Tally(old.__name__, conditions, claims, anybody=True)
     session = Session(tally, Budget(budget_s), save=lambda: None)
     forms = {

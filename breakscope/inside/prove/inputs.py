@@ -153,7 +153,7 @@ def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Con
 
 def orders(calls: Sequence[Call]) -> Iterator[Conditions]:
     """Dicts among the arguments with their keys in the reverse order."""
-    if any(map(_has_order, calls[0])):
+    if _has_order(calls[0]):
         yield Conditions(
             "dicts in the reverse order", calls=lambda calls: [_reversed(call) for call in calls]
         )
@@ -210,29 +210,29 @@ def _relisted(change: Callable[[list[Any]], list[Any]], count: int, calls: Seque
 
 def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
     """Other texts for arguments that are one: those that stand in the code, and one that does not."""
+    told = (*known, _TEXT)
+    return _one_other(calls, lambda value: told if type(value) is str else ())
+
+
+def scalars(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
+    """Other Python numbers and flags, one argument at a time: also numbers of the code, and sizes."""
+    return _one_other(calls, partial(others, limits=_limits(calls, constants)))
+
+
+def _one_other(calls: Sequence[Call], others_of: Callable[[Any], Iterable[Any]]) -> Iterator[Conditions]:
+    """Other values for the arguments of the first call, one argument at a time."""
     for args, kwargs in calls[:1]:
         arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
         for key, value in arguments:
-            for other in (*known, _TEXT) if type(value) is str else ():
+            for other in others_of(value):
                 if other != value:
                     name = key + 1 if isinstance(key, int) else key
                     yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
 
 
-def scalars(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
-    """Other Python numbers and flags, one argument at a time: also numbers of the code, and sizes."""
-    limits = limits_of(calls, constants)
-    for args, kwargs in calls[:1]:
-        arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
-        for key, value in arguments:
-            for other in others(value, limits):
-                name = key + 1 if isinstance(key, int) else key
-                yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
-
-
 def inside(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
     """Other numbers and flags in lists, tuples and dicts of the arguments, one at a time."""
-    limits = limits_of(calls, constants)
+    limits = _limits(calls, constants)
     numbers = list(_numbers_in(calls[0], 0)) if calls else []
     for index, value in enumerate(numbers[:_MOST_NUMBERS]):
         for other in others(value, limits):
@@ -272,7 +272,7 @@ def defaults(
     Args:
         known: texts of the code: a function that takes any keyword may ask for those.
     """
-    limits = limits_of(calls, constants)
+    limits = _limits(calls, constants)
     parameters = list(inspect.signature(function).parameters.values())
     for args, kwargs in calls[:1]:
         for parameter in parameters[len(args) :]:
@@ -543,7 +543,7 @@ def resized(size: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
     return [rebuilt(call, change) for call in calls]
 
 
-def limits_of(calls: Sequence[Call], constants: Iterable[float]) -> list[float]:
+def _limits(calls: Sequence[Call], constants: Iterable[float]) -> list[float]:
     """Numbers at which a function may do something else: those of its code, and sizes of what it gets."""
     sizes = dict.fromkeys(size for tensor in tensors(calls[0]) for size in tensor.shape)
     return [*constants, *list(sizes)[:_MOST_SIZES]]

@@ -13,9 +13,10 @@ import difflib
 import symtable
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from breakscope.inside.prove import pair
+from breakscope.inside.prove.conditions import Condition
 from breakscope.inside.prove.pair import NotPairedError
 
 THROUGH = "__breakscope_through__"
@@ -54,6 +55,11 @@ class Watched:
     block: bool = False
     computed: bool = False
     on: bool | None = None
+
+    @property
+    def condition(self) -> Condition:
+        """What notes the ways that it goes."""
+        return Condition(**asdict(self))
 
 
 @dataclass(slots=True)

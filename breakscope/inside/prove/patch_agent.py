@@ -61,8 +61,6 @@ class PatchRun(ProofRun):
 
     def parse(self, data: bytes, path: str) -> ast.Module:
         """A changed file with each changed function in both forms."""
-        from breakscope.inside.prove.conditions import Condition
-
         file = os.path.realpath(path)
         given = self.settings["files"][file]
         source = importlib.util.decode_source(data)
@@ -81,17 +79,7 @@ class PatchRun(ProofRun):
         names = {"functions": pairs.functions, "through": pairs.through}
         self._loaded[file] = {**names, "removed": pairs.removed, "added": pairs.added}
         for name, conditions in pairs.conditions.items():
-            made = [
-                Condition(
-                    condition.text,
-                    condition.operand_of,
-                    kept=condition.kept,
-                    on=condition.on,
-                    block=condition.block,
-                    computed=condition.computed,
-                )
-                for condition in conditions
-            ]
+            made = [watched.condition for watched in conditions]
             self._conditions[f"{number}{_SEPARATOR}{name}"] = made
             if name in pairs.through:
                 self._shared += made

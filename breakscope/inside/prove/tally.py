@@ -168,8 +168,9 @@ class Tally:
                     "text": condition.text,
                     "operand_of": condition.operand_of,
                     "unknown": condition.unknown,
-                    "true": condition.taken[True] or int(condition.on is False),
-                    "false": condition.taken[False] or int(condition.block or condition.on is True),
+                    # A way that it need not go counts as gone.
+                    "true": condition.taken[True] or int(True not in condition.needed),
+                    "false": condition.taken[False] or int(False not in condition.needed),
                 }
                 for condition in self.conditions
                 # What both forms have, or a message, counts where it keeps from what is changed.
@@ -203,6 +204,7 @@ class Tally:
             for condition in self.conditions
             # What is computed of elements goes no way.
             if condition.kept and (condition.taken or not condition.computed)
-            for way in condition.ways_left
+            for way in condition.ways
+            if not condition.taken[way]
         ]
         return [f"`{text}` was never {str(way).lower()}: nothing was compared there" for text, way in ways]
