@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from breakscope.fix.layout import Layout
 from breakscope.fix.patch import Refusal, Rewrite
 from breakscope.fix.predication.arms import arms_of, render_name
-from breakscope.fix.predication.condition import split
+from breakscope.fix.predication.condition import inverted, split
 from breakscope.fix.predication.returns import Returns
 from breakscope.fix.predication.state import render_stores
 from breakscope.fix.predication.where import Branches
@@ -96,7 +96,7 @@ class _Attempt:
             return
         self.lines += self.branches.render(top.body, mask, column)
         if top.orelse and not self.condition.static:
-            other = f"~{mask}" if named or self.condition.atom else f"~({mask})"
+            other = inverted(mask, atom=named or self.condition.atom)
             self.lines += else_comments(self.branches, top)
             self.lines += self.branches.render(top.orelse, other, column)
         elif top.orelse:

@@ -161,7 +161,7 @@ def as_tensor(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> 
         if _python_bool(evaluate, node.operand):
             return f"(not {on_one_line(site, node.operand)})", True  # `~` of a Python bool is a number
         text, atom = as_tensor(site, evaluate, node.operand, ran=ran)
-        return f"~{text}" if atom else f"~({text})", True
+        return inverted(text, atom=atom), True
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         return _chain(site, evaluate, node, ran=ran)
     every = questions.operands(site, node)
@@ -198,6 +198,13 @@ def _value(site: Site, evaluate: Evaluator, node: ast.expr, *, ran: bool) -> Val
     if ran and seen is not None and seen.only("tensor") and len(seen.dtypes) == 1:
         return Value("tensor", next(iter(seen.dtypes)), None, seen.shapes)
     return evaluate(node)
+
+
+def inverted(text: str, *, atom: bool) -> str:
+    """Source of the opposite of a bool tensor."""
+    if atom and text.startswith("~"):
+        return text[1:]
+    return f"~{text}" if atom else f"~({text})"
 
 
 def _as_bool(text: str, atom: bool, value: Value) -> tuple[str, bool]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from breakscope.fix.catching import caught
 from breakscope.fix.layout import Layout, indented
 from breakscope.fix.patch import Edit, Refusal, Rewrite
-from breakscope.fix.predication.condition import Condition, split
+from breakscope.fix.predication.condition import inverted, split
 from breakscope.fix.predication.interpreter import Evaluator
 from breakscope.fix.rule import Example, Rule, Site, Unsafe
 from breakscope.source.dominance import enclosing_statement
@@ -223,7 +223,7 @@ def _raising(site: Site, node: ast.If) -> Rewrite:
     lines = [
         f"if {torch}.compiler.is_compiling():",
         # Not an assert: Python without assertions would drop it, where it keeps the raise.
-        f"{unit}{torch}._assert_async({_negated(condition)}{failure.message})",
+        f"{unit}{torch}._assert_async({inverted(condition.text, atom=condition.atom)}{failure.message})",
         f"elif {condition.text}:",
         *(unit + comment for comment in layout.header_comments(node)),
         *(
@@ -246,10 +246,6 @@ def _raising(site: Site, node: ast.If) -> Rewrite:
         consent=failure.raised not in (None, "RuntimeError"),
         branches=(site.span(node.test),),
     )
-
-
-def _negated(condition: Condition) -> str:
-    return f"~{condition.text}" if condition.atom else f"~({condition.text})"
 
 
 def _exception(site: Site, raised: ast.Raise) -> tuple[str, str]:

@@ -172,7 +172,7 @@ def f(x):
         """\
 def f(x):
     if torch.compiler.is_compiling():
-        torch._assert_async(~~torch.isfinite(x).all(), "not finite")
+        torch._assert_async(torch.isfinite(x).all(), "not finite")
     elif ~torch.isfinite(x).all():
         # a message
         raise RuntimeError("not finite") from None
