@@ -19,12 +19,19 @@ def render(answers: Sequence[tuple[Finding, Suggestion]], *, everything: bool, c
         root: folder to which paths are shown relative.
     """
     blocks = []
-    shown: set[int] = set()
+    shown: set[object] = set()
     for finding, suggestion in answers:
-        again = id(suggestion) in shown
-        shown.add(id(suggestion))
+        again = _change(suggestion) in shown
+        shown.add(_change(suggestion))
         blocks.append(_block(finding, suggestion, everything=everything, color=color, root=root, again=again))
     return "\n".join([*blocks, _summary([suggestion for _, suggestion in answers])])
+
+
+def _change(suggestion: Suggestion) -> object:
+    """What tells its change from others: one may answer several findings, each for a reason of its own."""
+    if suggestion.diff and suggestion.rule:
+        return suggestion.label, suggestion.rule, suggestion.diff
+    return id(suggestion)
 
 
 def _block(
@@ -37,7 +44,7 @@ def _block(
     rule = f" ({suggestion.rule})" if suggestion.rule else ""
     lines = [head, f"   {suggestion.summary}{rule}: {suggestion.why}"]
     if again:
-        return "\n".join([*lines, "   the same rewrite as above", ""])
+        return "\n".join([*lines, "   the same change as above", ""])
     if suggestion.status != "proved" and finding.cost is not None:
         lines.append(
             f"   left as it is, it costs {finding.cost.ms_per_step:.3g} ms a step ({finding.cost.method})"
@@ -95,7 +102,7 @@ def _count(number: int, noun: str) -> str:
 
 def _summary(suggestions: Sequence[Suggestion]) -> str:
     """Counts of patches; what is gone with the patches of other places has none of its own."""
-    told = {id(suggestion): suggestion for suggestion in suggestions}.values()
+    told = {_change(suggestion): suggestion for suggestion in suggestions}.values()
     gone = [one for one in told if not one.rule and one.label in ("proved", "needs consent")]
     labels = [one.label for one in told if one not in gone]
     names = ("proved", "needs consent", "unproved", "refused")

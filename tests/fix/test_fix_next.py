@@ -52,6 +52,15 @@ def test_patches_are_counted_and_what_goes_with_them_is_told_apart() -> None:
     assert shown.splitlines()[-1] == "1 proved, 2 gone with them"
 
 
+def test_one_change_that_answers_several_findings_is_shown_and_counted_once() -> None:
+    option = Suggestion("dynamic-true", "dynamic=True", "-a\n+b", "unproved", "2 -> 0", {"consent": True})
+    other = replace(option, why="3 -> 1")
+    shown = fixes.render([(BRANCH, option), (BRANCH, other)], everything=True, color=False, root="/")
+    assert shown.count("+b") == 1
+    assert "3 -> 1\n   the same change as above" in shown
+    assert shown.splitlines()[-1] == f"0 proved, 1 {option.label}"
+
+
 def test_what_files_do_not_hold_is_said_and_what_to_add(capsys: pytest.CaptureFixture[str]) -> None:
     finding = replace(BRANCH, location=replace(BRANCH.location, owner="project"))
     accepted = [Patch((finding,), "a-rule", rewrite) for rewrite in (SETTING, EDIT)]
