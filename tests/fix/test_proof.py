@@ -937,6 +937,42 @@ def test_what_is_asked_of_an_argument_that_is_left_out_is_driven_by_giving_it(tm
     assert "argument lengths filled with 10000" in found.why
 
 
+SHORTCUT = """\
+def f(x, mask=None, flag=False):
+    if mask is None:
+        mask = torch.ones(x.shape[0])
+        mask = mask.to(torch.bool)
+    if {}mask.all():
+        mask = None
+    if flag:
+        raise NotImplementedError
+    return x * 1 if mask is None else x * mask.reshape(-1, 1)"""
+
+
+def test_a_mask_that_is_put_away_is_given_as_the_function_made_it(tmp_path: Path) -> None:
+    """And what else the function asks is kept: only what compiled code does not ask any more is driven."""
+    new = SHORTCUT.format(f"{EAGER} and ")
+    found = judged(SHORTCUT.format(""), new, ("torch.rand(2, 3)",), tmp_path)
+    assert found.status == "proved", found.why
+    assert [one["condition"] for one in found.evidence.branches or ()] == ["mask.all()"]
+    wrong = new.replace("x * mask", "x * 2 * mask")
+    assert judged(SHORTCUT.format(""), wrong, ("torch.rand(2, 3)",), tmp_path).status == "refused"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "def f(x):\n    if not torch.compiler.is_compiling() and x.max() > 8:\n        return x * 2 + 1\n    return x + 1",
+        "def f(x):\n    if torch.compiler.is_compiling() or x.max() > 8:\n        x = x * 2\n    return x + 1",
+    ],
+    ids=["leaves", "or"],
+)
+def test_a_question_beside_a_condition_leaves_the_condition_to_be_driven(new: str, tmp_path: Path) -> None:
+    found = judged(OLD, new, ("torch.rand(3)",), tmp_path)
+    assert found.status == "refused", found.why
+    assert "compiled by Dynamo" in found.why
+
+
 def test_an_argument_is_given_before_any_parameter_gets_another_value(tmp_path: Path) -> None:
     """A model has many parameters, and what they are may decide nothing: the time would be up before."""
     before = (

@@ -215,6 +215,10 @@ def only_eager(
             asked.update(questions)
             left_out += [*node.body, *node.orelse]
             continue
+        if (first := _asked_first(node.test)) is not None and not _leaves([*node.body, *node.orelse]):
+            asked.add(id(first))
+            left_out += [node.test, *node.body]
+            continue
         negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
         question = node.test.operand if isinstance(node.test, ast.UnaryOp) and negated else node.test
         if isinstance(question, ast.Call) and _asks_whether_compiled(question.func):
@@ -246,6 +250,14 @@ def _behind(function: ast.AST, node: ast.If) -> list[ast.AST]:
     """Statements of a function below another one."""
     last = node.end_lineno or node.lineno
     return [one for one in _own(function) if isinstance(one, ast.stmt) and one.lineno > last]
+
+
+def _asked_first(test: ast.expr) -> ast.expr | None:
+    """What asks, in ``not torch.compiler.is_compiling() and …``: compiled code takes the other branch."""
+    match test:
+        case ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), ast.Call(function)), *_]):
+            return function if _asks_whether_compiled(function) else None
+    return None
 
 
 def _asks_whether_compiled(node: ast.AST) -> bool:
