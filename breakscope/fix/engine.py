@@ -42,8 +42,6 @@ from breakscope.run import warm
 MAX_ROUNDS = 4
 # What the runs under Inductor load when they first compile.
 INDUCTOR = ("torch._inductor.compile_fx",)
-# How many times the budget a proof gets that ran out of time before it had driven every branch.
-PATIENCE = 4
 # What the proof copies and compares; of all else it knows nothing.
 _PLAIN = "the tensors that it gets stay plain ones: of no subclass, and not inside torch.func transforms"
 _CLASH = "it changes text that another rewrite changes: write that one, then scan again"
@@ -315,7 +313,8 @@ def _begin(work: Work, patches: Sequence[Patch], groups: Sequence[Sequence[Patch
     """Begin what will be asked for, if all goes well: each proof on top of the others of its function."""
     as_one = [patch for group in groups for patch in group]
     provable = _provable([*as_one, *(patch for patch in patches if patch not in as_one)])
-    wanted = [patch for patch in provable if _may_be_accepted(work, patch)]
+    settings = [patch for patch in patches if not patch.edits]
+    wanted = [patch for patch in (*provable, *settings) if _may_be_accepted(work, patch)]
     everything = [*work.accepted(), *wanted] if wanted else []
     first = work.options.inductor and _loads_inductor_first(work.report)
     if first and wanted:  # it takes longest
@@ -324,9 +323,9 @@ def _begin(work: Work, patches: Sequence[Patch], groups: Sequence[Sequence[Patch
         edits = edits_by_file(group)[group[0].file]
         work.proofs.begin(group[0].file, edits, claims_of([each.rewrite for each in group]))
     _begin_each(work, provable, as_one)
-    if provable:
+    if provable or wanted:
         _begin_trials(work, wanted, everything)
-    if work.options.inductor and not first and provable:
+    if work.options.inductor and not first and (provable or wanted):
         if everything:
             begin_under_inductor(work.trials, everything, work.options.settings)
         if work.script.warm is not None:
@@ -426,15 +425,7 @@ def _compared(work: Work, patch: Patch, others: Sequence[Patch] = ()) -> Verdict
     except NotTextError as error:
         return Verdict("refused", str(error), works=False)
     claims = claims_of([one.rewrite for one in together])
-    verdict = judge(work.proofs.of(patch.file, edits, claims), claims, work.observers)
-    seen = verdict.evidence
-    if others:
-        return verdict
-    if verdict.status == "unproved" and seen.ran_out and (seen.not_driven or seen.untried):
-        # More inputs may drive it: on a slow machine, or where a call takes long, there was time for few.
-        longer = work.script.budget_s * PATIENCE
-        verdict = judge(work.proofs.of(patch.file, edits, claims, longer), claims, work.observers)
-    return verdict
+    return judge(work.proofs.of(patch.file, edits, claims), claims, work.observers)
 
 
 def _others(work: Work, accepted: Sequence[Patch], why: str) -> bool:

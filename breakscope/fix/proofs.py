@@ -54,9 +54,9 @@ class Proofs:
 
     def begin(self, file: str, edits: Sequence[Edit], claims: Claims) -> None:
         """Begin a proof that may be asked for, beside others, if runs may be made side by side."""
-        name = self._name(self._script, file, edits, claims)
+        name = self._name(file, edits, claims)
         if name not in self._begun and self._load(name) is None:
-            begun = self._side.begin(lambda: self._prove(name, self._script, file, edits, claims))
+            begun = self._side.begin(lambda: self._prove(name, file, edits, claims))
             if begun is not None:
                 self._begun[name] = begun
 
@@ -65,15 +65,9 @@ class Proofs:
         """How many of those that were begun have ended."""
         return sum(begun.done() for begun in self._begun.values())
 
-    def of(self, file: str, edits: Sequence[Edit], claims: Claims, budget_s: float | None = None) -> Proof:
-        """What :func:`breakscope.fix.runs.prove` says, now or at an earlier time.
-
-        Args:
-            budget_s: another one than the script's.
-        """
-        script = self._script
-        script = script if budget_s is None else dataclasses.replace(script, budget_s=budget_s)
-        name = self._name(script, file, edits, claims)
+    def of(self, file: str, edits: Sequence[Edit], claims: Claims) -> Proof:
+        """What :func:`breakscope.fix.runs.prove` says, now or at an earlier time."""
+        name = self._name(file, edits, claims)
         begun = self._begun.get(name)
         if begun is not None:
             return begun.result()
@@ -81,10 +75,10 @@ class Proofs:
         if found is not None:
             self.kept += 1
             return found
-        return self._prove(name, script, file, edits, claims)
+        return self._prove(name, file, edits, claims)
 
-    def _prove(self, name: str, script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> Proof:
-        found = runs.prove(script, file, edits, claims)
+    def _prove(self, name: str, file: str, edits: Sequence[Edit], claims: Claims) -> Proof:
+        found = runs.prove(self._script, file, edits, claims)
         # One that ran out of time would see more on a machine that is less busy, or with a longer --timeout.
         ran_out = any(one["ran_out"] for one in found.get("functions", ()))
         whole = "trouble" not in found and found["ended"] != "timeout" and not ran_out
@@ -102,7 +96,8 @@ class Proofs:
                 return proof
         return None
 
-    def _name(self, script: Script, file: str, edits: Sequence[Edit], claims: Claims) -> str:
+    def _name(self, file: str, edits: Sequence[Edit], claims: Claims) -> str:
+        script = self._script
         changes = sorted((edit.start, edit.end, edit.text) for edit in edits)
         seen = script.warm.plain.seen if script.warm is not None and script.warm.plain is not None else ""
         about = [changes, dataclasses.asdict(claims), script.budget_s, seen, digests([file])]

@@ -34,6 +34,7 @@ class Whole:
             patch with consent changes behaviour.
         tried: the patches that ``after`` is of.
         uncompiled: it was held against the script without a compiler.
+        breaks: what was dropped leaves its own break, or makes another.
     """
 
     dropped: Mapping[int, str]
@@ -45,6 +46,7 @@ class Whole:
     words: Words | None = None
     tried: Sequence[Patch] = ()
     uncompiled: bool = False
+    breaks: bool = False
 
     @property
     def evidence(self) -> dict[str, Any]:
@@ -155,9 +157,12 @@ def _functions(finding: Finding) -> list[tuple[str, str | None]]:
 
 
 def _try(trials: Trials, patches: Sequence[Patch]) -> Whole:
-    """The script with patches. What a forked run has against them is asked of plain runs again."""
+    """The script with patches.
+
+    What a forked run computes otherwise is asked of plain runs again; it breaks where they do.
+    """
     whole = _tried(trials, patches)
-    if whole.dropped and trials.forking:
+    if whole.dropped and not whole.breaks and trials.forking:
         with trials.plainly():
             whole = _tried(trials, patches)
     return whole
@@ -170,7 +175,7 @@ def _tried(trials: Trials, patches: Sequence[Patch]) -> Whole:
         if trials.ended_otherwise(after) is None:
             dropped = _still_there(patches, before, report, trials.sources)
             if dropped:
-                return Whole(dropped, (), None, before, report)
+                return Whole(dropped, (), None, before, report, breaks=True)
         consented = any(patch.rewrite.consent for patch in patches)
         seen = trials.agreement(after, patches, consented=consented, uncompiled=True)
         why = seen.difference

@@ -82,7 +82,7 @@ class ProofRun:
         return pairs.tree
 
     def _session(self, name: str) -> Any:
-        from breakscope.inside.prove.budget import Budget
+        from breakscope.inside.prove.budget import MOST_TIMES, Budget
         from breakscope.inside.prove.claims import Claims
         from breakscope.inside.prove.conditions import Condition
         from breakscope.inside.prove.session import Session
@@ -95,8 +95,9 @@ class ProofRun:
             ]
             claims = Claims(**self.settings["claims"])
             same = relies_on(*self._texts[name], silent=claims.silent)
-            tally, budget = Tally(name, conditions, claims), Budget(self.settings["budget_s"])
-            self._sessions[name] = Session(tally, budget, self.save, relies_on=same)
+            budget_s = self.settings["budget_s"]
+            budget = Budget(budget_s, more_s=(MOST_TIMES - 1) * budget_s)
+            self._sessions[name] = Session(Tally(name, conditions, claims), budget, self.save, relies_on=same)
         return self._sessions[name]
 
     def _form(self, name: str, form: str) -> Callable[[Any], Any]:

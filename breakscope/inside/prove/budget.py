@@ -15,6 +15,8 @@ MAX_CAPTURED = 8
 SHARES = (0.5, 0.25)
 SEARCHED = len(SHARES)
 REST_SHARE = 0.25 / (MAX_CAPTURED - SEARCHED)
+# How many times the budget a proof of `fix` may take that has not driven every branch when its time is up.
+MOST_TIMES = 4
 # How long a test call may take: so many seconds, and so many times what the script's own arguments take. The
 # new form gets more, because it is wrong where it does not end.
 PATIENCE_S: Mapping[str, float] = {"watched": 2.0, "new": 20.0}
@@ -34,10 +36,12 @@ class Budget:
     """The time for the proof of one function, divided among the script's calls of it.
 
     Attributes:
+        more_s: what may be taken on top of it, by :meth:`extend`.
         deadline: of the call that is looked at, on :func:`clock`.
     """
 
     seconds: float
+    more_s: float = 0.0
     deadline: float = 0.0
     _spare_s: float = 0.0
 
@@ -53,6 +57,13 @@ class Budget:
     def over(self, *, needed: bool = False) -> bool:
         """Whether the time of a call is up. What is needed for a proof gets as much time again."""
         return clock() > self.deadline + (self.seconds if needed else 0)
+
+    def extend(self) -> bool:
+        """Give the call that is looked at the time of a whole budget more; False where there is none left."""
+        more = min(self.seconds, self.more_s)
+        self.more_s -= more
+        self.deadline += more
+        return more > 0
 
 
 @dataclass(slots=True)

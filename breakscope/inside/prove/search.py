@@ -24,6 +24,8 @@ MAX_SIZE = 1024
 # Inputs that lead where no values of the tensors do: edge values are tried around so many.
 MOST_LEADING = 4
 MOST_TEXTS = 12
+# Of tensors that the function makes for arguments that were left out.
+MOST_MADE = 6
 MOST_SIZES = 6
 EDGES = "edge values"
 
@@ -76,7 +78,7 @@ class Search:
             for one in list(groups):
                 kind, group, skip_raising, ends = one
                 needed = kind == EDGES
-                if not needed and self.comparing.budget.over():
+                if not needed and self._time_is_up():
                     self.tally.notes[TIME_IS_UP] = None
                     groups.remove(one)
                     continue
@@ -104,6 +106,14 @@ class Search:
             if self.tally.driven() or not self.comparing.agree(bench, conditions, "values of parameters"):
                 return
 
+    def _time_is_up(self) -> bool:
+        """Whether it is, also for one who has not seen all that a proof needs."""
+        budget = self.comparing.budget
+        while budget.over():
+            if (self.tally.enough_driven() and not self.tally.untried) or not budget.extend():
+                return True
+        return False
+
     def _elsewhere(self, constants: Sequence[float]) -> Iterator[Conditions]:
         """Edge values on ways to which no values lead: behind a dtype, a size, a flag, a number."""
         found = [one for one in self.tally.inputs_that_drive() if one.leads]
@@ -121,17 +131,24 @@ class Search:
     def _given_instead(self, bench: Bench) -> Iterator[Conditions]:
         """Tensors for arguments that are None in the script, and that the function then makes itself.
 
+        Each that it has under the name: what it made first, and what it put in its place.
+
         ``if lengths is None: lengths = ...``: what is asked of them further down, only such a call can drive.
         """
         code = code_of(bench.forms["old"])
         keys = inputs.left_out(inspect.unwrap(bench.forms["old"]), bench.calls)
-        made: dict[str, torch.Tensor] = {}
+        made: dict[tuple[str, torch.dtype, torch.Size], torch.Tensor] = {}
 
-        def note(frame: Any, event: str, _result: Any) -> None:
-            if event == "return" and frame.f_code is code:
-                local = frame.f_locals
-                found = {name: local[name] for name in keys if isinstance(local.get(name), torch.Tensor)}
-                made.update({name: tensor.detach().clone() for name, tensor in found.items()})
+        def note(frame: Any, _event: str, _result: Any) -> None:
+            # What is called in it, and what that returns to, comes by here as well.
+            inside = frame if frame.f_code is code else frame.f_back
+            if inside is None or inside.f_code is not code or len(made) >= MOST_MADE:
+                return
+            local = inside.f_locals
+            tensors = {name: local[name] for name in keys if isinstance(local.get(name), torch.Tensor)}
+            for name, tensor in tensors.items():
+                if (name, tensor.dtype, tensor.shape) not in made:
+                    made[name, tensor.dtype, tensor.shape] = tensor.detach().clone()
 
         if sys.getprofile() is not None:
             return  # the script is profiled, by what cannot be put back
@@ -140,7 +157,7 @@ class Search:
             bench.run("old", Conditions("what the function makes"))
         finally:
             sys.setprofile(None)
-        for name, tensor in made.items():
+        for (name, *_), tensor in made.items():
             yield from inputs.given(name, keys[name], tensor)
 
     def _labels(self, bench: Bench) -> frozenset[str]:
