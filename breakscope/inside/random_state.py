@@ -35,9 +35,18 @@ class RandomState(NamedTuple):
         if self.cuda:
             torch.cuda.set_rng_state_all(self.cuda)
 
-    def tensors(self) -> list[torch.Tensor]:
-        """All of it as tensors, to compare two states."""
+    def tensors(self, start: RandomState) -> list[torch.Tensor]:
+        """All of it as tensors, to compare two states: of GPUs only what was drawn from since ``start``.
+
+        CUDA may be started between the two, by a backward pass of a script that is all on the CPU.
+        """
         text = repr(self.python).encode()
         if self.numpy is not None:
             text += self.numpy[1].tobytes() + repr(self.numpy[2:]).encode()
-        return [self.torch_cpu, torch.frombuffer(bytearray(text), dtype=torch.uint8), *self.cuda]
+        drawn = [
+            torch.cat([torch.tensor([device], dtype=torch.uint8), state])
+            for device, state in enumerate(self.cuda)
+            # The seed, and then how far it was drawn: nothing, where it was started since.
+            if (not torch.equal(state, start.cuda[device]) if start.cuda else state[8:].any())
+        ]
+        return [self.torch_cpu, torch.frombuffer(bytearray(text), dtype=torch.uint8), *drawn]

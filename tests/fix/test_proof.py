@@ -606,6 +606,31 @@ def test_the_compiled_form_is_compared_on_every_branch_although_the_search_took_
     assert "compiled by Dynamo" in found.why
 
 
+@pytest.mark.parametrize(("drawn", "status"), [(0, "proved"), (4, "refused")])
+def test_a_gpu_that_a_backward_pass_starts_is_no_difference(
+    drawn: int, status: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is a GPU it starts CUDA, also for tensors that are all on the CPU."""
+    started: list[bool] = []
+    grad, state = torch.autograd.grad, torch.tensor([*range(8), *[0] * 8], dtype=torch.uint8)
+
+    def starts(*args: Any, **kwargs: Any) -> Any:
+        started.append(True)
+        return grad(*args, **kwargs)
+
+    def now() -> list[torch.Tensor]:
+        state[8] += drawn
+        return [state.clone()]
+
+    monkeypatch.setattr(torch.autograd, "grad", starts)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: bool(started))
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", now)
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", lambda _states: None)
+    new = OLD.replace("if x.max() > 8:\n        x = x * 2", "x = torch.where(x.max() > 8, x * 2, x)")
+    found = judged(OLD, new, ("torch.rand(3)",), tmp_path)
+    assert found.status == status, found.why
+
+
 EAGER = "not torch.compiler.is_compiling()"
 OLD = "def f(x):\n    if x.max() > 8:\n        x = x * 2\n    return x + 1"
 

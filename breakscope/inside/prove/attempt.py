@@ -300,7 +300,7 @@ class _Watched:
 def _watched(seed: int | None) -> Iterator[_Watched]:
     """Note what is printed, logged, warned and drawn; leave the generators as they were."""
     watched, text = _Watched(), io.StringIO()
-    before = RandomState.now()
+    start = before = RandomState.now()
 
     def handle(logger: Any, record: logging.LogRecord) -> None:
         if logger.name.partition(".")[0] == "torch":
@@ -318,10 +318,11 @@ def _watched(seed: int | None) -> Iterator[_Watched]:
                     random.seed(seed)
                     if "numpy" in sys.modules:
                         sys.modules["numpy"].random.seed(seed)
+                start = RandomState.now()
                 yield watched
             finally:
                 logging.Logger.handle = real  # type: ignore[method-assign]
-                watched.randomness = RandomState.now().tensors()
+                watched.randomness = RandomState.now().tensors(start)
                 before.restore()
                 warned = "".join(f"{one.category.__name__}: {one.message}\n" for one in caught)
                 watched.text = text.getvalue() + warned

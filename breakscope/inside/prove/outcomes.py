@@ -32,7 +32,7 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
             return Difference(f"{path}: the new code leaves another value, or none")
     if old.printed != new.printed:
         return Difference(f"the old code prints {old.printed[:80]!r}, the new one {new.printed[:80]!r}")
-    if not all(torch.equal(a, b) for a, b in zip(old.randomness, new.randomness, strict=True)):
+    if not _same_draws(old.randomness, new.randomness):
         return Difference("they draw different random numbers")
     for name, mode in old.modes.items():
         if new.modes.get(name) != mode:
@@ -42,6 +42,10 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
         return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
     zeros = [comparer.zeros or (comparer.zeros_unwanted and not own) for own in old.own]
     return _compare_gradients(old.gradients, new.gradients, zeros)
+
+
+def _same_draws(old: Sequence[torch.Tensor], new: Sequence[torch.Tensor]) -> bool:
+    return len(old) == len(new) and all(torch.equal(a, b) for a, b in zip(old, new, strict=True))
 
 
 def _compare_gradients(
