@@ -57,6 +57,7 @@ class Site:
         called: what the loop around it calls that can be compiled in its place.
         function: qualified name of the function that holds it.
         module: the module of Python's own library that holds it; else empty.
+        asserted: what an assert on tensors can ask for in the place of a check; else empty.
     """
 
     use: Use
@@ -68,6 +69,7 @@ class Site:
     called: tuple[str, ...] = ()
     function: str = ""
     module: str = ""
+    asserted: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -150,6 +152,9 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     """What the person's own line is for, and what it calls; else what holds for the code."""
     if (tested := _of_test(code, site)) is not None:
         return tested
+    # Of sizes and numbers that are symbolic torch._check tells, and no assert.
+    if code == "BS106" and site.asserted and "torch._check" not in said:
+        return break_words.ASSERTED.format(asserted=site.asserted)
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
     like = "BS101" if code.startswith(("BS10", "BS111", "BS123")) and site.shape in _BY_TEST else code

@@ -31,6 +31,10 @@ _CHECK = (
     " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
     " torch._check."
 )
+ASSERTED = (
+    "Assert it on the tensor, with a constant text: assert {asserted}, '…'. Dynamo traces that as"
+    " torch._assert_async, which raises RuntimeError. What the text tells of the values is for the caller."
+)
 _CLASS = (
     "A class is made while Dynamo traces: define it outside of the compiled function, and make only its"
     " objects there."

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from breakscope.diagnose import uses
+from breakscope.diagnose import checks, uses
 from breakscope.diagnose.becomes import is_tensor
 from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Position, Sources
@@ -114,6 +114,11 @@ def raises(sources: Sources, file: str, position: Position | None) -> bool:
     """Whether a site is a ``raise``."""
     around = [] if position is None else sources.around(file, position)
     return any(isinstance(node, ast.Raise) for node in around)
+
+
+def asserted(sources: Sources, file: str, position: Position | None) -> str:
+    """What an assert can ask for in the place of the check at a site; empty where its text does not tell."""
+    return checks.asserted([] if position is None else sources.around(file, position))
 
 
 def message(sources: Sources, file: str, position: Position | None) -> str | None:

@@ -187,6 +187,7 @@ def _told(
         reach.called_in_loop(*at),
         location.function or "",
         _module(location.file),
+        reach.asserted(*at) if use.shape == "check" else "",
     )
 
 
