@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from breakscope.diagnose import uses
@@ -108,7 +109,8 @@ class _Held:
         slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
             a list of several. looped: whether a loop takes one by one;
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
-            many names it went through. counted: whether it is how many a mask selects.
+            many names it went through. counted: whether it is how many a mask selects;
+            positions: whether it is where the mask is set, and not what is there.
     """
 
     state: _State
@@ -120,6 +122,7 @@ class _Held:
     computed: bool = False
     depth: int = 0
     counted: bool = False
+    positions: bool = False
 
 
 def ends(
@@ -144,7 +147,9 @@ def ends(
     found = _Follow(callers)
     state = _state(innermost)
     slots = () if slot is None else (slot,)
-    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state, slots=slots))
+    if is_number and state == "selection":
+        state = "number"
+    found.climb(tuple(around), _Held(state, slots=slots, positions=_gives_positions(innermost)))
     return found.ends
 
 
@@ -188,6 +193,21 @@ def crossed(around: Sequence[ast.AST]) -> tuple[str, str] | None:
                 if selects(first) and not isinstance(rows, ast.Tuple) and selects(node):
                     return ast.unparse(of), f"{ast.unparse(rows)}[:, None] & {ast.unparse(columns)}[None, :]"
     return None
+
+
+def _gives_positions(node: ast.expr) -> bool:
+    """Whether it is where a mask is set, and not what is there."""
+    return isinstance(node, ast.Call) and uses.called(node) in ("nonzero", "where", "argwhere", "flatnonzero")
+
+
+def _is_mask_made(node: ast.AST, way: Sequence[ast.AST]) -> bool:
+    """Whether an index is a mask that is made by a comparison: it selects, and is not selected itself."""
+    values = _values_of(node.id, way) if isinstance(node, ast.Name) else [node]
+    return any(
+        isinstance(value, ast.Compare)
+        or (isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitAnd | ast.BitOr))
+        for value in values
+    )
 
 
 def _state(node: ast.expr) -> _State:
@@ -371,10 +391,14 @@ class _Follow:
         if child is parent.value:
             return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
         if held.state == "selection":
-            if isinstance(parent.ctx, ast.Store):
+            if not isinstance(parent.ctx, ast.Store):
+                return replace(held, positions=False)
+            # Positions are where it is stored; of a selection itself a mask is made first, or it is an index.
+            if held.positions:
                 self._end("stored", way, held)
-                return None
-            return held
+            elif not _is_mask_made(child, way):
+                self._end("scattered", way, held)
+            return None
         if held.state == "list":
             self._end("pick", way, held)
             return None
@@ -670,7 +694,13 @@ def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, 
     loops = [node for node in way if isinstance(node, _LOOPS)]
     function = _function(way)
     loops = loops if function is None else [one for one in loops if way.index(one) > way.index(function)]
-    first = loops[0].lineno if loops else statement.lineno
+    first = statement.lineno
+    for loop in reversed(
+        loops
+    ):  # a loop carries a value into its next turn, unless it sets the name anew first
+        if _sets_anew(loop, name, way):
+            break
+        first = loop.lineno
     block = next(
         (
             part
@@ -684,7 +714,17 @@ def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, 
     again = next((one for one in after if name in uses.targets(one) and not _reads(one, name)), None)
     if again is None:
         return first, 1 << 30
-    return (statement.lineno if loops else first), again.end_lineno or again.lineno
+    return statement.lineno, again.end_lineno or again.lineno
+
+
+def _sets_anew(loop: ast.For | ast.While, name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a loop gives a name another value in each turn, before it comes to a place in it."""
+    if isinstance(loop, ast.For) and name in {
+        part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)
+    }:
+        return True
+    before = takewhile(lambda one: one not in way, loop.body)
+    return any(name in uses.targets(one) and not _reads(one, name) for one in before)
 
 
 def _reads(statement: ast.stmt, name: str) -> bool:

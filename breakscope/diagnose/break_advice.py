@@ -37,7 +37,11 @@ _BY_TEST = (
     "best",
 )
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
-_DRAWS_MANY = re.compile(r"\b(size|generator)=")  # an array or a tensor, and no number
+# An array or a tensor, and no number: what a generator of numpy's draws under a name of its own is one mostly.
+_DRAWS_MANY = re.compile(
+    r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
+    r"|poisson|exponential|gamma|beta|binomial|laplace)\([^)]"
+)
 # What is told of these serves in Python's own library as well: a print, a copy, a draw, the clock.
 _OWN_WORDS = ("BS104", "BS118", "BS126", "BS127")
 _TESTS = ("branch", "told", "plain", "fast path")
@@ -216,6 +220,7 @@ def _words(use: Use) -> dict[str, str]:
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
+        "rows": "" if "None]" in mask else f" (for rows {mask}[:, None])",
         "unmasked": use.mask[1:] if re.fullmatch(r"~[\w.]+", use.mask) else f"~{mask}",
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",

@@ -15,7 +15,7 @@ from breakscope.diagnose.recompiles import Cause
 from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
-_ITEM = re.compile(r"(?P<of>\w+)\[\d+\]")
+_ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
 _NEAR = 4  # lines between a check and its raise
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _HANDED_ON = ("dtype", "identity")

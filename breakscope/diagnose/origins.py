@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from breakscope.diagnose.arguments import leaves
@@ -17,8 +18,9 @@ from breakscope.report.owners import owner_of
 
 _TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
 
-# What keeps torch from making a size dynamic that changed.
-_STATIC = re.compile(r"dynamic\s*=\s*False|mark_static|automatic_dynamic_shapes|assume_static_by_default")
+# What keeps torch from making a size dynamic that changed: wherever it stands, or where something is compiled.
+_STATIC = re.compile(r"mark_static|automatic_dynamic_shapes|assume_static_by_default")
+_NOT_DYNAMIC = re.compile(r"dynamic\s*=\s*False")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         by=by,
         caller=caller,
         kept_static=any(
-            places.sources.mentions(file, _STATIC)
+            _keeps_static(file, second["entry"]["name"], places)
             for file in {second["entry"]["file"], caller.file if caller else None}
             if file
         ),
@@ -124,6 +126,22 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),
     )
+
+
+def _keeps_static(file: str, entry: str, places: Places) -> bool:
+    """Whether a file keeps sizes static, for all or for what a call runs."""
+    if places.sources.mentions(file, _STATIC):
+        return True
+    # The function's own decorator, or the call that compiles it by its name, says it for this one.
+    name = re.escape(entry.rpartition(".")[2])
+    called = re.compile(rf"\bcompile\(\s*([\w.]+\.)?{name}\b(?!.*dynamic)")
+    decorator = re.compile(r"^\s*@.*\bcompile\b(?!.*dynamic)")
+    defined = re.compile(rf"^\s*def {name}\b")
+    is_plain = places.sources.mentions(file, called) or any(
+        defined.match(line) and decorator.match(before)
+        for before, line in pairwise(places.sources.lines(file))
+    )
+    return places.sources.mentions(file, _NOT_DYNAMIC) and not is_plain
 
 
 def _likeness(size: Size, guard: Guard) -> tuple[int, bool]:

@@ -18,6 +18,8 @@ _OF_TOKENS = re.compile(r"past_key_value|(key|value)_cache\b")  # and no dict of
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 # Ints in these places are constants of the code, whatever dynamic= says.
 _GLOBAL, _DEFAULT = re.compile(r"\bG\['"), re.compile(r"__(?:kw)?defaults__")
+_ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
+_OF_ITEM = re.compile(r"\[\d+\]\.\w+$")  # an attribute of one object of a list
 _ENUM = re.compile(r"(?:\w+\.)*(?P<of>\w+)\.\w+$")
 _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
@@ -156,6 +158,12 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
+    if origin.sizes and not _follows_one(guard, origin):
+        return (
+            f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it comes"
+            " from data, as from how many a mask selects, or from what the model keeps. After the second size"
+            " torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a fixed size"
+        )
     if origin.sizes:
         return _decided(guard, origin, does)
     if origin.same_call:
@@ -175,6 +183,18 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         " data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
+
+
+def _follows_one(guard: Guard, origin: Origin) -> bool:
+    """Whether a guarded size grew where one of the call grew, or shrank where one shrank."""
+    if guard.cause != "size" or not all(map(_is_count, (guard.expected, guard.actual))):
+        return True
+    grew = int(guard.actual or 0) > int(guard.expected or 0)
+    return any((size.new > size.old) == grew for size in origin.sizes)
+
+
+def _is_count(value: str | None) -> bool:
+    return value is not None and value.isdecimal()
 
 
 def _static_cache(guard: Guard, origin: Origin) -> str:
@@ -381,6 +401,11 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         )
     if "None" in kinds:
         return _optional(guard)
+    if kinds == {"True", "False"} and (item := _ITEM.fullmatch(name)):
+        return (
+            f"{item['of']} holds flags, and each pattern of them that comes is a version: pass them as one"
+            " tensor of bools, or ask in the caller what is needed of them"
+        )
     if kinds == {"True", "False"}:
         same = (
             "leave it as it is while the program runs"
@@ -514,6 +539,13 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " is made for each: keep it as a tensor, as torch's optimizers do where they are capturable, or"
             " count outside of the compiled function"
         )
+    if does.set_by:
+        return (
+            f"{name} is set in __init__ alone, so objects of {does.set_by} that were made with another value"
+            f" share this function's code, and each value ({_seen(guard)}) is a version: that is normal for a"
+            " few. For many raise torch._dynamo.config.recompile_limit, or compile what calls them, so that"
+            " they are inlined"
+        )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
     if len(shown) > _A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
         return (
@@ -563,6 +595,12 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
         else f" {seen}"
     )
     buffer = "a tensor (register_buffer, and add_(1) for a counter)" if is_module else "a tensor"
+    if not is_module and _OF_ITEM.search(name):
+        return (
+            f"{name} is a number that one object of several keeps: it is a constant of the code, and each value"
+            f" is a version{symbolic}. Keep such numbers, and the tests on them, in the caller; or hold them as"
+            " one tensor for all objects where they are only calculated with"
+        )
     if does.is_calculated:
         return f"make {name} {buffer}: it is only calculated with, and min or max of it is clamp{symbolic}"
     if does.needs:

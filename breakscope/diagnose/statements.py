@@ -515,7 +515,17 @@ def chooses_text(node: ast.AST) -> bool:
     match node:
         case ast.IfExp(_, ast.Constant(str() | bool()), _) | ast.IfExp(_, _, ast.Constant(str() | bool())):
             return True
+        case ast.IfExp(_, one, other):
+            return _is_listed(one) or _is_listed(other)
     return False
+
+
+def _is_listed(side: ast.expr) -> bool:
+    """Whether a side is a list or a dict of Python's, or a list with more items: ``[0] + runs``."""
+    match side:
+        case ast.BinOp(left, ast.Add(), right):
+            return isinstance(left, ast.List) or isinstance(right, ast.List)
+    return isinstance(side, ast.List | ast.Dict | ast.ListComp | ast.DictComp)
 
 
 def _only_raises(node: ast.AST | None) -> bool:

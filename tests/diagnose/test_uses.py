@@ -153,6 +153,22 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
 
 
 @pytest.mark.parametrize(
+    ("shape", "mask", "body"),
+    [
+        ("stored", "keep", "a[keep], b[keep] = spline(x, [[w[keep, :]]])"),
+        ("stored", "keep", "y[keep] = f([[x[keep]]])"),
+        ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
+    ],
+)
+def test_what_is_stored_is_selected_by_the_mask_of_its_place(
+    tmp_path: Path, shape: str, mask: str, body: str
+) -> None:
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    assert (use.shape, use.mask) == (shape, mask)
+
+
+@pytest.mark.parametrize(
     "body", ["i, j = random.randrange(3), 1\nx[ [[i + 1]] ] = 0", "i = np.random.rand()\ny = [[f(i)]]"]
 )
 def test_what_is_computed_of_a_drawn_number_is_drawn(tmp_path: Path, body: str) -> None:
