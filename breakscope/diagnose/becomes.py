@@ -695,9 +695,7 @@ def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, 
     function = _function(way)
     loops = loops if function is None else [one for one in loops if way.index(one) > way.index(function)]
     first = statement.lineno
-    for loop in reversed(
-        loops
-    ):  # a loop carries a value into its next turn, unless it sets the name anew first
+    for loop in reversed(loops):  # a loop carries a value on, unless it sets the name anew first
         if _sets_anew(loop, name, way):
             break
         first = loop.lineno

@@ -37,7 +37,7 @@ _BY_TEST = (
     "best",
 )
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
-# An array or a tensor, and no number: what a generator of numpy's draws under a name of its own is one mostly.
+# An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
     r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
     r"|poisson|exponential|gamma|beta|binomial|laplace)\([^)]"
@@ -122,7 +122,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     said = "\n".join((cause.gb_type, cause.explanation, cause.context or ""))
     if code == "BS114" and cause.gb_type.startswith("Generator re") and _COMPREHENSION.match(site.expression):
         return break_words.BREAKS_INSIDE
-    found = _of_record(code, cause, said, site)
+    found = None if site.theirs is None else library_advice.of_call(code, site.theirs)
+    found = found or _of_record(code, cause, said, site)
     if found is None and site.theirs is not None:
         found = _of_library(code, site, site.theirs)
     return found or _of_source(code, cause, said, site)

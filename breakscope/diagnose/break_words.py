@@ -151,8 +151,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS107",),
         r"`[^`]*\.(transpose|t|squeeze|unsqueeze|swap(axes|dims)|swapdims|as_strided)_`.*inplace view",
         (
-            "A method changes the shape of a tensor in place that comes from outside of the graph: call the one"
-            " without the underscore, x.transpose(…) for x.transpose_(…), and use what it gives."
+            "A method changes the shape of a tensor in place that comes from outside of the graph: call the"
+            " one without the underscore, x.transpose(…) for x.transpose_(…), and use what it gives."
         ),
     ),
     (

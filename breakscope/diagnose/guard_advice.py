@@ -204,12 +204,12 @@ def _container(guard: Guard, name: str) -> str:
         )
     if guard.expected in ("set", "unset", "with the attribute", "present"):
         if _GLOBAL.search(guard.expression) or "G['__import_" in guard.expression:
-            return f"set {name} before the first compiled call: it is {guard.expected} at one and {guard.actual} later"
+            return f"set {name} before the first compiled call: it was {guard.expected}, then {guard.actual}"
         return f"define {name} on every object that is passed, or on none"
     if (guard.expected or "").startswith("count("):
         return (
-            f"draw the next number of {name} in the caller and pass it in: the code holds where the counter of"
-            f" itertools stands, and each number is a version{_seen(guard)}"
+            f"draw the next number of {name} in the caller and pass it in: the code holds where the counter"
+            f" of itertools stands, and each number is a version{_seen(guard)}"
         )
     if _IMPORTED.search(guard.expression) and _grew(guard):
         return (

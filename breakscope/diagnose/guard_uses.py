@@ -89,9 +89,8 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
 
 def _set_by(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
     """The class that gives an attribute its value in ``__init__``, and nowhere else in the files at work."""
-    owner = (
-        next((node for node in reversed(ways[0]) if isinstance(node, ast.ClassDef)), None) if ways else None
-    )
+    first = ways[0] if ways else ()
+    owner = next((node for node in reversed(first) if isinstance(node, ast.ClassDef)), None)
     attribute = re.fullmatch(r"self\.(\w+)", name)
     if owner is None or attribute is None:
         return ""

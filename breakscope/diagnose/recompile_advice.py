@@ -160,9 +160,10 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if origin.sizes and not _follows_one(guard, origin):
         return (
-            f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it comes"
-            " from data, as from how many a mask selects, or from what the model keeps. After the second size"
-            " torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a fixed size"
+            f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
+            " comes from data, as how many a mask selects, or from what the model keeps. After the second"
+            " size torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a"
+            " fixed size"
         )
     if origin.sizes:
         return _decided(guard, origin, does)
@@ -401,21 +402,8 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         )
     if "None" in kinds:
         return _optional(guard)
-    if kinds == {"True", "False"} and (item := _ITEM.fullmatch(name)):
-        return (
-            f"{item['of']} holds flags, and each pattern of them that comes is a version: pass them as one"
-            " tensor of bools, or ask in the caller what is needed of them"
-        )
     if kinds == {"True", "False"}:
-        same = (
-            "leave it as it is while the program runs"
-            if _GLOBAL.search(guard.expression)
-            else "pass the same at every call"
-        )
-        return (
-            f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
-            f" one, {same}"
-        )
+        return _flag(guard, name)
     if kinds == {"str"}:
         return (
             f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"
@@ -450,6 +438,20 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         f"the code needs {name} as a constant ({does.needs or _CONSTANTS}), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
+    )
+
+
+def _flag(guard: Guard, name: str) -> str:
+    if item := _ITEM.fullmatch(name):
+        return (
+            f"{item['of']} holds flags, and each pattern of them that comes is a version: pass them as one"
+            " tensor of bools, or ask in the caller what is needed of them"
+        )
+    is_global = _GLOBAL.search(guard.expression)
+    same = "leave it as it is while the program runs" if is_global else "pass the same at every call"
+    return (
+        f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
+        f" one, {same}"
     )
 
 
@@ -597,9 +599,9 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
     buffer = "a tensor (register_buffer, and add_(1) for a counter)" if is_module else "a tensor"
     if not is_module and _OF_ITEM.search(name):
         return (
-            f"{name} is a number that one object of several keeps: it is a constant of the code, and each value"
-            f" is a version{symbolic}. Keep such numbers, and the tests on them, in the caller; or hold them as"
-            " one tensor for all objects where they are only calculated with"
+            f"{name} is a number that one object of several keeps: it is a constant of the code, and each"
+            f" value is a version{symbolic}. Keep such numbers, and the tests on them, in the caller; or hold"
+            " them as one tensor for all objects where they are only calculated with"
         )
     if does.is_calculated:
         return f"make {name} {buffer}: it is only calculated with, and min or max of it is clamp{symbolic}"

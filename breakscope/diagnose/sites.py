@@ -91,10 +91,30 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
 def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Finding]:
     """One finding for each site."""
     of_function = Counter((site.frame.file, site.frame.name) for site in sites)
-    return [_finding(found, site, places, of_function[site.frame.file, site.frame.name]) for site in sites]
+    of_call = Counter(key for site in sites if (key := _called_library(site, places)) is not None)
+    return [
+        _finding(
+            found,
+            site,
+            places,
+            of_function[site.frame.file, site.frame.name],
+            of_call[_called_library(site, places) or ("", "", 0)],
+        )
+        for site in sites
+    ]
 
 
-def _finding(found: Collected, site: Site, places: Places, together: int) -> Finding:
+def _called_library(site: Site, places: Places) -> tuple[str, str, int] | None:
+    """The package that holds a site, and the line of the project that calls it; None in the project itself."""
+    stack = _stack(_most_telling(site), places)
+    caller = next((frame for frame in reversed(stack) if frame.owner == "project"), None)
+    package = Theirs(site.frame.file, "", None).package
+    return (
+        None if caller is None or not is_installed(site.frame.file) else (package, caller.file, caller.line)
+    )
+
+
+def _finding(found: Collected, site: Site, places: Places, together: int, under: int) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
@@ -144,7 +164,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
             code,
             inner,
             cause,
-            _told(site, use, location, stack, places, together),
+            _told(site, use, location, stack, places, together, under),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -155,9 +175,19 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
 
 
 def _told(
-    site: Site, use: Use, location: Location, stack: Sequence[Frame], places: Places, together: int
+    site: Site,
+    use: Use,
+    location: Location,
+    stack: Sequence[Frame],
+    places: Places,
+    together: int,
+    under: int,
 ) -> ToldSite:
-    """What the source says of a site, for its advice; ``together`` is how many its function has."""
+    """What the source says of a site, for its advice.
+
+    Args:
+        together: how many sites its function has; under: how many the project's call of its package leads to.
+    """
     at = places.sources, site.frame.file, site.position
     # A module of Python's own library is no place to look at: who calls it decides.
     whose = next((frame for frame in reversed(stack) if not is_standard(frame.file)), None)
@@ -176,6 +206,8 @@ def _told(
             reach.names(*at, DROPS),
             together,
             _is_compiled(caller, stack),
+            under,
+            _runs_model(caller, stack),
         )
     return ToldSite(
         use,
@@ -202,6 +234,13 @@ def _module(file: str) -> str:
 def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:
     """Whether the project's line that leads to a site is itself compiled, and not what calls that."""
     return caller is not None and caller in stack[1:]
+
+
+def _runs_model(caller: Frame | None, stack: Sequence[Frame]) -> bool:
+    """Whether the project's line calls a module: its ``forward`` is what comes next."""
+    after = list(stack[stack.index(caller) + 1 :]) if caller is not None and caller in stack else []
+    called = next((frame for frame in after if frame.owner != "torch"), None)
+    return called is None or (called.function or "").endswith((".forward", ".__call__"))
 
 
 def _most_telling(site: Site) -> Break:

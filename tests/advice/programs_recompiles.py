@@ -61,6 +61,30 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS201",
+        "in an object",
+        MARK.format(r"batch\.ids, 0") + " and " + MARK.format(r"batch\.mask, 0"),
+        "import dataclasses\n@dataclasses.dataclass\nclass Batch:\n    ids: torch.Tensor\n    mask: torch.Tensor\n"
+        "@torch.compile\ndef f(b):\n    return b.ids * b.mask\n"
+        "for n in (2, 3, 4):\n    batch = Batch(torch.ones(n), torch.ones(n))\n    say(f(batch))\n",
+        (
+            "    say(f(batch))",
+            "    torch._dynamo.maybe_mark_dynamic(batch.ids, 0)\n"
+            "    torch._dynamo.maybe_mark_dynamic(batch.mask, 0)\n    say(f(batch))",
+        ),
+    ),
+    calls(
+        "BS201",
+        "in a mapping of one's own, by several functions",
+        r"^Dimension 0 of batch\['ids'\], of the call at script\.py:\d+, came with 2, 3, and 2 functions",
+        "class Batch:\n    def __init__(self, **of): self._of = of\n"
+        "    def __getitem__(self, key): return self._of[key]\n    def keys(self): return self._of.keys()\n"
+        "def g(x):\n    torch._dynamo.graph_break()\n    return x + 1\n"
+        "@torch.compile\ndef f(b):\n    return g(b['ids'] * 2)\n"
+        "for n in (2, 3, 4):\n    batch = Batch(ids=torch.ones(n))\n    say(f(batch))\n",
+        ("@torch.compile\n", "@torch.compile(dynamic=True)\n"),
+    ),
+    calls(
+        "BS201",
         "padded",
         r"pad to one size",
         X + "for n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y)[:n])\n",

@@ -189,6 +189,73 @@ def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
     assert "fix" not in said
 
 
+def test_a_number_of_a_library_that_a_branch_asks_for_is_helped_by_no_setting() -> None:
+    """``capture_scalar_outputs`` was tried on Longformer: the graph breaks at the branch then."""
+    theirs = Theirs("/lib/site-packages/lib/models.py", "Encoder.forward", "train.py:8")
+    tested, sized = (str(library_advice.advice("BS102", shape, theirs)) for shape in ("branch", "size"))
+    assert "where a branch asks for the number, so no setting helps" in tested
+    assert "capture_scalar_outputs = True" in sized
+
+
+SOLVER = """
+def norm(v):
+    return 0.5 if v.abs().max() < 1 else 2.0
+
+def solve(f, x):
+    assert (x > -99).all(), f"too far: {x}"
+    if norm(x) > 1:
+        x = x / 2
+    if x.sum() > 50:
+        x = x - 1
+    y = f(x)
+    if y.mean() > 40:
+        y = y - 2
+    return y
+"""
+SOLVED = """
+    import os, sys
+    import torch
+
+    sys.path.insert(0, os.path.join(os.getcwd(), "site-packages"))
+    import solver
+
+    def double(x):
+        return x * 2
+
+    @torch.compile
+    def step(x):
+        return solver.solve(double, x) + 1
+
+    for _ in range(2):
+        print(step(torch.ones(3)))
+"""
+OUTSIDE = SOLVED.replace(
+    """
+    @torch.compile
+    def step(x):
+        return solver.solve(double, x) + 1
+""",
+    """
+    double, add = torch.compile(double), torch.compile(lambda x: x + 1)
+    def step(x):
+        return add(solver.solve(double, x))
+""",
+)
+
+
+@pytest.mark.torch
+def test_a_librarys_function_that_breaks_all_over_is_called_outside(warm: WarmScans, tmp_path: Path) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "solver.py").write_text(SOLVER)
+    breaks = [one for one in warm.scan(tmp_path, SOLVED).findings if one.kind != "recompile"]
+    assert len(breaks) == 4
+    for one in breaks:
+        text = "solver breaks the graph at 4 places under the call at script.py:13: make that call outside"
+        assert str(one.advice).startswith(text)
+    after = warm.scan(tmp_path, OUTSIDE)
+    assert [one for one in after.findings if one.kind != "recompile"] == []
+
+
 LINES = """
     import collections, datetime, zlib
     import torch

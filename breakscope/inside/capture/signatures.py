@@ -38,6 +38,7 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
     return {
         "entry": _entry(entry.function, module),
         **_arguments(args, entry.kwargs),
+        "held": _held_by_objects(args, entry.kwargs),
         "origins": _origins(compile_.frame.f_locals, args, entry.kwargs),
         "caller": _caller(entry.frame),
         "callers": _callers(entry.frame),
@@ -104,6 +105,48 @@ def describe_argument(value: Any, path: str, seen: dict[int, str], depth: int = 
     if isinstance(value, torch.dtype | torch.device):
         return {type(value).__name__: str(value)}
     return {"object": describe(value)}
+
+
+def _held_by_objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The tensors in arguments that are objects, under what reaches them: ``args[0].ids``. No module's."""
+    found: dict[str, Any] = {}
+    given = [(f"args[{number}]", value) for number, value in enumerate(args)]
+    for path, value in (*given, *((f"kwargs[{name!r}]", value) for name, value in kwargs.items())):
+        for place, tensor in _tensors_in(value, path, within_object=False):
+            if len(found) < _ITEMS:
+                found.setdefault(place, _tensor(tensor))
+    return found
+
+
+def _tensors_in(
+    value: Any, path: str, *, within_object: bool, depth: int = 0
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors that an object holds, by its attributes and items; none of them is asked by its own code."""
+    if isinstance(value, torch.Tensor):
+        if within_object:
+            yield path, value
+        return
+    if depth > _DEPTH or isinstance(value, torch.nn.Module | type | types.ModuleType | types.FunctionType):
+        return
+    is_plain = type(value) in (list, tuple, dict)
+    items: list[tuple[str, Any]] = []
+    if isinstance(value, list | tuple) and len(value) <= _ITEMS:
+        names = getattr(value, "_fields", ())  # of a named tuple
+        places = [f".{names[at]}" if at < len(names) else f"[{at}]" for at in range(len(value))]
+        items = [(path + place, item) for place, item in zip(places, value, strict=True)]
+    elif isinstance(value, dict) and len(value) <= _ITEMS:
+        items = [(f"{path}[{key!r}]", item) for key, item in value.items() if isinstance(key, str)]
+    elif isinstance(kept := getattr(value, "__dict__", None), dict) and len(kept) <= _ITEMS:
+        items = [(_attribute(value, path, name), item) for name, item in kept.items()]
+    for place, item in items:
+        yield from _tensors_in(item, place, within_object=within_object or not is_plain, depth=depth + 1)
+
+
+def _attribute(value: Any, path: str, name: str) -> str:
+    """How an attribute is reached; of one that is private, by the items of its object where it has such."""
+    is_private = name.startswith("_") or name == "data"
+    is_mapping = hasattr(type(value), "__getitem__") and hasattr(type(value), "keys")
+    return path if is_private and is_mapping else f"{path}.{name}"
 
 
 def _tensor(value: torch.Tensor) -> dict[str, Any]:
