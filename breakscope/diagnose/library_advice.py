@@ -23,6 +23,9 @@ _SAME = ("BS116", "BS117", "BS119", "BS120", "BS140", "BS141", "BS190", "BS191")
 # Libraries whose own code runs in C, on arrays: nobody rewrites a line of theirs.
 _ARRAYS = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "polars", "xarray", "cv2", "PIL")
 
+# What measures a model is no part of it.
+_MEASURES = ("torchmetrics", "torcheval", "ignite")
+
 # (the function that breaks, what to do at the line that calls it)
 _BY_FUNCTION = {
     "_get_abs_string_index": "A tensor picks a module of a list{at}, which is no operation on tensors:"
@@ -88,9 +91,22 @@ def of_call(code: str, theirs: Theirs) -> str | None:
 
     None for a model of a library, which is what is to be compiled.
     """
-    if theirs.runs_model or not theirs.compiled or theirs.under < _MANY or theirs.caller is None:
+    if code in ("BS108", "BS109") or theirs.caller is None:
         return None
-    if code in ("BS108", "BS109") or theirs.package in ("torch", *sys.stdlib_module_names):
+    if theirs.package in _MEASURES and theirs.compiled:
+        return (
+            f"{theirs.package} measures, and works with values and lists of its own: make the call{theirs.at}"
+            " outside of the compiled function, on what that returns."
+        )
+    if theirs.package == "loguru":
+        return (
+            "loguru asks for the frame that logs, which Dynamo does not trace: call loguru.logger.remove()"
+            " before the compiled call, with which a logging call returns at once; or make the call"
+            f"{theirs.at} so that nothing is logged."
+        )
+    if theirs.runs_model or not theirs.compiled or theirs.under < _MANY:
+        return None
+    if theirs.package in ("torch", *sys.stdlib_module_names):
         return None
     return (
         f"{theirs.package} breaks the graph at {theirs.under} places under the call{theirs.at}:"
@@ -125,7 +141,12 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return f"{_whose(theirs)}, where a branch asks for {what}, so no setting helps: {_ways(theirs)}."
     if code in ("BS102", "BS105"):
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
-        return f"Set {_CONFIG}.{setting} = True before the first call. If it still breaks: {_ways(theirs)}."
+        # An argument that is None makes the library find it out from data.
+        given = f", or make the call{theirs.at} so that `{theirs.settings}` does not hold" * (
+            " is None" in (theirs.settings or "")
+        )
+        first = f"Set {_CONFIG}.{setting} = True before the first call{given}"
+        return f"{first}. If it still breaks: {_ways(theirs)}."
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,20 +93,27 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
     """One finding for each site."""
     of_function = Counter((site.frame.file, site.frame.name) for site in sites)
     of_call = Counter(key for site in sites if (key := _called_library(site, places)) is not None)
+    # A line that one record passes through is in compiled code, whatever another one begins with.
+    passed = {
+        (frame.file, frame.line)
+        for site in sites
+        for item in site.breaks
+        for frame in item.record.frames[:-1]
+    }
     return [
         _finding(
             found,
             site,
             places,
             of_function[site.frame.file, site.frame.name],
-            of_call[_called_library(site, places) or ("", "", 0)],
+            _Around(of_call[_called_library(site, places) or ("", "", 0)], passed),
         )
         for site in sites
     ]
 
 
 def _called_library(site: Site, places: Places) -> tuple[str, str, int] | None:
-    """The package that holds a site, and the line of the project that calls it; None in the project itself."""
+    """The package that holds a site, and the project's line that calls it; None in the project itself."""
     stack = _stack(_most_telling(site), places)
     caller = next((frame for frame in reversed(stack) if frame.owner == "project"), None)
     package = Theirs(site.frame.file, "", None).package
@@ -114,7 +122,20 @@ def _called_library(site: Site, places: Places) -> tuple[str, str, int] | None:
     )
 
 
-def _finding(found: Collected, site: Site, places: Places, together: int, under: int) -> Finding:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What the other sites say of one in a library.
+
+    Attributes:
+        under: how many sites the project's call of its package leads to.
+        passed: (file, line) of the calls in compiled code.
+    """
+
+    under: int
+    passed: AbstractSet[tuple[str, int]]
+
+
+def _finding(found: Collected, site: Site, places: Places, together: int, others: _Around) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
@@ -164,7 +185,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int, under:
             code,
             inner,
             cause,
-            _told(site, use, location, stack, places, together, under),
+            _told(site, use, location, stack, places, together, others),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -181,13 +202,9 @@ def _told(
     stack: Sequence[Frame],
     places: Places,
     together: int,
-    under: int,
+    others: _Around,
 ) -> ToldSite:
-    """What the source says of a site, for its advice.
-
-    Args:
-        together: how many sites its function has; under: how many the project's call of its package leads to.
-    """
+    """What the source says of a site, for its advice; ``together`` is how many its function has."""
     at = places.sources, site.frame.file, site.position
     # A module of Python's own library is no place to look at: who calls it decides.
     whose = next((frame for frame in reversed(stack) if not is_standard(frame.file)), None)
@@ -205,8 +222,9 @@ def _told(
             reach.message(*at),
             reach.names(*at, DROPS),
             together,
-            _is_compiled(caller, stack),
-            under,
+            _is_compiled(caller, stack)
+            or (caller is not None and (caller.file, caller.line) in others.passed),
+            others.under,
             _runs_model(caller, stack),
         )
     return ToldSite(
@@ -256,7 +274,7 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
     for frame, called in zip(reversed(frames[:-1]), reversed(frames), strict=False):
         # A comprehension is a frame of its own up to Python 3.11, and stands where its value goes.
         if not places.is_plumbing(frame) and not called.name.endswith(("comp>", "genexpr>")):
-            calls.append(places.call(frame))
+            calls.append(places.call(frame, called.name))
         if item.frame is not None and (frame.file, frame.name) == (item.frame.file, item.frame.name):
             return calls
     return []

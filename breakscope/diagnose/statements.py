@@ -238,7 +238,10 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     silent = [side for side in sides if not uses.is_message(side)]
     if silent and all(map(_sets_flag, silent)):
         return "choice"
-    of_python = any(_is_of_python(side) or _steps_a_number(side, around) for side in silent)
+    of_python = any(
+        _is_of_python(side) or _steps_a_number(side, around) or _sets_own_item(side, around)
+        for side in silent
+    )
     if _filters(around):
         return "filter"
     if of_python and any(map(_sets_tensor, silent)) and not in_loop(around):
@@ -264,6 +267,20 @@ def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
         case ast.AugAssign(ast.Attribute(ast.Name("self"), name), _, ast.Constant()):
             made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
             return any(_begins_with_a_number(node, name) for node in made)
+    return False
+
+
+def _sets_own_item(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether a statement sets an item of a list or a dict that its object keeps: ``self.errs[0] = e``."""
+    match side:
+        case ast.Assign([ast.Subscript(ast.Attribute(ast.Name("self"), name))]):
+            made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
+            return any(
+                isinstance(node, ast.Assign)
+                and uses.targets(node) == [f"self.{name}"]
+                and isinstance(node.value, ast.List | ast.Dict)
+                for node in made
+            )
     return False
 
 

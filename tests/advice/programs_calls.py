@@ -81,6 +81,15 @@ CALLS: tuple[Followed, ...] = (
         ("[n] if x[0, 0] < 0 else [0] + [n]", "x[0, 0] < 0"),
         ("say(f(x))", "y, low = f(x); say((y, [2] if low else [0, 2]))"),
     ),
+    f(
+        "BS105",
+        "a number of positions that an assert asks a method for",
+        r"\(self\.at >= 0\)\.sum\(\)",
+        "assert ring.valid().numel() == 2, 'out of step'\nreturn x + 1",
+        ("ring.valid().numel() == 2", "(ring.at >= 0).sum() == 2"),
+        outside="class Ring:\n    def __init__(self): self.at = torch.tensor([0, 1, -1])\n"
+        "    def valid(self): return self.at[self.at >= 0]\nring = Ring()",
+    ),
     Followed(
         "BS105",
         "rows that are selected for what is stored under the same mask",

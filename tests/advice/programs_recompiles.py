@@ -68,8 +68,7 @@ RECOMPILES: tuple[Followed, ...] = (
         "for n in (2, 3, 4):\n    batch = Batch(torch.ones(n), torch.ones(n))\n    say(f(batch))\n",
         (
             "    say(f(batch))",
-            "    torch._dynamo.maybe_mark_dynamic(batch.ids, 0)\n"
-            "    torch._dynamo.maybe_mark_dynamic(batch.mask, 0)\n    say(f(batch))",
+            "    for one in (batch.ids, batch.mask): torch._dynamo.maybe_mark_dynamic(one, 0)\n    say(f(batch))",
         ),
     ),
     calls(

@@ -21,7 +21,13 @@ SHAPES = (
     ("fast path", "if [[x.max() > 9]]:\n    return None\ny = x * 2\nreturn y"),
     ("python", "if [[x.max() > 9]]:\n    kept.update(state=copy.deepcopy(net))"),
     ("python", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
+    (
+        "python",
+        "class Steps:\n    def __init__(self):\n        self.errs = []\n    def take(self, x):\n"
+        "        if [[x.max() > 9]]:\n            self.errs[0] = 1",
+    ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
+    ("filter", "return {h: 1 for h in hits if [[h > 3]] }"),
     ("message", "if [[x.max() > 9]]:\n    logger.warning('large')\n    self.warned = True"),
     ("told", "if [[x.max() > 9]]:\n    warnings.warn('large')\n    x = x / 9"),
     ("told", "if [[x.max() > 9]]:\n    log.info('%.2f', x.max().item())\n    x = x / 9"),
@@ -195,6 +201,17 @@ def test_a_number_of_a_library_that_a_branch_asks_for_is_helped_by_no_setting() 
     tested, sized = (str(library_advice.advice("BS102", shape, theirs)) for shape in ("branch", "size"))
     assert "where a branch asks for the number, so no setting helps" in tested
     assert "capture_scalar_outputs = True" in sized
+
+
+def test_what_measures_or_logs_is_no_part_of_a_model() -> None:
+    """Of loguru ``remove()`` was tried: without a handler it returns before it asks for a frame."""
+    metric = Theirs("/lib/site-packages/torchmetrics/metric.py", "Metric.update", "train.py:8", compiled=True)
+    logger = Theirs("/lib/site-packages/loguru/_logger.py", "Logger._log", "train.py:8", compiled=True)
+    model = Theirs("/lib/site-packages/torchvision/ops.py", "nms", "train.py:8", compiled=True)
+    measures, logs, computes = (library_advice.of_call("BS102", one) for one in (metric, logger, model))
+    assert "make the call at train.py:8 outside of the compiled function" in str(measures)
+    assert "loguru.logger.remove()" in str(logs)
+    assert computes is None
 
 
 SOLVER = """
