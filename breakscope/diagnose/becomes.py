@@ -903,6 +903,22 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
     return False
 
 
+def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
+    """Whether an expression is surely an array of numpy's, or a part of one: by what it was assigned."""
+    match node:
+        case ast.Call(func):
+            of = ast.unparse(func)
+            made = of.startswith(("np.", "numpy.")) and not of.endswith(("random", "seed"))
+            return made or (isinstance(func, ast.Attribute) and is_array(func.value, way, depth))
+        case ast.Subscript(value=value):
+            return is_array(value, way, depth)
+        case ast.BinOp(left, _, right):
+            return is_array(left, way, depth) or is_array(right, way, depth)
+        case ast.Name() | ast.Attribute() if depth < _DEEP:
+            return any(is_array(value, way, depth + 1) for value in _values_of(ast.unparse(node), way))
+    return False
+
+
 def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
     """The function of the same file that a call names: by its name, as a method of self, or ``Fn.apply``."""
     scopes: list[ast.Module | ast.FunctionDef | ast.ClassDef]

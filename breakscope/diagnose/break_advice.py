@@ -36,6 +36,8 @@ _BY_TEST = (
     "dropped",
     "best",
 )
+# What asks for a value, where a call of Python's own (BS107) or a print asks for none.
+_OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
@@ -62,6 +64,7 @@ class Site:
         function: qualified name of the function that holds it.
         module: the module of Python's own library that holds it; else empty.
         asserted: what an assert on tensors can ask for in the place of a check; else empty.
+        on_arrays: whether its statement works on arrays that numpy made there.
     """
 
     use: Use
@@ -74,6 +77,7 @@ class Site:
     function: str = ""
     module: str = ""
     asserted: str = ""
+    on_arrays: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -162,12 +166,16 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return break_words.ASSERTED.format(asserted=site.asserted)
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
-    like = "BS101" if code.startswith(("BS10", "BS111", "BS123")) and site.shape in _BY_TEST else code
+    like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
     if (like, site.shape) in break_words.BY_SHAPE:
         return break_words.BY_SHAPE[like, site.shape].format(**_words(site.use))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
     if by_source is not None:
         return by_source
+    if site.on_arrays and (
+        code in ("BS190", "BS191", "BS110") or (code == "BS127" and site.use.shape == "random")
+    ):
+        return break_words.ON_ARRAYS
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
     if (text := _matching(break_words.BY_TEXT, code, "\n".join((said, *hints)))) is not None:

@@ -148,6 +148,14 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ),
     ),
     (
+        ("BS122",),
+        r"setattr\(\) is not supported on type function",
+        (
+            "An attribute of a function is set, which Dynamo does not trace: keep it in an object's"
+            " attribute, in a dict or in a list, or count around the compiled call."
+        ),
+    ),
+    (
         ("BS107",),
         r"`[^`]*\.(transpose|t|squeeze|unsqueeze|swap(axes|dims)|swapdims|as_strided)_`.*inplace view",
         (
@@ -266,6 +274,11 @@ FROM_NUMPY = (
     "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays"
     " (or put"
     " torch.compiler.disable on the function), or write it with torch operations."
+)
+ON_ARRAYS = (
+    "The line works on numpy's arrays, which Dynamo traces as tensors: call the function that does it in the"
+    " caller (before the compiled call where it makes constants), or put torch.compiler.disable on it; where"
+    " it is to be in the graph, hold tensors and write it with torch operations."
 )
 BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(

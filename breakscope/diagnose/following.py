@@ -362,6 +362,8 @@ def _may_follow(guard: Guard, size: Size) -> bool:
         return False  # sizes change the strides of outer dimensions; which one is 1 is the layout
     if max(map(_whole_number, (guard.expected, guard.actual))) > _LARGEST:
         return False  # a seed, and no number that comes of sizes
+    if guard.cause == "int_value" and "%" in (guard.expected or ""):
+        return guard.actual == str(size.new)  # a counter is asked so, too
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
         return True
     return (int(guard.actual) > int(guard.expected)) == (size.new > size.old)

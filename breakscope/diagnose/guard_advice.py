@@ -295,6 +295,11 @@ def _other(guard: Guard, _name: str) -> str:
             " slice, an expand, what repeat_interleave gives), and the tensor that came is none. Call"
             " .clone() on the argument that is a view at some calls only"
         )
+    if re.search(r"\.item\(\) == -?[\d.]+$", guard.expression):
+        return (
+            "take all at once, with the index as a tensor, x.index_select(dim, index): a tensor of one number"
+            " is read here, as where it indexes another one, and the code is compiled again for each value"
+        )
     if _CROSSING.search(guard.expression):
         return (
             "repair the graph break in front of this part of the function: the guard is on a value that"

@@ -36,6 +36,8 @@ class Taken:
     Attributes:
         of_module: False where its object is surely no nn.Module.
         fills: whether something is put into it, where it is a container; loops: whether a loop runs over it.
+        grows: whether more is put behind what it holds, so that it is longer at each call.
+        is_varied: whether it is the function's own ``*args``.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
     """
 
@@ -43,6 +45,8 @@ class Taken:
     of_module: bool = True
     fills: bool = True
     loops: bool = False
+    grows: bool = True
+    is_varied: bool = False
     set_by: str = ""
 
     @property
@@ -83,8 +87,29 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         of_module=not any(map(_is_plain_class, ways[:1])),
         fills=fills,
         loops=any(_is_looped(way[-1], guard.source or "") for way in ways),
+        grows=not ways or any(_grows(way[-1], guard.source or "") for way in ways),
+        is_varied=any(_takes_any(way[-1], guard.source or "") for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
     )
+
+
+def _takes_any(function: ast.AST, name: str) -> bool:
+    """Whether a name is what a function takes its further arguments by: ``*args``."""
+    taken = function.args.vararg if isinstance(function, ast.FunctionDef) else None
+    return taken is not None and taken.arg == name
+
+
+def _grows(function: ast.AST, name: str) -> bool:
+    """Whether a function appends to a container, or hands it on to what may do so."""
+    for use in uses.uses(function, name):
+        match use[-3:]:
+            case [ast.Call(), ast.Attribute(attr=attr), _] if uses.KEEPS.match(attr):
+                return True
+            case [_, ast.Call() as call, given] if given in call.args and not _ASKS.match(uses.called(call)):
+                return True
+            case [_, ast.AugAssign(), _]:
+                return True
+    return False
 
 
 def _set_by(ways: Sequence[Sequence[ast.AST]], name: str) -> str:

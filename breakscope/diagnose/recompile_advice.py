@@ -368,6 +368,12 @@ def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str]
             " the loop"
             " does and leave the loop to Python"
         )
+    if ones := sorted(_SPECIAL_SIZES & {old, new}):
+        return (
+            f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}), and torch"
+            f" compiles sizes 0 and 1 apart from all others: a graph for {' and '.join(ones)} is one more,"
+            " made once, whatever dynamic= says"
+        )
     return (
         f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
         " or compile"
@@ -639,7 +645,7 @@ def _float_attribute(guard: Guard, name: str) -> str:
 
 
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
-    text = _unrolled(guard, does) or _of_kind(guard) or remedy(guard)
+    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
@@ -725,6 +731,22 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
     )
 
 
+def _filled(guard: Guard, does: Taken) -> str | None:
+    """What to do where a container is full from its second call on, or holds the arguments themselves."""
+    if guard.cause == "container" and does.is_varied:
+        return (
+            f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"
+            " for each way to call it is normal, made once. To save one, call it in one way"
+        )
+    is_filled = guard.cause == "container" and guard.expected == "0 items" and not does.grows
+    if not is_filled or len(guard.values) != _A_SECOND or "G['__import_" in guard.expression:
+        return None
+    return (
+        f"fill {guard.source} before the first compiled call, as by one call in eager: it is empty at the"
+        f" first call and holds {guard.actual} from then on, a version for each, made once"
+    )
+
+
 def _of_kind(guard: Guard) -> str | None:
     """What to do where tensors hold another kind of number, or a subclass other metadata."""
     if guard.cause == "dtype" and _are_kinds(guard):
@@ -756,6 +778,12 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
         return (
             f"a version for {guard.source} with requires_grad and one without is normal, and made once. To"
             f" save one, pass {guard.source} always alike: after .detach() only where no gradient is wanted"
+        )
+    if origin is not None and not origin.direct and origin.entry != origin.other:
+        return (
+            f"{origin.other} and {origin.entry} call this function, one with {guard.source} that needs a"
+            " gradient: a version for each is normal, made once; to save one, repair the break because of"
+            " which it is compiled on its own"
         )
     if origin is not None and not origin.direct:
         return (

@@ -93,12 +93,12 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
     """One finding for each site."""
     of_function = Counter((site.frame.file, site.frame.name) for site in sites)
     of_call = Counter(key for site in sites if (key := _called_library(site, places)) is not None)
-    # A line that one record passes through is in compiled code, whatever another one begins with.
+    # A line that one record passes through in compiled code is compiled, whatever another one begins with.
     passed = {
         (frame.file, frame.line)
         for site in sites
         for item in site.breaks
-        for frame in item.record.frames[:-1]
+        for frame in _compiled_part(item)[:-1]
     }
     return [
         _finding(
@@ -110,6 +110,17 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
         )
         for site in sites
     ]
+
+
+def _compiled_part(item: Break) -> Sequence[RawFrame]:
+    """The frames of a record from that on which is compiled: those before it are Python's own calls."""
+    frames, own = item.record.frames, item.frame
+    begins = [
+        at
+        for at, frame in enumerate(frames)
+        if own is not None and (frame.file, frame.name) == (own.file, own.name)
+    ]
+    return frames[begins[0] :] if begins else ()
 
 
 def _called_library(site: Site, places: Places) -> tuple[str, str, int] | None:
@@ -238,6 +249,7 @@ def _told(
         location.function or "",
         _module(location.file),
         reach.asserted(*at) if use.shape == "check" else "",
+        reach.works_on_arrays(*at),
     )
 
 
@@ -257,8 +269,13 @@ def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:
 def _runs_model(caller: Frame | None, stack: Sequence[Frame]) -> bool:
     """Whether the project's line calls a module: its ``forward`` is what comes next."""
     after = list(stack[stack.index(caller) + 1 :]) if caller is not None and caller in stack else []
-    called = next((frame for frame in after if frame.owner != "torch"), None)
-    return called is None or (called.function or "").endswith((".forward", ".__call__"))
+    names = [(frame.function or "").rpartition(".")[2] for frame in after if frame.owner != "torch"]
+    called = next((name for name in names if name not in _WRAPS), None)
+    return called in (None, "forward", "__call__")
+
+
+# What decorators call the function in front of one's own.
+_WRAPS = ("wrapper", "wrapped", "inner", "decorated", "wrapped_func", "func", "new_forward")
 
 
 def _most_telling(site: Site) -> Break:

@@ -17,6 +17,27 @@ def spline(x, w):
 for _ in range(2):
     say(spline(x, torch.ones(2, 3, 2)))
 """
+TREE = """
+class Sums:
+    def __init__(self):
+        self.tree = np.zeros(7, dtype=np.float32)
+    def update(self, i, v):
+        self.tree[i + 3] = v
+        p = (i + 2) // 2
+        while p >= 0:
+            self.tree[p] = self.tree[p * 2 + 1] + self.tree[p * 2 + 2]
+            p = (p - 1) // 2
+
+sums = Sums()
+
+@torch.compile
+def f(x, i):
+    sums.update(i, 2.0)
+    return x + 1
+
+for i in range(3):
+    say(f(x, i))
+"""
 
 CALLS: tuple[Followed, ...] = (
     f(
@@ -89,6 +110,31 @@ CALLS: tuple[Followed, ...] = (
         ("ring.valid().numel() == 2", "(ring.at >= 0).sum() == 2"),
         outside="class Ring:\n    def __init__(self): self.at = torch.tensor([0, 1, -1])\n"
         "    def valid(self): return self.at[self.at >= 0]\nring = Ring()",
+    ),
+    f(
+        "BS107",
+        "text that is worked on in a loop",
+        r"^unicodedata\.normalize is Python's own and makes no tensor",
+        "return x + len(parts('abc'))",
+        ("def f(x):\n    return x + len(parts('abc'))", "def f(x, n):\n    return x + n"),
+        ("say(f(x))", "say(f(x, len(parts('abc'))))"),
+        outside="import unicodedata\ndef parts(word):\n    out = list(unicodedata.normalize('NFKC', word))\n"
+        "    while len(out) > 1:\n        out[0:2] = [out[0] + out[1]]\n    return out",
+    ),
+    f(
+        "BS122",
+        "an attribute of a function",
+        r"^An attribute of a function is set.*in a dict",
+        "tell.last = 1\nreturn x + 1",
+        ("tell.last = 1", "kept['last'] = 1"),
+        outside="kept = {}\ndef tell(): pass",
+    ),
+    Followed(
+        "BS191",
+        "a tree in an array of numpy's",
+        r"^The line works on numpy's arrays.*put torch\.compiler\.disable on it",
+        TREE,
+        (("    def update", "    @torch.compiler.disable\n    def update"),),
     ),
     Followed(
         "BS105",

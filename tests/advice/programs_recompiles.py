@@ -613,6 +613,23 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS211",
+        "a state that the first call fills",
+        r"^Fill state before the first compiled call, as by one call in eager: it is empty at the first call",
+        "state = {}\ndef step(x, state):\n    if not state: state['n'] = torch.zeros(())\n"
+        "    state['n'] = state['n'] + 1\n    return x * state['n']\nf = torch.compile(step)\n"
+        "for _ in range(3): say(f(x, state))\n",
+        ("for _ in range(3): say(f(x, state))", "say(step(x, state))\nfor _ in range(2): say(f(x, state))"),
+    ),
+    calls(
+        "BS211",
+        "arguments by place and by name",
+        r"^Calls pass another number of arguments by place \(2 items, 1 item in a\)",
+        "@torch.compile\ndef f(*a, **k):\n    return a[0] * 2 + (a[1] if len(a) > 1 else k['y'])\n"
+        "say(f(x, x)), say(f(x, y=x)), say(f(x, x))\n",
+        ("f(x, y=x)", "f(x, x)"),
+    ),
+    calls(
+        "BS211",
         "a counter of itertools",
         r"^Draw the next number of numbers in the caller",
         "numbers = itertools.count()\n@torch.compile\ndef f(x):\n    return x + 0, next(numbers)\n"

@@ -23,8 +23,7 @@ SHAPES = (
     ("python", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
     (
         "python",
-        "class Steps:\n    def __init__(self):\n        self.errs = []\n    def take(self, x):\n"
-        "        if [[x.max() > 9]]:\n            self.errs[0] = 1",
+        "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
     ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
     ("filter", "return {h: 1 for h in hits if [[h > 3]] }"),
