@@ -45,6 +45,7 @@ Kind = Literal[
     "suppressed",
     "paired",
     "scattered",
+    "written",
     "joined",
 ]
 """Where a value ends.
@@ -58,7 +59,7 @@ for its effect; passed: to a call that is not known. math, numpy: to their funct
 into tensors. stacked: its list is made a tensor.
 
 Of what a mask selects: reduced, a loss, stored under a mask, ranked by topk or sort, suppressed by NMS,
-scattered to where an index says, joined to others. paired: it
+scattered to where an index says, written: it is the index that says where, joined to others. paired: it
 is held against another selection, each with each.
 """
 _State = Literal["number", "list", "selection", "text"]
@@ -89,7 +90,7 @@ class End:
         way: from the outside to the node that takes the value; name: of the variable that holds it there.
         taker: the expression or statement that takes it.
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
-        counted: whether it is only how many a mask selects.
+        counted: whether it is only how many a mask selects; positions: whether it is where that is set.
     """
 
     kind: Kind
@@ -99,6 +100,7 @@ class End:
     gathered: bool = False
     looped: bool = False
     counted: bool = False
+    positions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,9 @@ class _Follow:
         taker = way[-2]
         if kind == "slice":
             taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
-        self.ends.append(End(kind, way, held.name, taker, gathered, held.looped, held.counted))
+        self.ends.append(
+            End(kind, way, held.name, taker, gathered, held.looped, held.counted, held.positions)
+        )
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
         """What the parent of a node makes of its value; None where the value ends or is followed by name."""
@@ -397,7 +401,7 @@ class _Follow:
             if held.positions:
                 self._end("stored", way, held)
             elif not _is_mask_made(child, way):
-                self._end("scattered", way, held)
+                self._end("written", way, held)
             return None
         if held.state == "list":
             self._end("pick", way, held)

@@ -173,7 +173,7 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if by_source is not None:
         return by_source
     if site.on_arrays and (
-        code in ("BS190", "BS191", "BS110") or (code == "BS127" and site.use.shape == "random")
+        code in ("BS190", "BS191", "BS110", "BS111") or (code == "BS127" and site.use.shape == "random")
     ):
         return break_words.ON_ARRAYS
     # Hints name functions that have nothing to do with this break ("e.g. `print`").

@@ -608,6 +608,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " theirs is none, torch.where({mask}, index, 0); or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
+    ("BS105", "written"): (
+        "What the mask selects says where to write{in_it}, and how many places that are depends on data: mark"
+        " the places with all elements, hit = torch.zeros(n).index_add(0, index, {Mask}.float()) > 0, with n"
+        " places, and write torch.where(hit, value, old); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
     ("BS105", "selected"): (
         "Keep the shape: compute for all elements and select, torch.where({mask}, f({of}), other), or weigh"
         f" what is outside of the mask with 0; or set {_SHAPES}, where the rest of the graph can do with an"

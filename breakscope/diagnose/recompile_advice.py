@@ -738,6 +738,12 @@ def _filled(guard: Guard, does: Taken) -> str | None:
             f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"
             " for each way to call it is normal, made once. To save one, call it in one way"
         )
+    is_listed = guard.cause == "container" and re.fullmatch(r"\d+ items?", guard.actual or "")
+    if is_listed and not does.grows and (item := _ITEM.fullmatch(guard.source or "")):
+        return (
+            f"{item['of']} holds lists, and each of their lengths ({_seen(guard)}) is a version: make one"
+            " padded tensor of them before the compiled call, and pass that"
+        )
     is_filled = guard.cause == "container" and guard.expected == "0 items" and not does.grows
     if not is_filled or len(guard.values) != _A_SECOND or "G['__import_" in guard.expression:
         return None

@@ -54,6 +54,7 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "ranked": "ranked",
     "joined": "joined",
     "scattered": "scattered",
+    "written": "written",
 }
 # The same where all of them keep to the mask.
 _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
@@ -168,7 +169,7 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     if shape == "plain" and value.endswith(".tolist()"):
         shape = "list"
     use = _ended(shape, end, innermost, value)
-    return replace(use, also=_also(ends, use))
+    return replace(use, also=_also(ends, use, getattr(innermost, "lineno", 0)))
 
 
 def _is_number_of_different(around: Sequence[ast.AST]) -> bool:
@@ -210,12 +211,12 @@ def _line(end: End) -> int:
     return getattr(end.taker, "lineno", 0)
 
 
-def _also(ends: Sequence[End], use: Use) -> tuple[int, ...]:
-    """The lines of the other branches that a value decides."""
+def _also(ends: Sequence[End], use: Use, own: int) -> tuple[int, ...]:
+    """The lines of the other branches that a value decides; own: the line where it is read."""
     if use.shape != "branch":
         return ()
     tests = {_line(end) for end in ends if end.kind == "test"}
-    return tuple(sorted(tests - {use.line, 0}))[:_MOST_ALSO]
+    return tuple(sorted(tests - {use.line or own, 0}))[:_MOST_ALSO]
 
 
 def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
@@ -299,6 +300,8 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             ast.Attribute(asked, "nonzero"), []
         ) if shape in ("counted", "ranked", "tallied"):
             mask = ast.unparse(asked)
+        case ast.Call() if shape == "reduced" and end is not None and not end.positions:
+            mask = loops.mask_of(innermost)  # what they pick is reduced, and that under the mask
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
     if shape == "reduced" and not _takes(end, around):

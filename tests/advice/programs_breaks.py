@@ -648,9 +648,12 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS105",
         "bincount",
-        r"one_hot\(x, n\)\.sum\(0\)",
+        r"kinds\.new_zeros\(4\)\.index_add\(0, kinds, torch\.ones_like\(kinds\)\)",
         "return torch.bincount(kinds, minlength=4) + x.sum()",
-        ("torch.bincount(kinds, minlength=4)", "F.one_hot(kinds, 4).sum(0)"),
+        (
+            "torch.bincount(kinds, minlength=4)",
+            "kinds.new_zeros(4).index_add(0, kinds, torch.ones_like(kinds))",
+        ),
         outside="kinds = torch.tensor([0, 2, 2, 3])",
     ),
     f(

@@ -112,6 +112,17 @@ CALLS: tuple[Followed, ...] = (
         "    def valid(self): return self.at[self.at >= 0]\nring = Ring()",
     ),
     f(
+        "BS105",
+        "places that a mask selects for writing",
+        r"hit = torch\.zeros\(n\)\.index_add\(0, index, \(ids != 0\)\.float\(\)\) > 0",
+        "s = x.sum(0)\ns[ids[ids != 0]] = -9.0\nreturn s",
+        (
+            "s[ids[ids != 0]] = -9.0\n    return s",
+            "hit = torch.zeros(3).index_add(0, ids, (ids != 0).float()) > 0\n    return torch.where(hit, -9.0, s)",
+        ),
+        outside="ids = torch.tensor([0, 2, 0])",
+    ),
+    f(
         "BS107",
         "text that is worked on in a loop",
         r"^unicodedata\.normalize is Python's own and makes no tensor",

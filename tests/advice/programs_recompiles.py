@@ -622,6 +622,18 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS211",
+        "lists of several lengths",
+        r"^Rows holds lists|^rows holds lists, and each of their lengths \(1 item, 2 items\) is a version",
+        "@torch.compile\ndef f(rows):\n    return torch.tensor([one + [0] * (3 - len(one)) for one in rows]) * 2\n"
+        "for rows in ([[1], [2]], [[1, 2], [3]]): say(f(rows))\n",
+        (
+            "    return torch.tensor([one + [0] * (3 - len(one)) for one in rows]) * 2",
+            "    return rows * 2",
+        ),
+        ("f(rows))", "f(torch.tensor([one + [0] * (3 - len(one)) for one in rows])))"),
+    ),
+    calls(
+        "BS211",
         "arguments by place and by name",
         r"^Calls pass another number of arguments by place \(2 items, 1 item in a\)",
         "@torch.compile\ndef f(*a, **k):\n    return a[0] * 2 + (a[1] if len(a) > 1 else k['y'])\n"

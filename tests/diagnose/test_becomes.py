@@ -78,6 +78,7 @@ ENDS = (
     # What is stored by a mask that is made of a selection is not kept to the mask that selected.
     ("", "part = [[x[keep]]]\nmask = (part > 0.5) & other\nseg[mask] = 1"),
     ("stored", "at = [[keep.nonzero()]]\nseg[at] = 1"),
+    ("written", "at = [[ids[keep]]]\nhist[at] = 1"),
 )
 
 

@@ -26,6 +26,13 @@ SHAPES = (
         "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
     ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
+    (
+        "python",
+        "class A:\n    def __init__(self): self.n, self.low = 0, math.inf\n    def f(self, x):\n        if [[x < 0]]:\n            self.low = x",
+    ),
+    ("branch", "for i in range(3):\n    if [[x.sum() > 3]]:\n        x = x / 2"),
+    ("best", "for s in x:\n    if [[s < low]]:\n        low = s"),
+    ("change", "if [[keep.sum() > 0]]:\n    c.mul_(0.9).add_(x[keep].mean(0))"),
     ("filter", "return {h: 1 for h in hits if [[h > 3]] }"),
     ("message", "if [[x.max() > 9]]:\n    logger.warning('large')\n    self.warned = True"),
     ("told", "if [[x.max() > 9]]:\n    warnings.warn('large')\n    x = x / 9"),
@@ -163,6 +170,8 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
         ("stored", "keep", "a[keep], b[keep] = spline(x, [[w[keep, :]]])"),
         ("stored", "keep", "y[keep] = f([[x[keep]]])"),
         ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
+        ("reduced", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn loss[ok].mean()"),
+        ("positions", "", "ok = [[(y != 0).nonzero()]].flatten()\nreturn ok.max()"),
     ],
 )
 def test_what_is_stored_is_selected_by_the_mask_of_its_place(
