@@ -77,7 +77,9 @@ def advice(
         text = _object(guard, origin, does)
     else:
         text = remedy(guard)
-    named = guard.source is not None and re.match(rf"{re.escape(guard.source)}(?!\w)", text)
+    item = _ITEM.fullmatch(guard.source or "")
+    names = [name for name in (guard.source, item["of"] if item else None) if name]
+    named = any(re.match(rf"{re.escape(name)}(?!\w)", text) for name in names)
     return text if named else text[:1].upper() + text[1:]
 
 

@@ -597,7 +597,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS208",
         "a list of flags",
-        r"^Flags holds flags|^flags holds flags, and each pattern of them that comes is a version",
+        r"^flags holds flags, and each pattern of them that comes is a version",
         "@torch.compile\ndef f(x, flags):\n    return x * torch.tensor([not one for one in flags])\n"
         "for flags in ([True, False], [False, True], [True, True]):\n    say(f(x[:, :2], flags))\n",
         ("x * torch.tensor([not one for one in flags])", "x * ~flags"),
@@ -623,7 +623,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS211",
         "lists of several lengths",
-        r"^Rows holds lists|^rows holds lists, and each of their lengths \(1 item, 2 items\) is a version",
+        r"^rows holds lists, and each of their lengths \(1 item, 2 items\) is a version",
         "@torch.compile\ndef f(rows):\n    return torch.tensor([one + [0] * (3 - len(one)) for one in rows]) * 2\n"
         "for rows in ([[1], [2]], [[1, 2], [3]]): say(f(rows))\n",
         (
