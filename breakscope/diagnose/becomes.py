@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from breakscope.diagnose import uses
@@ -44,6 +45,7 @@ Kind = Literal[
     "suppressed",
     "paired",
     "scattered",
+    "written",
     "joined",
 ]
 """Where a value ends.
@@ -57,7 +59,7 @@ for its effect; passed: to a call that is not known. math, numpy: to their funct
 into tensors. stacked: its list is made a tensor.
 
 Of what a mask selects: reduced, a loss, stored under a mask, ranked by topk or sort, suppressed by NMS,
-scattered to where an index says, joined to others. paired: it
+scattered to where an index says, written: it is the index that says where, joined to others. paired: it
 is held against another selection, each with each.
 """
 _State = Literal["number", "list", "selection", "text"]
@@ -88,7 +90,7 @@ class End:
         way: from the outside to the node that takes the value; name: of the variable that holds it there.
         taker: the expression or statement that takes it.
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
-        counted: whether it is only how many a mask selects.
+        counted: whether it is only how many a mask selects; positions: whether it is where that is set.
     """
 
     kind: Kind
@@ -98,6 +100,7 @@ class End:
     gathered: bool = False
     looped: bool = False
     counted: bool = False
+    positions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,8 @@ class _Held:
         slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
             a list of several. looped: whether a loop takes one by one;
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
-            many names it went through. counted: whether it is how many a mask selects.
+            many names it went through. counted: whether it is how many a mask selects;
+            positions: whether it is where the mask is set, and not what is there.
     """
 
     state: _State
@@ -120,6 +124,7 @@ class _Held:
     computed: bool = False
     depth: int = 0
     counted: bool = False
+    positions: bool = False
 
 
 def ends(
@@ -144,7 +149,9 @@ def ends(
     found = _Follow(callers)
     state = _state(innermost)
     slots = () if slot is None else (slot,)
-    found.climb(tuple(around), _Held("number" if is_number and state == "selection" else state, slots=slots))
+    if is_number and state == "selection":
+        state = "number"
+    found.climb(tuple(around), _Held(state, slots=slots, positions=_gives_positions(innermost)))
     return found.ends
 
 
@@ -188,6 +195,21 @@ def crossed(around: Sequence[ast.AST]) -> tuple[str, str] | None:
                 if selects(first) and not isinstance(rows, ast.Tuple) and selects(node):
                     return ast.unparse(of), f"{ast.unparse(rows)}[:, None] & {ast.unparse(columns)}[None, :]"
     return None
+
+
+def _gives_positions(node: ast.expr) -> bool:
+    """Whether it is where a mask is set, and not what is there."""
+    return isinstance(node, ast.Call) and uses.called(node) in ("nonzero", "where", "argwhere", "flatnonzero")
+
+
+def _is_mask_made(node: ast.AST, way: Sequence[ast.AST]) -> bool:
+    """Whether an index is a mask that is made by a comparison: it selects, and is not selected itself."""
+    values = _values_of(node.id, way) if isinstance(node, ast.Name) else [node]
+    return any(
+        isinstance(value, ast.Compare)
+        or (isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitAnd | ast.BitOr))
+        for value in values
+    )
 
 
 def _state(node: ast.expr) -> _State:
@@ -254,7 +276,9 @@ class _Follow:
         taker = way[-2]
         if kind == "slice":
             taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
-        self.ends.append(End(kind, way, held.name, taker, gathered, held.looped, held.counted))
+        self.ends.append(
+            End(kind, way, held.name, taker, gathered, held.looped, held.counted, held.positions)
+        )
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
         """What the parent of a node makes of its value; None where the value ends or is followed by name."""
@@ -371,10 +395,14 @@ class _Follow:
         if child is parent.value:
             return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
         if held.state == "selection":
-            if isinstance(parent.ctx, ast.Store):
+            if not isinstance(parent.ctx, ast.Store):
+                return replace(held, positions=False)
+            # Positions are where it is stored; of a selection itself a mask is made first, or it is an index.
+            if held.positions:
                 self._end("stored", way, held)
-                return None
-            return held
+            elif not _is_mask_made(child, way):
+                self._end("written", way, held)
+            return None
         if held.state == "list":
             self._end("pick", way, held)
             return None
@@ -670,7 +698,11 @@ def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, 
     loops = [node for node in way if isinstance(node, _LOOPS)]
     function = _function(way)
     loops = loops if function is None else [one for one in loops if way.index(one) > way.index(function)]
-    first = loops[0].lineno if loops else statement.lineno
+    first = statement.lineno
+    for loop in reversed(loops):  # a loop carries a value on, unless it sets the name anew first
+        if _sets_anew(loop, name, way):
+            break
+        first = loop.lineno
     block = next(
         (
             part
@@ -684,7 +716,17 @@ def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, 
     again = next((one for one in after if name in uses.targets(one) and not _reads(one, name)), None)
     if again is None:
         return first, 1 << 30
-    return (statement.lineno if loops else first), again.end_lineno or again.lineno
+    return statement.lineno, again.end_lineno or again.lineno
+
+
+def _sets_anew(loop: ast.For | ast.While, name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a loop gives a name another value in each turn, before it comes to a place in it."""
+    if isinstance(loop, ast.For) and name in {
+        part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)
+    }:
+        return True
+    before = takewhile(lambda one: one not in way, loop.body)
+    return any(name in uses.targets(one) and not _reads(one, name) for one in before)
 
 
 def _reads(statement: ast.stmt, name: str) -> bool:
@@ -862,6 +904,22 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
                 return False
             by_dimension = any(one.arg in ("dim", "keepdim") for one in node.keywords)
             return by_dimension or func.attr in OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
+    return False
+
+
+def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
+    """Whether an expression is surely an array of numpy's, or a part of one: by what it was assigned."""
+    match node:
+        case ast.Call(func):
+            of = ast.unparse(func)
+            made = of.startswith(("np.", "numpy.")) and not of.endswith(("random", "seed"))
+            return made or (isinstance(func, ast.Attribute) and is_array(func.value, way, depth))
+        case ast.Subscript(value=value):
+            return is_array(value, way, depth)
+        case ast.BinOp(left, _, right):
+            return is_array(left, way, depth) or is_array(right, way, depth)
+        case ast.Name() | ast.Attribute() if depth < _DEEP:
+            return any(is_array(value, way, depth + 1) for value in _values_of(ast.unparse(node), way))
     return False
 
 

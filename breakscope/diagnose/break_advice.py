@@ -36,8 +36,14 @@ _BY_TEST = (
     "dropped",
     "best",
 )
+# What asks for a value, where a call of Python's own (BS107) or a print asks for none.
+_OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
 _BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
-_DRAWS_MANY = re.compile(r"\b(size|generator)=")  # an array or a tensor, and no number
+# An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
+_DRAWS_MANY = re.compile(
+    r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
+    r"|poisson|exponential|gamma|beta|binomial|laplace)\([^)]"
+)
 # What is told of these serves in Python's own library as well: a print, a copy, a draw, the clock.
 _OWN_WORDS = ("BS104", "BS118", "BS126", "BS127")
 _TESTS = ("branch", "told", "plain", "fast path")
@@ -57,6 +63,8 @@ class Site:
         called: what the loop around it calls that can be compiled in its place.
         function: qualified name of the function that holds it.
         module: the module of Python's own library that holds it; else empty.
+        asserted: what an assert on tensors can ask for in the place of a check; else empty.
+        on_arrays: whether its statement works on arrays that numpy made there.
     """
 
     use: Use
@@ -68,6 +76,8 @@ class Site:
     called: tuple[str, ...] = ()
     function: str = ""
     module: str = ""
+    asserted: str = ""
+    on_arrays: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -116,7 +126,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     said = "\n".join((cause.gb_type, cause.explanation, cause.context or ""))
     if code == "BS114" and cause.gb_type.startswith("Generator re") and _COMPREHENSION.match(site.expression):
         return break_words.BREAKS_INSIDE
-    found = _of_record(code, cause, said, site)
+    found = None if site.theirs is None else library_advice.of_call(code, site.theirs)
+    found = found or _of_record(code, cause, said, site)
     if found is None and site.theirs is not None:
         found = _of_library(code, site, site.theirs)
     return found or _of_source(code, cause, said, site)
@@ -150,14 +161,21 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     """What the person's own line is for, and what it calls; else what holds for the code."""
     if (tested := _of_test(code, site)) is not None:
         return tested
+    # Of sizes and numbers that are symbolic torch._check tells, and no assert.
+    if code == "BS106" and site.asserted and "torch._check" not in said:
+        return break_words.ASSERTED.format(asserted=site.asserted)
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
-    like = "BS101" if code.startswith(("BS10", "BS111", "BS123")) and site.shape in _BY_TEST else code
+    like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
     if (like, site.shape) in break_words.BY_SHAPE:
         return break_words.BY_SHAPE[like, site.shape].format(**_words(site.use))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
     if by_source is not None:
         return by_source
+    if site.on_arrays and (
+        code in ("BS190", "BS191", "BS110", "BS111") or (code == "BS127" and site.use.shape == "random")
+    ):
+        return break_words.ON_ARRAYS
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
     if (text := _matching(break_words.BY_TEXT, code, "\n".join((said, *hints)))) is not None:
@@ -211,6 +229,7 @@ def _words(use: Use) -> dict[str, str]:
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
+        "rows": "" if "None]" in mask else f" (for rows {mask}[:, None])",
         "unmasked": use.mask[1:] if re.fullmatch(r"~[\w.]+", use.mask) else f"~{mask}",
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",

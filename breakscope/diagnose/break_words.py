@@ -31,6 +31,10 @@ _CHECK = (
     " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
     " torch._check."
 )
+ASSERTED = (
+    "Assert it on the tensor, with a constant text: assert {asserted}, '…'. Dynamo traces that as"
+    " torch._assert_async, which raises RuntimeError. What the text tells of the values is for the caller."
+)
 _CLASS = (
     "A class is made while Dynamo traces: define it outside of the compiled function, and make only its"
     " objects there."
@@ -129,7 +133,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS113",),
-        r"unhashable type: '(ndarray|Tensor|list)'",
+        r"unhashable type: '([\w.]+\.)?(ndarray|Tensor|list)'",
         (
             "What Dynamo holds as a tensor has no hash, numpy's numbers among them, so it is no key of a dict"
             " or set in compiled code: count with torch.bincount or torch.unique, or do this in the caller."
@@ -141,6 +145,22 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             "Iterate over the loader outside of the compiled function, and compile what is done with one"
             " batch."
+        ),
+    ),
+    (
+        ("BS122",),
+        r"setattr\(\) is not supported on type function",
+        (
+            "An attribute of a function is set, which Dynamo does not trace: keep it in an object's"
+            " attribute, in a dict or in a list, or count around the compiled call."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"`[^`]*\.(transpose|t|squeeze|unsqueeze|swap(axes|dims)|swapdims|as_strided)_`.*inplace view",
+        (
+            "A method changes the shape of a tensor in place that comes from outside of the graph: call the"
+            " one without the underscore, x.transpose(…) for x.transpose_(…), and use what it gives."
         ),
     ),
     (
@@ -254,6 +274,11 @@ FROM_NUMPY = (
     "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays"
     " (or put"
     " torch.compiler.disable on the function), or write it with torch operations."
+)
+ON_ARRAYS = (
+    "The line works on numpy's arrays, which Dynamo traces as tensors: call the function that does it in the"
+    " caller (before the compiled call where it makes constants), or put torch.compiler.disable on it; where"
+    " it is to be in the graph, hold tensors and write it with torch operations."
 )
 BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
@@ -573,13 +598,20 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "stored"): (
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
-        " select, y = torch.where({mask}, f(x), y) (for rows {Mask}[:, None]); where f would fail or"
+        " select, y = torch.where({mask}, f(x), y){rows}; where f would fail or"
         " give nan outside of the mask, give"
         f" it torch.where({{mask}}, x, a harmless value). Or set {_SHAPES}."
     ),
     ("BS105", "scattered"): (
         "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
-        " outside of the mask the weight 0, value * {Mask} (for rows {Mask}[:, None]); or set"
+        " outside of the mask the weight 0, value * {Mask}{rows}, and the index 0 where"
+        " theirs is none, torch.where({mask}, index, 0); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "written"): (
+        "What the mask selects says where to write{in_it}, and how many places that are depends on data: mark"
+        " the places with all elements, hit = torch.zeros(n).index_add(0, index, {Mask}.float()) > 0, with n"
+        " places, and write torch.where(hit, value, old); or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "selected"): (
@@ -660,6 +692,14 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
 BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS104",),
+        r"`tqdm\.\w+`",
+        (
+            "A method of a progress bar is called, which torch cannot run behind the graph: return what it"
+            " tells and call it in the caller, or call it with no bar (None) where it is compiled."
+        ),
+    ),
+    (
+        ("BS104",),
         r"\b\w*[lL]ogger\b|\blogging\b(?!_functions)",
         (
             f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
@@ -729,14 +769,6 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS105",),
         r"one_hot",
         "Give torch.nn.functional.one_hot its num_classes=, which then need not be read from the data.",
-    ),
-    (
-        ("BS105",),
-        r"bincount",
-        (
-            "Count with torch.nn.functional.one_hot(x, n).sum(0), where the number n of classes is known; or"
-            f" set {_SHAPES}."
-        ),
     ),
     (
         ("BS105",),

@@ -15,8 +15,9 @@ from breakscope.diagnose.recompiles import Cause
 from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
-_ITEM = re.compile(r"(?P<of>\w+)\[\d+\]")
+_ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
 _NEAR = 4  # lines between a check and its raise
+_LARGEST = 1 << 40
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _HANDED_ON = ("dtype", "identity")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
@@ -359,9 +360,17 @@ def _may_follow(guard: Guard, size: Size) -> bool:
         "1" in (guard.expected, guard.actual) or "offset" in (guard.expected or "")
     ):
         return False  # sizes change the strides of outer dimensions; which one is 1 is the layout
+    if max(map(_whole_number, (guard.expected, guard.actual))) > _LARGEST:
+        return False  # a seed, and no number that comes of sizes
+    if guard.cause == "int_value" and "%" in (guard.expected or ""):
+        return guard.actual == str(size.new)  # a counter is asked so, too
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
         return True
     return (int(guard.actual) > int(guard.expected)) == (size.new > size.old)
+
+
+def _whole_number(value: str | None) -> int:
+    return int(value) if value is not None and value.isdecimal() else 0
 
 
 def _of_size(root: _Again, members: Sequence[_Again]) -> str:

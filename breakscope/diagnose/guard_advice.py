@@ -203,7 +203,14 @@ def _container(guard: Guard, name: str) -> str:
             " each thing that may be in it, or ask in the caller what is in it"
         )
     if guard.expected in ("set", "unset", "with the attribute", "present"):
+        if _GLOBAL.search(guard.expression) or "G['__import_" in guard.expression:
+            return f"set {name} before the first compiled call: it was {guard.expected}, then {guard.actual}"
         return f"define {name} on every object that is passed, or on none"
+    if (guard.expected or "").startswith("count("):
+        return (
+            f"draw the next number of {name} in the caller and pass it in: the code holds where the counter"
+            f" of itertools stands, and each number is a version{_seen(guard)}"
+        )
     if _IMPORTED.search(guard.expression) and _grew(guard):
         return (
             f"run a step uncompiled before the first compiled call: {name} is a table that its module fills"
@@ -287,6 +294,11 @@ def _other(guard: Guard, _name: str) -> str:
             "torch's own check stopped here: the code was made for a tensor that is a view of another one (a"
             " slice, an expand, what repeat_interleave gives), and the tensor that came is none. Call"
             " .clone() on the argument that is a view at some calls only"
+        )
+    if re.search(r"\.item\(\) == -?[\d.]+$", guard.expression):
+        return (
+            "take all at once, with the index as a tensor, x.index_select(dim, index): a tensor of one number"
+            " is read here, as where it indexes another one, and the code is compiled again for each value"
         )
     if _CROSSING.search(guard.expression):
         return (

@@ -36,12 +36,18 @@ class Taken:
     Attributes:
         of_module: False where its object is surely no nn.Module.
         fills: whether something is put into it, where it is a container; loops: whether a loop runs over it.
+        grows: whether more is put behind what it holds, so that it is longer at each call.
+        is_varied: whether it is the function's own ``*args``.
+        set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
     """
 
     ends: tuple[End, ...] = ()
     of_module: bool = True
     fills: bool = True
     loops: bool = False
+    grows: bool = True
+    is_varied: bool = False
+    set_by: str = ""
 
     @property
     def is_range(self) -> bool:
@@ -81,7 +87,47 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         of_module=not any(map(_is_plain_class, ways[:1])),
         fills=fills,
         loops=any(_is_looped(way[-1], guard.source or "") for way in ways),
+        grows=not ways or any(_grows(way[-1], guard.source or "") for way in ways),
+        is_varied=any(_takes_any(way[-1], guard.source or "") for way in ways[:1]),
+        set_by=_set_by(ways, guard.source or ""),
     )
+
+
+def _takes_any(function: ast.AST, name: str) -> bool:
+    """Whether a name is what a function takes its further arguments by: ``*args``."""
+    taken = function.args.vararg if isinstance(function, ast.FunctionDef) else None
+    return taken is not None and taken.arg == name
+
+
+def _grows(function: ast.AST, name: str) -> bool:
+    """Whether a function appends to a container, or hands it on to what may do so."""
+    for use in uses.uses(function, name):
+        match use[-3:]:
+            case [ast.Call(), ast.Attribute(attr=attr), _] if uses.KEEPS.match(attr):
+                return True
+            case [_, ast.Call() as call, given] if given in call.args and not _ASKS.match(uses.called(call)):
+                return True
+            case [_, ast.AugAssign(), _]:
+                return True
+    return False
+
+
+def _set_by(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
+    """The class that gives an attribute its value in ``__init__``, and nowhere else in the files at work."""
+    first = ways[0] if ways else ()
+    owner = next((node for node in reversed(first) if isinstance(node, ast.ClassDef)), None)
+    attribute = re.fullmatch(r"self\.(\w+)", name)
+    if owner is None or attribute is None:
+        return ""
+    begins = [one for one in owner.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    inside = {id(node) for one in begins for node in ast.walk(one)}
+    sets = [
+        node
+        for module in {id(way[0]): way[0] for way in ways}.values()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Attribute) and node.attr == attribute[1] and isinstance(node.ctx, ast.Store)
+    ]
+    return owner.name if sets and all(id(node) in inside for node in sets) else ""
 
 
 def _is_looped(function: ast.AST, name: str) -> bool:

@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from breakscope.diagnose.site_use import Shape
 
 _CONFIG = "torch._dynamo.config"
+# The value decides a branch: what a setting captures breaks at that branch then.
+_ASKED = (
+    *(("BS102", shape) for shape in ("branch", "check", "python", "early", "fast path", "turn", "found")),
+    *(("BS102", shape) for shape in ("told", "choice", "verdict", "tested pick", "loop")),
+    ("BS105", "counted"),
+)
 _PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")
 _SCALARS = ("BS102", "BS103")
 # What rules of fix are for, and what is advised alike wherever it stands.
@@ -16,6 +22,9 @@ _REWRITTEN = ("BS101", "BS103", "BS106", "BS110", "BS115", "BS127")
 _SAME = ("BS116", "BS117", "BS119", "BS120", "BS140", "BS141", "BS190", "BS191")
 # Libraries whose own code runs in C, on arrays: nobody rewrites a line of theirs.
 _ARRAYS = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "polars", "xarray", "cv2", "PIL")
+
+# What measures a model is no part of it.
+_MEASURES = ("torchmetrics", "torcheval", "ignite")
 
 # (the function that breaks, what to do at the line that calls it)
 _BY_FUNCTION = {
@@ -41,6 +50,8 @@ class Theirs:
         settings: the settings under which the line is reached; message: the text that a logging call writes.
         drop: what the source calls the rate of skipped layers; sites: how many its function has.
         compiled: whether the caller's line is compiled itself, so that the call can be taken out of that.
+        under: how many sites of its package that line leads to; runs_model: whether it calls a module, and
+            no function of the library.
     """
 
     file: str
@@ -51,6 +62,8 @@ class Theirs:
     drop: str | None = None
     sites: int = 1
     compiled: bool = False
+    under: int = 1
+    runs_model: bool = True
 
     @property
     def module(self) -> str | None:
@@ -68,6 +81,39 @@ class Theirs:
     def at(self) -> str:
         """``at model.py:142``, with a blank in front; empty where no line is known."""
         return f" at {self.caller}" if self.caller else ""
+
+
+_MANY = 4  # sites under one call: it works with values all over, and no setting makes one graph of it
+
+
+def of_call(code: str, theirs: Theirs) -> str | None:
+    """What to do about a library's function that breaks in many places: its call is to be elsewhere.
+
+    None for a model of a library, which is what is to be compiled.
+    """
+    if code in ("BS108", "BS109") or theirs.caller is None:
+        return None
+    if theirs.package in _MEASURES and theirs.compiled:
+        return (
+            f"{theirs.package} measures, and works with values and lists of its own: make the call{theirs.at}"
+            " outside of the compiled function, on what that returns."
+        )
+    if theirs.package == "loguru":
+        return (
+            "loguru asks for the frame that logs, which Dynamo does not trace: call loguru.logger.remove()"
+            " before the compiled call, with which a logging call returns at once; or make the call"
+            f"{theirs.at} so that nothing is logged."
+        )
+    if theirs.runs_model or not theirs.compiled or theirs.under < _MANY:
+        return None
+    if theirs.package in ("torch", *sys.stdlib_module_names):
+        return None
+    return (
+        f"{theirs.package} breaks the graph at {theirs.under} places under the call{theirs.at}:"
+        " make that call outside of the compiled function, and compile what it is given, a function or a"
+        " model, by itself; or put"
+        " torch.compiler.disable on a function around the call, which is one break in place of all."
+    )
 
 
 def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
@@ -90,9 +136,17 @@ def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
             " Where the same is computed without it, breakscope fix --with COMMAND asks a command for that,"
             " proves it and keeps it as an overlay; else leave it."
         )
+    if (code, shape) in _ASKED:
+        what = "how many there are" if code == "BS105" else "the number"
+        return f"{_whose(theirs)}, where a branch asks for {what}, so no setting helps: {_ways(theirs)}."
     if code in ("BS102", "BS105"):
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
-        return f"Set {_CONFIG}.{setting} = True before the first call. If it still breaks: {_ways(theirs)}."
+        # An argument that is None makes the library find it out from data.
+        given = f", or make the call{theirs.at} so that `{theirs.settings}` does not hold" * (
+            " is None" in (theirs.settings or "")
+        )
+        first = f"Set {_CONFIG}.{setting} = True before the first call{given}"
+        return f"{first}. If it still breaks: {_ways(theirs)}."
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."

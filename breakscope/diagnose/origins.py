@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from breakscope.diagnose.arguments import leaves
@@ -17,8 +18,9 @@ from breakscope.report.owners import owner_of
 
 _TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
 
-# What keeps torch from making a size dynamic that changed.
-_STATIC = re.compile(r"dynamic\s*=\s*False|mark_static|automatic_dynamic_shapes|assume_static_by_default")
+# What keeps torch from making a size dynamic that changed: for all, or for what is compiled there.
+_STATIC = re.compile(r"mark_static|automatic_dynamic_shapes|assume_static_by_default")
+_NOT_DYNAMIC = re.compile(r"dynamic\s*=\s*False")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
     if first is None or second is None:
         return None
     names = _Names(second, places)
-    before, after = ({path: (kind, held) for path, kind, held in _leaves(one)} for one in (first, second))
+    before, after = map(_compared, (first, second))
+    guarded = _path_of(guard.source or "", second["origins"], after)
     sizes: list[Size] = []
     values: list[tuple[str, str, str]] = []
     for path, (kind, held) in after.items():
@@ -97,14 +100,14 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
                 pairs = enumerate(zip(*shapes, strict=True))
                 found_sizes = [Size(argument, d, a, b, named, tokens, path) for d, (a, b) in pairs if a != b]
                 # What is guarded may be an argument itself.
-                own = second["origins"].get(guard.source) == path
+                own = guarded == path
                 sizes = [*found_sizes, *sizes] if own else [*sizes, *found_sizes]
         elif not {"tensor", "object", "same"} & {kind, was[0]}:
             values.append((names.of(path)[0], str(was[1]), str(held)))
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
     where, by, caller = _line_of_project(second, places)
     return Origin(
-        direct=guard.source in second["origins"],
+        direct=guarded is not None,
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
         sizes=tuple(sizes),
         values=tuple(values),
@@ -116,7 +119,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         by=by,
         caller=caller,
         kept_static=any(
-            places.sources.mentions(file, _STATIC)
+            _keeps_static(file, second["entry"]["name"], places)
             for file in {second["entry"]["file"], caller.file if caller else None}
             if file
         ),
@@ -124,6 +127,31 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),
     )
+
+
+def _path_of(source: str, origins: Mapping[str, str], known: Mapping[str, object]) -> str | None:
+    """The argument that a guard's source is, or is held by: ``args[0].ids`` of ``batch.ids``."""
+    if source in origins:
+        return origins[source]
+    name = re.match(r"\w+", source)
+    path = origins.get(name[0], "") + source[name.end() :] if name else ""
+    return path if path in known else None
+
+
+def _keeps_static(file: str, entry: str, places: Places) -> bool:
+    """Whether a file keeps sizes static, for all or for what a call runs."""
+    if places.sources.mentions(file, _STATIC):
+        return True
+    # The function's own decorator, or the call that compiles it by its name, says it for this one.
+    name = re.escape(entry.rpartition(".")[2])
+    called = re.compile(rf"\bcompile\(\s*([\w.]+\.)?{name}\b(?!.*dynamic)")
+    decorator = re.compile(r"^\s*@.*\bcompile\b(?!.*dynamic)")
+    defined = re.compile(rf"^\s*def {name}\b")
+    is_plain = places.sources.mentions(file, called) or any(
+        defined.match(line) and decorator.match(before)
+        for before, line in pairwise(places.sources.lines(file))
+    )
+    return places.sources.mentions(file, _NOT_DYNAMIC) and not is_plain
 
 
 def _likeness(size: Size, guard: Guard) -> tuple[int, bool]:
@@ -227,5 +255,8 @@ def _parsed_call(caller: Event | None, places: Places) -> ast.Call | None:
     return next((node for node in reversed(around) if isinstance(node, ast.Call)), None)
 
 
-def _leaves(signature: Event) -> Iterator[tuple[str, str, Any]]:
-    return leaves(signature["args"], signature["kwargs"])
+def _compared(signature: Event) -> dict[str, tuple[str, Any]]:
+    """What is passed, and what objects that are passed hold, by the path that leads to it."""
+    held = {path: ("tensor", tensor) for path, tensor in signature.get("held", {}).items()}
+    passed = leaves(signature["args"], signature["kwargs"])
+    return {**held, **{path: (kind, value) for path, kind, value in passed}}

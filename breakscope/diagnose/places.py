@@ -93,15 +93,29 @@ class Places:
         """Whether a frame is breakscope's, or one of torch's that only hands a call on."""
         return frame.file.startswith(self._own) or bool(_PLUMBING.search(frame.file.replace("\\", "/")))
 
-    def call(self, frame: RawFrame) -> list[ast.AST]:
-        """The nodes around the call that a frame is at, by torch's carets; empty where that is not known."""
+    def call(self, frame: RawFrame, name: str) -> list[ast.AST]:
+        """The nodes around the call of ``name`` that a frame is at; empty where that is not known.
+
+        By torch's carets, or in an assert, of which they underline all, by its name.
+        """
         extent = None
         if frame.carets is not None and frame.source:
             extent = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
-        if extent is None or extent[2] is None:
+        if extent is not None and extent[2] is not None:
+            around = self.sources.around(frame.file, extent)
+            if around and isinstance(around[-1], ast.Call):
+                return around
+        text = self.sources.line(frame.file, frame.line) or ""
+        begin = len(text) - len(text.lstrip())
+        around = self.sources.around(frame.file, (frame.line, begin, frame.line, begin))
+        statement = next((node for node in reversed(around) if isinstance(node, ast.Assert)), None)
+        asked = () if statement is None else ast.walk(statement.test)
+        named = [node for node in asked if isinstance(node, ast.Call) and _calls(node, name)]
+        if len(named) != 1:
             return []
-        around = self.sources.around(frame.file, extent)
-        return around if around and isinstance(around[-1], ast.Call) else []
+        call = named[0]
+        whole = call.lineno, call.col_offset, call.end_lineno or call.lineno, call.end_col_offset or 0
+        return self.sources.around(frame.file, whole)
 
     def _frame(self, frame: RawFrame) -> Frame:
         source = self.sources.line(frame.file, frame.line)
@@ -138,6 +152,10 @@ class Places:
         source = "" if of_function else without_comment(location.source or "")
         parts = "\n".join((code, path, location.function or "", " ".join(source.split()), about))
         return hashlib.sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]
+
+
+def _calls(call: ast.Call, name: str) -> bool:
+    return name in (getattr(call.func, "attr", ""), getattr(call.func, "id", ""))
 
 
 def _same_function(one: RawFrame, other: RawFrame) -> bool:

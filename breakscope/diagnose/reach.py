@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from breakscope.diagnose import uses
-from breakscope.diagnose.becomes import is_tensor
+from breakscope.diagnose import checks, uses
+from breakscope.diagnose.becomes import is_array, is_tensor
 from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Position, Sources
 
@@ -114,6 +114,19 @@ def raises(sources: Sources, file: str, position: Position | None) -> bool:
     """Whether a site is a ``raise``."""
     around = [] if position is None else sources.around(file, position)
     return any(isinstance(node, ast.Raise) for node in around)
+
+
+def asserted(sources: Sources, file: str, position: Position | None) -> str:
+    """What an assert can ask for in the place of the check at a site; empty where its text does not tell."""
+    return checks.asserted([] if position is None else sources.around(file, position))
+
+
+def works_on_arrays(sources: Sources, file: str, position: Position | None) -> bool:
+    """Whether a site's statement works on arrays that its function or object made with numpy."""
+    around = [] if position is None else sources.around(file, position)
+    found = uses.statement(around)
+    parts = () if found is None else ast.walk(head_of(found))
+    return any(is_array(part, around) for part in parts if isinstance(part, ast.Name | ast.Attribute))
 
 
 def message(sources: Sources, file: str, position: Position | None) -> str | None:

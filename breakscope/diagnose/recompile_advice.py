@@ -18,6 +18,8 @@ _OF_TOKENS = re.compile(r"past_key_value|(key|value)_cache\b")  # and no dict of
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 # Ints in these places are constants of the code, whatever dynamic= says.
 _GLOBAL, _DEFAULT = re.compile(r"\bG\['"), re.compile(r"__(?:kw)?defaults__")
+_ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
+_OF_ITEM = re.compile(r"\[\d+\]\.\w+$")  # an attribute of one object of a list
 _ENUM = re.compile(r"(?:\w+\.)*(?P<of>\w+)\.\w+$")
 _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
@@ -75,7 +77,9 @@ def advice(
         text = _object(guard, origin, does)
     else:
         text = remedy(guard)
-    named = guard.source is not None and re.match(rf"{re.escape(guard.source)}(?!\w)", text)
+    item = _ITEM.fullmatch(guard.source or "")
+    names = [name for name in (guard.source, item["of"] if item else None) if name]
+    named = any(re.match(rf"{re.escape(name)}(?!\w)", text) for name in names)
     return text if named else text[:1].upper() + text[1:]
 
 
@@ -156,6 +160,13 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
+    if origin.sizes and not _follows_one(guard, origin):
+        return (
+            f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
+            " comes from data, as how many a mask selects, or from what the model keeps. After the second"
+            " size torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a"
+            " fixed size"
+        )
     if origin.sizes:
         return _decided(guard, origin, does)
     if origin.same_call:
@@ -175,6 +186,18 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         " data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
+
+
+def _follows_one(guard: Guard, origin: Origin) -> bool:
+    """Whether a guarded size grew where one of the call grew, or shrank where one shrank."""
+    if guard.cause != "size" or not all(map(_is_count, (guard.expected, guard.actual))):
+        return True
+    grew = int(guard.actual or 0) > int(guard.expected or 0)
+    return any((size.new > size.old) == grew for size in origin.sizes)
+
+
+def _is_count(value: str | None) -> bool:
+    return value is not None and value.isdecimal()
 
 
 def _static_cache(guard: Guard, origin: Origin) -> str:
@@ -347,6 +370,12 @@ def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str]
             " the loop"
             " does and leave the loop to Python"
         )
+    if ones := sorted(_SPECIAL_SIZES & {old, new}):
+        return (
+            f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}), and torch"
+            f" compiles sizes 0 and 1 apart from all others: a graph for {' and '.join(ones)} is one more,"
+            " made once, whatever dynamic= says"
+        )
     return (
         f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
         " or compile"
@@ -382,15 +411,7 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
     if "None" in kinds:
         return _optional(guard)
     if kinds == {"True", "False"}:
-        same = (
-            "leave it as it is while the program runs"
-            if _GLOBAL.search(guard.expression)
-            else "pass the same at every call"
-        )
-        return (
-            f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
-            f" one, {same}"
-        )
+        return _flag(guard, name)
     if kinds == {"str"}:
         return (
             f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"
@@ -425,6 +446,20 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         f"the code needs {name} as a constant ({does.needs or _CONSTANTS}), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
+    )
+
+
+def _flag(guard: Guard, name: str) -> str:
+    if item := _ITEM.fullmatch(name):
+        return (
+            f"{item['of']} holds flags, and each pattern of them that comes is a version: pass them as one"
+            " tensor of bools, or ask in the caller what is needed of them"
+        )
+    is_global = _GLOBAL.search(guard.expression)
+    same = "leave it as it is while the program runs" if is_global else "pass the same at every call"
+    return (
+        f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
+        f" one, {same}"
     )
 
 
@@ -514,6 +549,13 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " is made for each: keep it as a tensor, as torch's optimizers do where they are capturable, or"
             " count outside of the compiled function"
         )
+    if does.set_by:
+        return (
+            f"{name} is set in __init__ alone, so objects of {does.set_by} that were made with another value"
+            f" share this function's code, and each value ({_seen(guard)}) is a version: that is normal for a"
+            " few. For many raise torch._dynamo.config.recompile_limit, or compile what calls them, so that"
+            " they are inlined"
+        )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
     if len(shown) > _A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
         return (
@@ -563,6 +605,12 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
         else f" {seen}"
     )
     buffer = "a tensor (register_buffer, and add_(1) for a counter)" if is_module else "a tensor"
+    if not is_module and _OF_ITEM.search(name):
+        return (
+            f"{name} is a number that one object of several keeps: it is a constant of the code, and each"
+            f" value is a version{symbolic}. Keep such numbers, and the tests on them, in the caller; or hold"
+            " them as one tensor for all objects where they are only calculated with"
+        )
     if does.is_calculated:
         return f"make {name} {buffer}: it is only calculated with, and min or max of it is clamp{symbolic}"
     if does.needs:
@@ -599,7 +647,7 @@ def _float_attribute(guard: Guard, name: str) -> str:
 
 
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
-    text = _unrolled(guard, does) or _of_kind(guard) or remedy(guard)
+    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
@@ -685,6 +733,28 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
     )
 
 
+def _filled(guard: Guard, does: Taken) -> str | None:
+    """What to do where a container is full from its second call on, or holds the arguments themselves."""
+    if guard.cause == "container" and does.is_varied:
+        return (
+            f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"
+            " for each way to call it is normal, made once. To save one, call it in one way"
+        )
+    is_listed = guard.cause == "container" and re.fullmatch(r"\d+ items?", guard.actual or "")
+    if is_listed and not does.grows and (item := _ITEM.fullmatch(guard.source or "")):
+        return (
+            f"{item['of']} holds lists, and each of their lengths ({_seen(guard)}) is a version: make one"
+            " padded tensor of them before the compiled call, and pass that"
+        )
+    is_filled = guard.cause == "container" and guard.expected == "0 items" and not does.grows
+    if not is_filled or len(guard.values) != _A_SECOND or "G['__import_" in guard.expression:
+        return None
+    return (
+        f"fill {guard.source} before the first compiled call, as by one call in eager: it is empty at the"
+        f" first call and holds {guard.actual} from then on, a version for each, made once"
+    )
+
+
 def _of_kind(guard: Guard) -> str | None:
     """What to do where tensors hold another kind of number, or a subclass other metadata."""
     if guard.cause == "dtype" and _are_kinds(guard):
@@ -716,6 +786,12 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
         return (
             f"a version for {guard.source} with requires_grad and one without is normal, and made once. To"
             f" save one, pass {guard.source} always alike: after .detach() only where no gradient is wanted"
+        )
+    if origin is not None and not origin.direct and origin.entry != origin.other:
+        return (
+            f"{origin.other} and {origin.entry} call this function, one with {guard.source} that needs a"
+            " gradient: a version for each is normal, made once; to save one, repair the break because of"
+            " which it is compiled on its own"
         )
     if origin is not None and not origin.direct:
         return (

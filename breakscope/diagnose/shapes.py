@@ -54,6 +54,7 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "ranked": "ranked",
     "joined": "joined",
     "scattered": "scattered",
+    "written": "written",
 }
 # The same where all of them keep to the mask.
 _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
@@ -101,7 +102,7 @@ def use_of(
     around = sources.around(file, position)
     if around and isinstance(around[-1], ast.IfExp):
         around = [*around, around[-1].test]  # what it asks for is what broke
-    if around and isinstance(around[-1], ast.ListComp | ast.SetComp | ast.GeneratorExp):
+    if around and isinstance(around[-1], ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
         filtering = [one for one in around[-1].generators if one.ifs]
         around = [*around, filtering[0], filtering[0].ifs[0]] if filtering else around
     if code in ("BS102", "BS103") and (number := begins.number(around, callers)):
@@ -168,7 +169,7 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     if shape == "plain" and value.endswith(".tolist()"):
         shape = "list"
     use = _ended(shape, end, innermost, value)
-    return replace(use, also=_also(ends, use))
+    return replace(use, also=_also(ends, use, getattr(innermost, "lineno", 0)))
 
 
 def _is_number_of_different(around: Sequence[ast.AST]) -> bool:
@@ -210,12 +211,12 @@ def _line(end: End) -> int:
     return getattr(end.taker, "lineno", 0)
 
 
-def _also(ends: Sequence[End], use: Use) -> tuple[int, ...]:
-    """The lines of the other branches that a value decides."""
+def _also(ends: Sequence[End], use: Use, own: int) -> tuple[int, ...]:
+    """The lines of the other branches that a value decides; own: the line where it is read."""
     if use.shape != "branch":
         return ()
     tests = {_line(end) for end in ends if end.kind == "test"}
-    return tuple(sorted(tests - {use.line, 0}))[:_MOST_ALSO]
+    return tuple(sorted(tests - {use.line or own, 0}))[:_MOST_ALSO]
 
 
 def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
@@ -280,7 +281,13 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
     innermost = around[-1]
     shape, end = _shape_of_selection(ends)
     of = mask = ""
+    if shape == "stored" and not _keeps_to_mask(innermost, end):
+        shape = "selected"
     match innermost:
+        case ast.Subscript(base, ast.Tuple([chosen, *_])) if shape == "stored" and ast.unparse(chosen) in map(
+            ast.unparse, _stored_at(end)
+        ):
+            of, mask = ast.unparse(base), ast.unparse(chosen)  # it is stored by the mask alone
         case ast.Subscript(base, ast.Tuple([ast.Constant(), chosen])) if shape == "reduced":
             of, mask = ast.unparse(base), ast.unparse(chosen)
         case ast.Subscript(base, ast.Tuple([chosen, ast.Slice(None, None)])):
@@ -293,12 +300,37 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             ast.Attribute(asked, "nonzero"), []
         ) if shape in ("counted", "ranked", "tallied"):
             mask = ast.unparse(asked)
+        case ast.Call() if shape == "reduced" and end is not None and not end.positions:
+            mask = loops.mask_of(innermost)  # what they pick is reduced, and that under the mask
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
     if shape == "reduced" and not _takes(end, around):
         of = ""  # what is reduced was made of it
     ascending = shape == "ranked" and end is not None and _ascends(end)
     return replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
+
+
+def _keeps_to_mask(innermost: ast.AST, end: End | None) -> bool:
+    """Whether something is stored where the mask that selected it is set, as far as both say their mask."""
+    targets = [ast.unparse(_parts(place)[0]) for place in _stored_at(end)]
+    if not isinstance(innermost, ast.Subscript) or not targets:
+        return True
+    return ast.unparse(_parts(innermost.slice)[0]) in targets
+
+
+def _stored_at(end: End | None) -> list[ast.expr]:
+    """The places where an assignment stores a value: ``keep`` of ``y[keep] = …``."""
+    statement = None if end is None else uses.statement(end.way)
+    return [
+        node.slice
+        for target in (statement.targets if isinstance(statement, ast.Assign) else ())
+        for node in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(node, ast.Subscript)
+    ]
+
+
+def _parts(chosen: ast.expr) -> list[ast.expr]:
+    return chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
 
 
 def _takes(end: End | None, around: Sequence[ast.AST]) -> bool:

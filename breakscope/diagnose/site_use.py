@@ -57,6 +57,7 @@ Shape = Literal[
     "packed",
     "stored",
     "scattered",
+    "written",
     "selected",
     "ranked",
     "suppressed",
@@ -107,6 +108,7 @@ it sets a tensor, and counts. steered: a loop that computes changes Python's own
 says so. distinct: how many
 different values there are. python number: it reads back a number that Python made a tensor of.
 
+written: what a mask selects is the index that says where to write.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager

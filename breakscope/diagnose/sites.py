@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,10 +92,61 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
 def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Finding]:
     """One finding for each site."""
     of_function = Counter((site.frame.file, site.frame.name) for site in sites)
-    return [_finding(found, site, places, of_function[site.frame.file, site.frame.name]) for site in sites]
+    of_call = Counter(key for site in sites if (key := _called_library(site, places)) is not None)
+    # A line that one record passes through in compiled code is compiled, whatever another one begins with.
+    passed = {
+        (frame.file, frame.line)
+        for site in sites
+        for item in site.breaks
+        for frame in _compiled_part(item)[:-1]
+    }
+    return [
+        _finding(
+            found,
+            site,
+            places,
+            of_function[site.frame.file, site.frame.name],
+            _Around(of_call[_called_library(site, places) or ("", "", 0)], passed),
+        )
+        for site in sites
+    ]
 
 
-def _finding(found: Collected, site: Site, places: Places, together: int) -> Finding:
+def _compiled_part(item: Break) -> Sequence[RawFrame]:
+    """The frames of a record from that on which is compiled: those before it are Python's own calls."""
+    frames, own = item.record.frames, item.frame
+    begins = [
+        at
+        for at, frame in enumerate(frames)
+        if own is not None and (frame.file, frame.name) == (own.file, own.name)
+    ]
+    return frames[begins[0] :] if begins else ()
+
+
+def _called_library(site: Site, places: Places) -> tuple[str, str, int] | None:
+    """The package that holds a site, and the project's line that calls it; None in the project itself."""
+    stack = _stack(_most_telling(site), places)
+    caller = next((frame for frame in reversed(stack) if frame.owner == "project"), None)
+    package = Theirs(site.frame.file, "", None).package
+    return (
+        None if caller is None or not is_installed(site.frame.file) else (package, caller.file, caller.line)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What the other sites say of one in a library.
+
+    Attributes:
+        under: how many sites the project's call of its package leads to.
+        passed: (file, line) of the calls in compiled code.
+    """
+
+    under: int
+    passed: AbstractSet[tuple[str, int]]
+
+
+def _finding(found: Collected, site: Site, places: Places, together: int, others: _Around) -> Finding:
     telling = _most_telling(site)
     record = telling.record
     cause = record.reasons[0]
@@ -144,7 +196,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
             code,
             inner,
             cause,
-            _told(site, use, location, stack, places, together),
+            _told(site, use, location, stack, places, together, others),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -155,7 +207,13 @@ def _finding(found: Collected, site: Site, places: Places, together: int) -> Fin
 
 
 def _told(
-    site: Site, use: Use, location: Location, stack: Sequence[Frame], places: Places, together: int
+    site: Site,
+    use: Use,
+    location: Location,
+    stack: Sequence[Frame],
+    places: Places,
+    together: int,
+    others: _Around,
 ) -> ToldSite:
     """What the source says of a site, for its advice; ``together`` is how many its function has."""
     at = places.sources, site.frame.file, site.position
@@ -175,7 +233,10 @@ def _told(
             reach.message(*at),
             reach.names(*at, DROPS),
             together,
-            _is_compiled(caller, stack),
+            _is_compiled(caller, stack)
+            or (caller is not None and (caller.file, caller.line) in others.passed),
+            others.under,
+            _runs_model(caller, stack),
         )
     return ToldSite(
         use,
@@ -187,6 +248,8 @@ def _told(
         reach.called_in_loop(*at),
         location.function or "",
         _module(location.file),
+        reach.asserted(*at) if use.shape == "check" else "",
+        reach.works_on_arrays(*at),
     )
 
 
@@ -203,6 +266,18 @@ def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:
     return caller is not None and caller in stack[1:]
 
 
+def _runs_model(caller: Frame | None, stack: Sequence[Frame]) -> bool:
+    """Whether the project's line calls a module: its ``forward`` is what comes next."""
+    after = list(stack[stack.index(caller) + 1 :]) if caller is not None and caller in stack else []
+    names = [(frame.function or "").rpartition(".")[2] for frame in after if frame.owner != "torch"]
+    called = next((name for name in names if name not in _WRAPS), None)
+    return called in (None, "forward", "__call__")
+
+
+# What decorators call the function in front of one's own.
+_WRAPS = ("wrapper", "wrapped", "inner", "decorated", "wrapped_func", "func", "new_forward")
+
+
 def _most_telling(site: Site) -> Break:
     """The occurrence to quote: in the site's own frame, with the longest way to get there."""
     return max(site.own, key=lambda b: len(b.record.frames))
@@ -216,7 +291,7 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
     for frame, called in zip(reversed(frames[:-1]), reversed(frames), strict=False):
         # A comprehension is a frame of its own up to Python 3.11, and stands where its value goes.
         if not places.is_plumbing(frame) and not called.name.endswith(("comp>", "genexpr>")):
-            calls.append(places.call(frame))
+            calls.append(places.call(frame, called.name))
         if item.frame is not None and (frame.file, frame.name) == (item.frame.file, item.frame.name):
             return calls
     return []

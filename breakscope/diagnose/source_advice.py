@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from dataclasses import dataclass
@@ -123,6 +124,13 @@ _TABLE = (
         "The objects are pickled: gather them outside of the compiled function, or gather tensors with"
         " all_gather_into_tensor.",
         r"\b(all_gather|gather|broadcast|scatter)_object",
+    ),
+    _Row(
+        ("BS104",),
+        r"\b(trange|tqdm[\w.]*)\(",
+        "A progress bar is what the loop runs over: loop over range(…), or over what the bar is given, in"
+        " compiled code, and show the progress in the caller.",
+        statement=r"^(enumerate\()?([\w.]+\.)?(trange|tqdm)\(",
     ),
     _Row(
         ("BS104",),
@@ -250,6 +258,8 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             continue
         if re.search(row.statement, statement) and re.search(row.in_function, function):
             return row.advice
+    if code == "BS105" and (call := _BINCOUNT.search(expression)):
+        return _of_bincount(call["given"])
     if code == "BS119" and re.search(r"\bcall_method \w+\(.*\baten\.", said):
         return _NO_FORM
     if code == "BS110":
@@ -265,6 +275,29 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             " compiled function, or put torch.compiler.disable on a function around it."
         )
     return None
+
+
+_BINCOUNT = re.compile(r"\bbincount\((?P<given>.*)\)")
+
+
+def _of_bincount(given: str) -> str:
+    """The same counts by ``index_add``, in the names of the source: one_hot would take n times the memory."""
+    call = ast.parse(f"f({given})", mode="eval").body
+    if not isinstance(call, ast.Call) or not call.args:
+        return f"Count with index_add into zeros; or set {_SHAPES}."
+    named = {one.arg: ast.unparse(one.value) for one in call.keywords}
+    index, *others = [ast.unparse(one) for one in call.args]
+    weights = named.get("weights") or (others[0] if others else None)
+    number = named.get("minlength") or (others[1] if len(others) > 1 else None)
+    i = index if re.fullmatch(r"[\w.]+", index) else f"({index})"
+    n = number or "n"
+    counts = (
+        f"{i}.new_zeros({n}).index_add(0, {index}, torch.ones_like({index}))"
+        if weights is None
+        else f"torch.zeros({n}).index_add(0, {index}, {weights})"
+    )
+    known = "" if number else ", with n for how many classes there are"
+    return f"Count with {counts}{known}, which has no more than {n} counts; or set {_SHAPES}."
 
 
 def of_math(call: str) -> str:

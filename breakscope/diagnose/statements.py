@@ -146,7 +146,7 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
         return "skip"
     if isinstance(statement, ast.If) and _spares(statement):
-        return "spared mean" if _MEANS.search(ast.unparse(statement)) else "spared"
+        return _spared(statement)
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
     if empties:
         return "early" if any(map(_returns_value, body)) else "fast path"
@@ -159,6 +159,14 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _drops_masked(statement):
         return "dropped"
     return _of_sides(statement, around)
+
+
+def _spared(statement: ast.If) -> Shape:
+    """What a test spares: work on nothing, a mean of nothing, or a step of an average that goes on."""
+    if not _MEANS.search(ast.unparse(statement)):
+        return "spared"
+    # Without the test an average would take in the 0 of an empty mask.
+    return "change" if any(map(uses.changes_in_place, statement.body)) else "spared mean"
 
 
 def _writes_item(statement: ast.stmt) -> bool:
@@ -180,6 +188,10 @@ def _keeps_best(statement: ast.If, around: Sequence[ast.AST]) -> bool:
         for name in loops.names(node)
     }
     if loop is None or statement.orelse or not kept & compared:
+        return False
+    # What is kept is what it was held against: ``x = x / 2`` keeps nothing.
+    taken = {name for one in statement.body for name in loops.names(getattr(one, "value", one))}
+    if not (compared - kept) & taken:
         return False
     if not all(isinstance(one, ast.Assign) and uses.targets(one) for one in statement.body):
         return False
@@ -238,7 +250,10 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     silent = [side for side in sides if not uses.is_message(side)]
     if silent and all(map(_sets_flag, silent)):
         return "choice"
-    of_python = any(_is_of_python(side) or _steps_a_number(side, around) for side in silent)
+    of_python = any(
+        _is_of_python(side) or _steps_a_number(side, around) or _sets_own_item(side, around)
+        for side in silent
+    )
     if _filters(around):
         return "filter"
     if of_python and any(map(_sets_tensor, silent)) and not in_loop(around):
@@ -261,16 +276,52 @@ def _sets_tensor(side: ast.stmt) -> bool:
 def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
     """Whether a statement changes a Python number that its object keeps: ``self.beta *= 1.5``."""
     match side:
-        case ast.AugAssign(ast.Attribute(ast.Name("self"), name), _, ast.Constant()):
+        case ast.AugAssign(ast.Attribute(ast.Name("self"), name), _, ast.Constant()) | ast.Assign(
+            [ast.Attribute(ast.Name("self"), name)]
+        ):
             made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
             return any(_begins_with_a_number(node, name) for node in made)
     return False
+
+
+def _sets_own_item(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether a statement sets an item of a list or a dict that its object keeps: ``self.errs[0] = e``."""
+    match side:
+        case ast.Assign([ast.Subscript(ast.Attribute(ast.Name("self"), name))]):
+            made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
+            return any(
+                isinstance(node, ast.Assign)
+                and uses.targets(node) == [f"self.{name}"]
+                and isinstance(node.value, ast.List | ast.Dict)
+                for node in made
+            )
+    return False
+
+
+_NUMBERS_AT_FIRST = (
+    "float('inf')",
+    "-float('inf')",
+    "float('-inf')",
+    "math.inf",
+    "-math.inf",
+    "0",
+    "0.0",
+    "1",
+    "1.0",
+)
 
 
 def _begins_with_a_number(node: ast.AST, name: str) -> bool:
     match node:
         case ast.Assign([ast.Attribute(ast.Name("self"), attribute)], ast.Constant(int() | float())):
             return attribute == name
+        case ast.Assign([ast.Tuple(places)], ast.Tuple(values)) if len(places) == len(values):
+            return any(
+                ast.unparse(place) == f"self.{name}" and ast.unparse(value) in _NUMBERS_AT_FIRST
+                for place, value in zip(places, values, strict=True)
+            )
+        case ast.Assign([ast.Attribute(ast.Name("self"), attribute)], value):
+            return attribute == name and ast.unparse(value) in _NUMBERS_AT_FIRST
     return False
 
 
@@ -511,7 +562,17 @@ def chooses_text(node: ast.AST) -> bool:
     match node:
         case ast.IfExp(_, ast.Constant(str() | bool()), _) | ast.IfExp(_, _, ast.Constant(str() | bool())):
             return True
+        case ast.IfExp(_, one, other):
+            return _is_listed(one) or _is_listed(other)
     return False
+
+
+def _is_listed(side: ast.expr) -> bool:
+    """Whether a side is a list or a dict of Python's, or a list with more items: ``[0] + runs``."""
+    match side:
+        case ast.BinOp(left, ast.Add(), right):
+            return isinstance(left, ast.List) or isinstance(right, ast.List)
+    return isinstance(side, ast.List | ast.Dict | ast.ListComp | ast.DictComp)
 
 
 def _only_raises(node: ast.AST | None) -> bool:

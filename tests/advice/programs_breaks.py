@@ -342,26 +342,43 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS106",
         "raise",
-        r"assert \(x",
+        r"assert ~\(x\.min\(\) < -9\), '…'",
         "if x.min() < -9:\n    raise ValueError('low')\nreturn x + 1",
-        ("if x.min() < -9:\n        raise ValueError('low')", "assert (x >= -9).all(), 'low'"),
+        ("if x.min() < -9:\n        raise ValueError('low')", "assert ~(x.min() < -9), 'low'"),
     ),
     f(
         "BS106",
         "raise with any()",
-        r"assert \(x",
+        r"assert ~x\.isnan\(\)\.any\(\), '…'",
         "if x.isnan().any():\n    raise ValueError(f'nan in {x.shape}')\nreturn x + 1",
         (
             "if x.isnan().any():\n        raise ValueError(f'nan in {x.shape}')",
-            "assert (~x.isnan()).all(), 'nan'",
+            "assert ~x.isnan().any(), 'nan'",
+        ),
+    ),
+    f(
+        "BS106",
+        "raise for one of two reasons",
+        r"assert ~\(\(x\.numel\(\) > 0\) & \(x\.max\(\) >= 99\)\), '…'"
+        "\n"
+        r"assert ~torch\.isnan\(x\.sum\(\)\), '…'",
+        "if x.numel() > 0 and x.max() >= 99:\n    raise IndexError(f'{x.max().item()} is too far')\n"
+        "if math.isnan(x.sum().item()):\n    raise FloatingPointError('nan')\nreturn x + 1",
+        (
+            "if x.numel() > 0 and x.max() >= 99:\n        raise IndexError(f'{x.max().item()} is too far')",
+            "assert ~((x.numel() > 0) & (x.max() >= 99)), 'too far'",
+        ),
+        (
+            "if math.isnan(x.sum().item()):\n        raise FloatingPointError('nan')",
+            "assert ~torch.isnan(x.sum()), 'nan'",
         ),
     ),
     f(
         "BS106",
         "assert of an item",
-        r"without \.item\(\)",
+        r"assert x\.max\(\) < 9, '…'",
         "assert x.max().item() < 9, 'high'\nreturn x + 1",
-        ("x.max().item() < 9", "(x < 9).all()"),
+        ("x.max().item() < 9", "x.max() < 9"),
     ),
     f(
         "BS106",
@@ -591,11 +608,11 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS106",
         "a check that puts its text together",
-        r"Assert it on the tensor",
+        r"assert ~\(x > 99\)\.any\(\), '…'",
         "if (x > 99).any():\n    text = f'{x.shape} is too much'\n    raise ValueError(text)\nreturn x * 2",
         (
             "if (x > 99).any():\n        text = f'{x.shape} is too much'\n        raise ValueError(text)",
-            "assert (x <= 99).all(), 'too much'",
+            "assert ~(x > 99).any(), 'too much'",
         ),
     ),
     f(
@@ -631,9 +648,12 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS105",
         "bincount",
-        r"one_hot\(x, n\)\.sum\(0\)",
+        r"kinds\.new_zeros\(4\)\.index_add\(0, kinds, torch\.ones_like\(kinds\)\)",
         "return torch.bincount(kinds, minlength=4) + x.sum()",
-        ("torch.bincount(kinds, minlength=4)", "F.one_hot(kinds, 4).sum(0)"),
+        (
+            "torch.bincount(kinds, minlength=4)",
+            "kinds.new_zeros(4).index_add(0, kinds, torch.ones_like(kinds))",
+        ),
         outside="kinds = torch.tensor([0, 2, 2, 3])",
     ),
     f(

@@ -27,6 +27,14 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS201",
+        "an argument, beside a function that is compiled with dynamic=False",
+        "^Call " + MARK.format("y, 0"),
+        X + "@torch.compile(dynamic=False)\ndef g(x):\n    return x + 1\nsay(g(x))\n"
+        "for n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
+        ("    say(f(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))"),
+    ),
+    calls(
+        "BS201",
         "two arguments that change together",
         MARK.format("y, 0") + " and " + MARK.format("z, 0"),
         PLAIN.format("x, y", "x * y")
@@ -50,6 +58,29 @@ RECOMPILES: tuple[Followed, ...] = (
         PLAIN.format("a, b, c, d", "a + b + c + d")
         + "for n in (2, 3, 4):\n    y = [torch.ones(n, 3) for _ in range(4)]\n    say(f(y[0], y[1], y[2], y[3]))\n",
         ("@torch.compile", "@torch.compile(dynamic=True)"),
+    ),
+    calls(
+        "BS201",
+        "in an object",
+        MARK.format(r"batch\.ids, 0") + " and " + MARK.format(r"batch\.mask, 0"),
+        "import dataclasses\n@dataclasses.dataclass\nclass Batch:\n    ids: torch.Tensor\n    mask: torch.Tensor\n"
+        "@torch.compile\ndef f(b):\n    return b.ids * b.mask\n"
+        "for n in (2, 3, 4):\n    batch = Batch(torch.ones(n), torch.ones(n))\n    say(f(batch))\n",
+        (
+            "    say(f(batch))",
+            "    for one in (batch.ids, batch.mask): torch._dynamo.maybe_mark_dynamic(one, 0)\n    say(f(batch))",
+        ),
+    ),
+    calls(
+        "BS201",
+        "in a mapping of one's own, by several functions",
+        r"^Dimension 0 of batch\['ids'\], of the call at script\.py:\d+, came with 2, 3, and 2 functions",
+        "class Batch:\n    def __init__(self, **of): self._of = of\n"
+        "    def __getitem__(self, key): return self._of[key]\n    def keys(self): return self._of.keys()\n"
+        "def g(x):\n    torch._dynamo.graph_break()\n    return x + 1\n"
+        "@torch.compile\ndef f(b):\n    return g(b['ids'] * 2)\n"
+        "for n in (2, 3, 4):\n    batch = Batch(ids=torch.ones(n))\n    say(f(batch))\n",
+        ("@torch.compile\n", "@torch.compile(dynamic=True)\n"),
     ),
     calls(
         "BS201",
@@ -561,6 +592,84 @@ RECOMPILES: tuple[Followed, ...] = (
         (
             "    try:\n        return x @ w\n    except RuntimeError:\n        return x @ w.T",
             "    return x @ w if x.shape[-1] == w.shape[0] else x @ w.T",
+        ),
+    ),
+    calls(
+        "BS208",
+        "a list of flags",
+        r"^flags holds flags, and each pattern of them that comes is a version",
+        "@torch.compile\ndef f(x, flags):\n    return x * torch.tensor([not one for one in flags])\n"
+        "for flags in ([True, False], [False, True], [True, True]):\n    say(f(x[:, :2], flags))\n",
+        ("x * torch.tensor([not one for one in flags])", "x * ~flags"),
+        ("f(x[:, :2], flags)", "f(x[:, :2], torch.tensor(flags))"),
+    ),
+    calls(
+        "BS211",
+        "an attribute of a global that comes later",
+        r"^Set \w*\.?kept\.names before the first compiled call",
+        "class Kept: pass\nkept = Kept()\n@torch.compile\ndef f(x):\n    if not hasattr(kept, 'names'):\n"
+        "        kept.names = 1\n    return x + kept.names\nfor _ in range(2): say(f(x))\n",
+        ("kept = Kept()\n", "kept = Kept()\nkept.names = 1\n"),
+    ),
+    calls(
+        "BS211",
+        "a state that the first call fills",
+        r"^Fill state before the first compiled call, as by one call in eager: it is empty at the first call",
+        "state = {}\ndef step(x, state):\n    if not state: state['n'] = torch.zeros(())\n"
+        "    state['n'] = state['n'] + 1\n    return x * state['n']\nf = torch.compile(step)\n"
+        "for _ in range(3): say(f(x, state))\n",
+        ("for _ in range(3): say(f(x, state))", "say(step(x, state))\nfor _ in range(2): say(f(x, state))"),
+    ),
+    calls(
+        "BS211",
+        "lists of several lengths",
+        r"^rows holds lists, and each of their lengths \(1 item, 2 items\) is a version",
+        "@torch.compile\ndef f(rows):\n    return torch.tensor([one + [0] * (3 - len(one)) for one in rows]) * 2\n"
+        "for rows in ([[1], [2]], [[1, 2], [3]]): say(f(rows))\n",
+        (
+            "    return torch.tensor([one + [0] * (3 - len(one)) for one in rows]) * 2",
+            "    return rows * 2",
+        ),
+        ("f(rows))", "f(torch.tensor([one + [0] * (3 - len(one)) for one in rows])))"),
+    ),
+    calls(
+        "BS211",
+        "arguments by place and by name",
+        r"^Calls pass another number of arguments by place \(2 items, 1 item in a\)",
+        "@torch.compile\ndef f(*a, **k):\n    return a[0] * 2 + (a[1] if len(a) > 1 else k['y'])\n"
+        "say(f(x, x)), say(f(x, y=x)), say(f(x, x))\n",
+        ("f(x, y=x)", "f(x, x)"),
+    ),
+    calls(
+        "BS211",
+        "a counter of itertools",
+        r"^Draw the next number of numbers in the caller",
+        "numbers = itertools.count()\n@torch.compile\ndef f(x):\n    return x + 0, next(numbers)\n"
+        "for _ in range(3): say(f(x))\n",
+        ("    return x + 0, next(numbers)", "    return x + 0"),
+        ("say(f(x))", "say((f(x), next(numbers)))"),
+    ),
+    calls(
+        "BS209",
+        "a setting in which two objects differ",
+        r"^self\.n is set in __init__ alone, so objects of Net that were made with another value.*inlined",
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n"
+        "    def forward(self, x):\n        return x * self.n\na, b = Net(2), Net(3)\n"
+        "a.compile(), b.compile()\nfor _ in range(2): say((a(x), b(x)))\n",
+        ("a.compile(), b.compile()\n", "both = torch.compile(lambda x: (a(x), b(x)))\n"),
+        ("say((a(x), b(x)))", "say(both(x))"),
+    ),
+    calls(
+        "BS209",
+        "a number that one object of a list keeps",
+        r"a number that one object of several keeps.*in the caller",
+        "class Track:\n    def __init__(self): self.age = 0\nclass Keeper:\n    def __init__(self): self.tracks = [Track()]\n"
+        "    def step(self, x):\n        for one in self.tracks: one.age = one.age + 1\n        return x + 1\n"
+        "keeper = Keeper()\nf = torch.compile(keeper.step)\nfor _ in range(4): say((f(x), keeper.tracks[0].age))\n",
+        ("        for one in self.tracks: one.age = one.age + 1\n", ""),
+        (
+            "say((f(x), keeper.tracks[0].age))",
+            "y = f(x); keeper.tracks[0].age = keeper.tracks[0].age + 1; say((y, keeper.tracks[0].age))",
         ),
     ),
     calls(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from followed import Followed
 from programs_breaks import BREAKS
+from programs_calls import CALLS
 from programs_loops import LOOPS
 from programs_recompiles import RECOMPILES
 from programs_uses import USES
@@ -22,7 +23,7 @@ from breakscope.report.model import Finding
 
 pytestmark = pytest.mark.torch
 
-PROGRAMS = (*BREAKS, *LOOPS, *USES, *RECOMPILES)
+PROGRAMS = (*BREAKS, *LOOPS, *USES, *CALLS, *RECOMPILES)
 # What no program of a few lines on one CPU shows, or what is the user's to choose: the words that say so.
 DECIDED = {
     "BS124": "await outside it",

@@ -70,6 +70,15 @@ ENDS = (
     ("test, returned", "b = [[x[keep]]]\nif b.shape[0] == 0:\n    return None\nreturn b"),
     ("joined", "out[b, : n[b]] = [[x[keep]]]"),
     ("turns of values", "for c in [[y.unique()]]:\n    x = x + c"),
+    # A loop does not carry what it sets anew at its begin.
+    (
+        "returned",
+        "for i in range(9):\n    a = sizes[i]\n    t = y * i\n    r = t / a[:, None]\n    t = [[t[keep]]]\nreturn t",
+    ),
+    # What is stored by a mask that is made of a selection is not kept to the mask that selected.
+    ("", "part = [[x[keep]]]\nmask = (part > 0.5) & other\nseg[mask] = 1"),
+    ("stored", "at = [[keep.nonzero()]]\nseg[at] = 1"),
+    ("written", "at = [[ids[keep]]]\nhist[at] = 1"),
 )
 
 

@@ -30,6 +30,7 @@ from breakscope.diagnose.guards import (
     remedy,
     without_old,
 )
+from breakscope.diagnose.origins import Origin, Size
 from breakscope.diagnose.recompile_advice import advice
 from breakscope.report.model import Frame, Guard, GuardCause
 
@@ -553,3 +554,59 @@ def test_a_layout_that_a_break_hands_on_is_made_alike_before_the_break() -> None
     passed = Guard("stride mismatch", "x", "1", "16", "stride", dimension=2)
     assert "before the call" in advice(passed, None, 1)
     assert "before that break" in advice(replace(passed, resumed=True), None, 1)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "said"),
+    [("34", "28", "comes from data"), ("20", "22", "has its size from dimension 0 of x")],
+)
+def test_a_size_comes_of_one_of_the_call_only_where_both_grew(expected: str, actual: str, said: str) -> None:
+    """What a miner finds in eleven rows may be less than what it found in ten."""
+    origin = Origin(
+        direct=False,
+        same_call=False,
+        sizes=(Size("x", 0, 10, 11),),
+        values=(),
+        modes=(),
+        where="train.py:9",
+        entry="step",
+    )
+    text = f"tensor 'losses' size mismatch at index 0. expected {expected}, actual {actual}"
+    guard = replace(classify(read(text), function="reduce"), values=(expected, actual))
+    assert said in advice(guard, origin, 1)
+
+
+def test_a_size_of_one_that_a_number_decides_is_one_more_graph() -> None:
+    origin = Origin(
+        direct=False,
+        same_call=False,
+        sizes=(),
+        values=(("batch_size", "1", "2"),),
+        modes=(),
+        where="sample.py:7",
+        entry="sample",
+    )
+    guard = classify(read("tensor 't' size mismatch at index 0. expected 1, actual 2"), function="scaled")
+    text = advice(guard, origin, 1)
+    assert "a graph for 1 is one more, made once, whatever dynamic= says" in text
+
+
+def test_a_number_that_a_comprehension_indexes_with_is_told_as_an_index() -> None:
+    guard = classify(read("___tuple_iterator_getitem(.0, 1).item() == 7"), function="<listcomp>")
+    assert "x.index_select(dim, index)" in advice(guard, None, 1)
+
+
+def test_what_two_callers_pass_is_no_matter_of_training() -> None:
+    origin = Origin(
+        direct=False,
+        same_call=False,
+        sizes=(),
+        values=(),
+        modes=(),
+        where="train.py:37",
+        entry="Imagine",
+        other="RSSM.observe",
+    )
+    text = "tensor 'a' requires_grad mismatch. expected requires_grad=0"
+    guard = replace(classify(read(text), function="step"), values=("False", "True"))
+    assert advice(guard, origin, 1).startswith("RSSM.observe and Imagine call this function")

@@ -21,7 +21,19 @@ SHAPES = (
     ("fast path", "if [[x.max() > 9]]:\n    return None\ny = x * 2\nreturn y"),
     ("python", "if [[x.max() > 9]]:\n    kept.update(state=copy.deepcopy(net))"),
     ("python", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
+    (
+        "python",
+        "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
+    ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
+    (
+        "python",
+        "class A:\n    def __init__(self): self.n, self.low = 0, math.inf\n    def f(self, x):\n        if [[x < 0]]:\n            self.low = x",
+    ),
+    ("branch", "for i in range(3):\n    if [[x.sum() > 3]]:\n        x = x / 2"),
+    ("best", "for s in x:\n    if [[s < low]]:\n        low = s"),
+    ("change", "if [[keep.sum() > 0]]:\n    c.mul_(0.9).add_(x[keep].mean(0))"),
+    ("filter", "return {h: 1 for h in hits if [[h > 3]] }"),
     ("message", "if [[x.max() > 9]]:\n    logger.warning('large')\n    self.warned = True"),
     ("told", "if [[x.max() > 9]]:\n    warnings.warn('large')\n    x = x / 9"),
     ("told", "if [[x.max() > 9]]:\n    log.info('%.2f', x.max().item())\n    x = x / 9"),
@@ -153,6 +165,24 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
 
 
 @pytest.mark.parametrize(
+    ("shape", "mask", "body"),
+    [
+        ("stored", "keep", "a[keep], b[keep] = spline(x, [[w[keep, :]]])"),
+        ("stored", "keep", "y[keep] = f([[x[keep]]])"),
+        ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
+        ("reduced", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn loss[ok].mean()"),
+        ("positions", "", "ok = [[(y != 0).nonzero()]].flatten()\nreturn ok.max()"),
+    ],
+)
+def test_what_is_stored_is_selected_by_the_mask_of_its_place(
+    tmp_path: Path, shape: str, mask: str, body: str
+) -> None:
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    assert (use.shape, use.mask) == (shape, mask)
+
+
+@pytest.mark.parametrize(
     "body", ["i, j = random.randrange(3), 1\nx[ [[i + 1]] ] = 0", "i = np.random.rand()\ny = [[f(i)]]"]
 )
 def test_what_is_computed_of_a_drawn_number_is_drawn(tmp_path: Path, body: str) -> None:
@@ -171,6 +201,84 @@ def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
     said = str(library_advice.advice("BS110", "plain", theirs))
     assert "make the call at train.py:8 outside of the compiled function" in said
     assert "fix" not in said
+
+
+def test_a_number_of_a_library_that_a_branch_asks_for_is_helped_by_no_setting() -> None:
+    """``capture_scalar_outputs`` was tried on Longformer: the graph breaks at the branch then."""
+    theirs = Theirs("/lib/site-packages/lib/models.py", "Encoder.forward", "train.py:8")
+    tested, sized = (str(library_advice.advice("BS102", shape, theirs)) for shape in ("branch", "size"))
+    assert "where a branch asks for the number, so no setting helps" in tested
+    assert "capture_scalar_outputs = True" in sized
+
+
+def test_what_measures_or_logs_is_no_part_of_a_model() -> None:
+    """Of loguru ``remove()`` was tried: without a handler it returns before it asks for a frame."""
+    metric = Theirs("/lib/site-packages/torchmetrics/metric.py", "Metric.update", "train.py:8", compiled=True)
+    logger = Theirs("/lib/site-packages/loguru/_logger.py", "Logger._log", "train.py:8", compiled=True)
+    model = Theirs("/lib/site-packages/torchvision/ops.py", "nms", "train.py:8", compiled=True)
+    measures, logs, computes = (library_advice.of_call("BS102", one) for one in (metric, logger, model))
+    assert "make the call at train.py:8 outside of the compiled function" in str(measures)
+    assert "loguru.logger.remove()" in str(logs)
+    assert computes is None
+
+
+SOLVER = """
+def norm(v):
+    return 0.5 if v.abs().max() < 1 else 2.0
+
+def solve(f, x):
+    assert (x > -99).all(), f"too far: {x}"
+    if norm(x) > 1:
+        x = x / 2
+    if x.sum() > 50:
+        x = x - 1
+    y = f(x)
+    if y.mean() > 40:
+        y = y - 2
+    return y
+"""
+SOLVED = """
+    import os, sys
+    import torch
+
+    sys.path.insert(0, os.path.join(os.getcwd(), "site-packages"))
+    import solver
+
+    def double(x):
+        return x * 2
+
+    @torch.compile
+    def step(x):
+        return solver.solve(double, x) + 1
+
+    for _ in range(2):
+        print(step(torch.ones(3)))
+"""
+OUTSIDE = SOLVED.replace(
+    """
+    @torch.compile
+    def step(x):
+        return solver.solve(double, x) + 1
+""",
+    """
+    double, add = torch.compile(double), torch.compile(lambda x: x + 1)
+    def step(x):
+        return add(solver.solve(double, x))
+""",
+)
+
+
+@pytest.mark.torch
+def test_a_librarys_function_that_breaks_all_over_is_called_outside(warm: WarmScans, tmp_path: Path) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "solver.py").write_text(SOLVER)
+    breaks = [one for one in warm.scan(tmp_path, SOLVED).findings if one.kind != "recompile"]
+    assert len(breaks) == 4
+    for one in breaks:
+        text = "solver breaks the graph at 4 places under the call at script.py:13: make that call outside"
+        assert str(one.advice).startswith(text)
+    after = warm.scan(tmp_path, OUTSIDE)
+    assert [one for one in after.findings if one.kind != "recompile"] == []
 
 
 LINES = """

@@ -100,3 +100,22 @@ def test_the_outermost_call_of_each_compile(scan: Callable[..., Scanned], tmp_pa
     assert first.call.end_line == first.call.line + 1
     assert second.call.line == first.call.line + 2
     assert Path(first.call.file).samefile(tmp_path / "script.py")
+
+
+def test_objects_that_know_each_other_are_looked_into_once() -> None:
+    """Forty objects that all know all others would be more ways than there is time for."""
+    import torch
+
+    from breakscope.inside.capture.signatures import _held_by_objects
+
+    class Node:
+        def __init__(self) -> None:
+            self.x = torch.ones(2)
+            self.others: list[Node] = []
+
+    nodes = [Node() for _ in range(40)]
+    for node in nodes:
+        node.others = nodes
+    held = _held_by_objects((nodes[0],), {})
+    assert held["args[0].x"]["shape"] == [2]
+    assert len(held) == len(nodes)

@@ -5,6 +5,7 @@ Remedies are applied at that call, and a warm-up plan repeats it. Nothing of a t
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from breakscope.inside.capture.frames import Compile
 
 _ITEMS = 64
+_OBJECTS = 512
 _DEPTH = 6
 _TEXT = 200
 _CALLERS = 16
@@ -38,6 +40,7 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
     return {
         "entry": _entry(entry.function, module),
         **_arguments(args, entry.kwargs),
+        "held": _held_by_objects(args, entry.kwargs),
         "origins": _origins(compile_.frame.f_locals, args, entry.kwargs),
         "caller": _caller(entry.frame),
         "callers": _callers(entry.frame),
@@ -104,6 +107,65 @@ def describe_argument(value: Any, path: str, seen: dict[int, str], depth: int = 
     if isinstance(value, torch.dtype | torch.device):
         return {type(value).__name__: str(value)}
     return {"object": describe(value)}
+
+
+def _held_by_objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The tensors in arguments that are objects, under what reaches them: ``args[0].ids``. No module's."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    given = [(f"args[{number}]", value) for number, value in enumerate(args)]
+    for path, value in (*given, *((f"kwargs[{name!r}]", value) for name, value in kwargs.items())):
+        for place, tensor in _tensors_in(value, path, seen, within_object=False):
+            if len(found) < _ITEMS:
+                found.setdefault(place, _tensor(tensor))
+    return found
+
+
+def _tensors_in(
+    value: Any, path: str, seen: set[int], *, within_object: bool, depth: int = 0
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors that an object holds, by its attributes and items; none of them is asked by its own code.
+
+    Args:
+        seen: what was looked into, each once and no more than some: objects know each other in rings.
+    """
+    if isinstance(value, torch.Tensor):
+        if within_object:
+            yield path, value
+        return
+    if depth > _DEPTH or isinstance(value, torch.nn.Module | type | types.ModuleType | types.FunctionType):
+        return
+    if id(value) in seen or len(seen) >= _OBJECTS or isinstance(value, str | bytes | int | float | None):
+        return
+    seen.add(id(value))
+    is_plain = type(value) in (list, tuple, dict)
+    items: list[tuple[str, Any]] = []
+    if isinstance(value, list | tuple) and len(value) <= _ITEMS:
+        names = getattr(value, "_fields", ())  # of a named tuple
+        places = [f".{names[at]}" if at < len(names) else f"[{at}]" for at in range(len(value))]
+        items = [(path + place, item) for place, item in zip(places, value, strict=True)]
+    elif isinstance(value, dict) and len(value) <= _ITEMS:
+        items = [(f"{path}[{key!r}]", item) for key, item in value.items() if isinstance(key, str)]
+    elif isinstance(kept := _attributes(value), dict) and len(kept) <= _ITEMS:
+        items = [(_attribute(value, path, name), item) for name, item in kept.items()]
+    for place, item in items:
+        yield from _tensors_in(
+            item, place, seen, within_object=within_object or not is_plain, depth=depth + 1
+        )
+
+
+def _attributes(value: Any) -> Any:
+    """What an object keeps by name; None where it keeps nothing so. Its own ``__getattr__`` is not asked."""
+    with contextlib.suppress(AttributeError):
+        return object.__getattribute__(value, "__dict__")
+    return None
+
+
+def _attribute(value: Any, path: str, name: str) -> str:
+    """How an attribute is reached; of one that is private, by the items of its object where it has such."""
+    is_private = name.startswith("_") or name == "data"
+    is_mapping = hasattr(type(value), "__getitem__") and hasattr(type(value), "keys")
+    return path if is_private and is_mapping else f"{path}.{name}"
 
 
 def _tensor(value: torch.Tensor) -> dict[str, Any]:
