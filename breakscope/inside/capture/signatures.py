@@ -6,6 +6,7 @@ Remedies are applied at that call, and a warm-up plan repeats it. Nothing of a t
 from __future__ import annotations
 
 import contextlib
+import itertools
 import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -140,18 +141,24 @@ def _tensors_in(
     seen.add(id(value))
     is_plain = type(value) in (list, tuple, dict)
     items: list[tuple[str, Any]] = []
-    if isinstance(value, list | tuple) and len(value) <= _ITEMS:
-        names = getattr(value, "_fields", ())  # of a named tuple
-        places = [f".{names[at]}" if at < len(names) else f"[{at}]" for at in range(len(value))]
-        items = [(path + place, item) for place, item in zip(places, value, strict=True)]
-    elif isinstance(value, dict) and len(value) <= _ITEMS:
-        items = [(f"{path}[{key!r}]", item) for key, item in value.items() if isinstance(key, str)]
+    if isinstance(value, list | tuple):
+        names = getattr(type(value), "_fields", ())  # of a named tuple
+        held = [f".{names[at]}" if at < len(names) else f"[{at}]" for at in range(_ITEMS)]
+        items = [(path + place, item) for place, item in zip(held, _items(value), strict=False)]
+    elif isinstance(value, dict):
+        some = itertools.islice(dict.items(value), _ITEMS)
+        items = [(f"{path}[{key!r}]", item) for key, item in some if isinstance(key, str)]
     elif isinstance(kept := _attributes(value), dict) and len(kept) <= _ITEMS:
         items = [(_attribute(value, path, name), item) for name, item in kept.items()]
     for place, item in items:
         yield from _tensors_in(
             item, place, seen, within_object=within_object or not is_plain, depth=depth + 1
         )
+
+
+def _items(value: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    """As the built-in type holds them: a subclass may iterate in its own way."""
+    return tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
 
 
 def _attributes(value: Any) -> Any:
