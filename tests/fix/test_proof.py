@@ -19,11 +19,12 @@ from breakscope.fix.rule import Example
 from breakscope.fix.rules import RULES
 from breakscope.inside.prove import budget
 from breakscope.inside.prove.attempt import Conditions, attempt
-from breakscope.inside.prove.budget import clock
+from breakscope.inside.prove.budget import Allowance, Budget, clock
 from breakscope.inside.prove.claims import Claims
+from breakscope.inside.prove.comparing import Comparing
 from breakscope.inside.prove.copies import Copies, NotCopiedError
 from breakscope.inside.prove.search import Search
-from breakscope.inside.prove.tally import ENDLESS
+from breakscope.inside.prove.tally import ENDLESS, Tally
 from breakscope.inside.prove.world import World
 
 pytestmark = pytest.mark.torch
@@ -604,6 +605,19 @@ def test_the_compiled_form_is_compared_on_every_branch_although_the_search_took_
     found = judged(OLD, OLD.replace("if x", f"if {EAGER} and x"), ("torch.rand(3)",), tmp_path)
     assert found.status == "refused"
     assert "compiled by Dynamo" in found.why
+
+
+def test_what_a_proof_needs_gets_the_time_that_there_is_on_top() -> None:
+    """A slow call may take the whole budget before the first edge value is tried."""
+    allowed = Budget(1.0, more_s=2.0)
+    comparing = Comparing(Tally("f", [], Claims(exact=True)), allowed, Allowance())
+    allowed.deadline = clock() - 2.5
+    assert comparing.too_late("other shapes", needed=False)
+    assert not comparing.too_late("edge values", needed=True)
+    assert allowed.more_s == 0
+    allowed.deadline = clock() - 2.5
+    assert comparing.too_late("edge values", needed=True)
+    assert list(comparing.tally.untried) == ["edge values"]
 
 
 @pytest.mark.parametrize(("drawn", "status"), [(0, "proved"), (4, "refused")])

@@ -238,8 +238,11 @@ class Comparing:
     def too_late(self, what: str, needed: bool = True) -> bool:
         """Whether the time is up for a comparison. The search may have used all of it.
 
-        What is needed for a proof gets as much time again; where that does not do either, there is no proof.
+        What is needed for a proof gets as much time again, and what there is on top of the budget; where that
+        does not do either, there is no proof.
         """
+        while self.budget.over(needed=needed) and needed and self.budget.extend():
+            pass
         if not self.budget.over(needed=needed):
             return False
         self.tally.notes[TIME_IS_UP] = None

@@ -25,7 +25,7 @@ MAX_SIZE = 1024
 MOST_LEADING = 4
 MOST_TEXTS = 12
 # Of tensors that the function makes for arguments that were left out.
-MOST_MADE = 6
+MOST_MADE = 4
 MOST_SIZES = 6
 EDGES = "edge values"
 
