@@ -59,8 +59,10 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     found = collect(events, slots)
     places = Places(outcome.roots, sites.OWN)
     folded, lost = sites.fold(found.breaks)
-    priced = cost.costs(found, folded, outcome.backend)
-    site_findings = intended.mark(_priced(sites.findings(found, folded, places), priced))
+    site_findings = intended.mark(sites.findings(found, folded, places))
+    meant = {index for index, finding in enumerate(site_findings) if finding.intended}
+    priced = cost.costs(found, folded, outcome.backend, meant)
+    site_findings = _priced(site_findings, priced)
     by_slot = {slot: index for index, site in enumerate(folded) for slot in site.slots}
     causes, lost_recompiles = recompiles.causes(found, places)
     failed, unplaced_errors = failures.failures(found, places, outcome.backend)

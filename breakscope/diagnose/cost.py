@@ -64,8 +64,12 @@ class Costs:
     together: Callable[[Collection[int]], float] | None = None
 
 
-def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
-    """The cost of every site."""
+def costs(found: Collected, sites: Sequence[Site], backend: str, meant: Collection[int] = ()) -> Costs:
+    """The cost of every site.
+
+    Args:
+        meant: sites where torch itself means to break: nobody repairs them, and no gain counts them.
+    """
     why_not = _why_not(found)
     if why_not is not None:
         return _nothing(why_not, look(found.profile, {}, {}, {}).note)
@@ -91,7 +95,7 @@ def costs(found: Collected, sites: Sequence[Site], backend: str) -> Costs:
     seen = look(found.profile, regions, owners, {i: cost.parts["gap"] for i, cost in made.items()})
     made = {index: replace(cost, inside=seen.by_site.get(index)) for index, cost in made.items()}
     timing = replace(
-        priced.timing(sampled, method, list(made)),
+        priced.timing(sampled, method, [index for index in made if index not in meant]),
         device_busy_ms=seen.busy_ms,
         calibration_s=_calibration_s(found.calibration),
     )
@@ -365,7 +369,7 @@ class _Priced:
         return max(0.0, (known + rare) / run.steps) if run.steps else 0.0
 
     def timing(self, sampled: Sequence[Sampled], method: str, sites: Collection[int]) -> Timing:
-        """What a steady step is made of, and what all of the sites together take of it."""
+        """What a steady step is made of, and what sites together take of it."""
         run = self._run
         bound = _bound(sampled)
         # A host that has time to spare makes its marks in that time.

@@ -452,8 +452,8 @@ class Timing:
         guard_us: microseconds per step from the beginning of each outermost call to its first compiled
             code: checking guards and finding the code that fits.
         gain_ms: by how much a steady step would be shorter without any of the breaks, which is not the sum of
-            their costs; least_gain_ms, most_gain_ms: at least and at most. Where steps differ in what they
-            run, of an average step.
+            their costs; those that torch means to be stay. least_gain_ms, most_gain_ms: at least and at most.
+            Where steps differ in what they run, of an average step.
         functions: the same for the sites of each function that has several.
         steady_ms: wall time of all steady steps; steady_steps: their number; step_kinds: in how many ways
             they differ in what they run.

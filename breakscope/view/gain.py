@@ -73,7 +73,10 @@ def faster(report: Report) -> str | None:
     timing = report.timing
     if timing is None or timing.gain_ms is None or not timing.step_ms:
         return None
-    places = sum(finding.cost is not None and finding.cost.ms_per_step > 0 for finding in report.findings)
+    places = sum(
+        finding.cost is not None and finding.cost.ms_per_step > 0 and finding.intended is None
+        for finding in report.findings
+    )
     times = timing.steady_steps if is_uneven(report) else None
     whole = timing.step_ms if times is None else (timing.steady_ms or 0.0) / times
     least, likely, most = timing.least_gain_ms or 0.0, timing.gain_ms, timing.most_gain_ms or timing.gain_ms

@@ -301,7 +301,9 @@ def test_what_torch_keeps_out_of_graphs_is_marked_and_ranks_last(scan: Callable[
     assert len(findings) > 4
     text = scanned.text
     assert text.index("if loss > 1e6") < text.index("meant")
-    assert "gradient scaling reads its scale on the host by design" in text
+    # Who repairs all that can be repaired leaves the optimizer and the backward pass as torch has them.
+    assert "repairing the one place" in text or "repairing the breaks would gain next to nothing" in text
+    assert "gradient scaling reads its scale on the host by design" in " ".join(text.split())
 
 
 FALLBACK = """
