@@ -7,6 +7,8 @@ import re
 import sys
 from dataclasses import dataclass
 
+from breakscope.diagnose import uses
+
 _CONFIG = "torch._dynamo.config"
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
@@ -258,8 +260,8 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
             continue
         if re.search(row.statement, statement) and re.search(row.in_function, function):
             return row.advice
-    if code == "BS105" and (call := _BINCOUNT.search(expression)):
-        return _of_bincount(call["given"])
+    if code == "BS105" and "bincount(" in expression:
+        return _of_bincount(expression)
     if code == "BS119" and re.search(r"\bcall_method \w+\(.*\baten\.", said):
         return _NO_FORM
     if code == "BS110":
@@ -277,16 +279,19 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
     return None
 
 
-_BINCOUNT = re.compile(r"\bbincount\((?P<given>.*)\)")
-
-
-def _of_bincount(given: str) -> str:
+def _of_bincount(expression: str) -> str:
     """The same counts by ``index_add``, in the names of the source: one_hot would take n times the memory."""
-    call = ast.parse(f"f({given})", mode="eval").body
-    if not isinstance(call, ast.Call) or not call.args:
+    call = _call_of(expression, "bincount")
+    of = [call.func.value] if call is not None and isinstance(call.func, ast.Attribute) else []
+    # x.bincount() counts x; of torch.bincount the first argument is counted.
+    given = [
+        *(one for one in of if ast.unparse(one) not in ("torch", "np", "numpy")),
+        *(call.args if call else ()),
+    ]
+    if call is None or not given:
         return f"Count with index_add into zeros; or set {_SHAPES}."
     named = {one.arg: ast.unparse(one.value) for one in call.keywords}
-    index, *others = [ast.unparse(one) for one in call.args]
+    index, *others = map(ast.unparse, given)
     weights = named.get("weights") or (others[0] if others else None)
     number = named.get("minlength") or (others[1] if len(others) > 1 else None)
     i = index if re.fullmatch(r"[\w.]+", index) else f"({index})"
@@ -298,6 +303,15 @@ def _of_bincount(given: str) -> str:
     )
     known = "" if number else ", with n for how many classes there are"
     return f"Count with {counts}{known}, which has no more than {n} counts; or set {_SHAPES}."
+
+
+def _call_of(expression: str, name: str) -> ast.Call | None:
+    """The call of a function in an expression; None where the source has only a part of it."""
+    try:
+        nodes = ast.walk(ast.parse(expression.strip(), mode="eval"))
+    except SyntaxError:
+        return None
+    return next((node for node in nodes if isinstance(node, ast.Call) and uses.called(node) == name), None)
 
 
 def of_math(call: str) -> str:

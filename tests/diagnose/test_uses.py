@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans
 
-from breakscope.diagnose import begins, library_advice
+from breakscope.diagnose import begins, library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.shapes import is_drawn, use_of
 from breakscope.project.sources import Position, Sources
@@ -387,3 +387,25 @@ def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_caller
     # A name that is made of itself.
     assert begins.number(sources.around(str(file), (21, 16, 21, 18))) is None
     assert begins.number(sources.around(str(file), (26, 15, 26, 28))) == ("b", 25)
+
+
+@pytest.mark.parametrize(
+    ("expression", "counts"),
+    [
+        ("torch.bincount(k)", "k.new_zeros(n).index_add(0, k, torch.ones_like(k))"),
+        ("len(torch.bincount(k))", "k.new_zeros(n).index_add(0, k, torch.ones_like(k))"),
+        (
+            "f(torch.bincount(k[0], minlength=4), y)",
+            "(k[0]).new_zeros(4).index_add(0, k[0], torch.ones_like(k[0]))",
+        ),
+        ("k.bincount(w, 5).max()", "torch.zeros(5).index_add(0, k, w)"),
+        ("torch.bincount(k.view(-1)", "index_add into zeros"),
+    ],
+)
+def test_counts_are_told_in_the_names_of_the_source_wherever_the_call_stands(
+    expression: str, counts: str
+) -> None:
+    """The last is the first line of an expression of two."""
+    told = source_advice.advice("BS105", "", expression, expression, "f")
+    assert told is not None
+    assert told.startswith(f"Count with {counts}")
