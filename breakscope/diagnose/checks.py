@@ -39,7 +39,7 @@ def _opposite(test: ast.expr) -> str | None:
         case ast.Call() if not _is_bool(test):
             return None
     text = _of_tensors(test)
-    return None if text is None else f"~{text}" if isinstance(test, ast.Call) else f"~({text})"
+    return None if text is None else f"~{_in_brackets(text)}"
 
 
 def _of_tensors(test: ast.expr) -> str | None:
@@ -53,6 +53,11 @@ def _of_tensors(test: ast.expr) -> str | None:
             return _opposite(asked)
         case ast.Compare(_, [ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()]):
             return None
+        case ast.Compare(left, [_, _, *_] as signs, others):  # 0 <= x < n asks `and`, which tensors have not
+            pairs = zip([left, *others[:-1]], signs, others, strict=True)
+            return _of_tensors(
+                ast.BoolOp(ast.And(), [ast.Compare(one, [sign], [other]) for one, sign, other in pairs])
+            )
     return _without_reads(test)
 
 
@@ -60,10 +65,19 @@ def _part(test: ast.expr) -> str | None:
     """One side of an ``and`` or ``or``: what is no bool has another meaning under ``&``."""
     if isinstance(test, ast.Compare | ast.BoolOp):
         text = _of_tensors(test)
-        return None if text is None else f"({text})"
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _opposite(test.operand) if _is_bool(test.operand) else None
-    return _of_tensors(test) if _is_bool(test) else None
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        text = _opposite(test.operand) if _is_bool(test.operand) else None
+    else:
+        text = _of_tensors(test) if _is_bool(test) else None
+    return None if text is None else _in_brackets(text)
+
+
+def _in_brackets(text: str) -> str:
+    """A side of ``&``, or what ``~`` is put before: both bind closer than a comparison."""
+    whole = ast.parse(text, mode="eval").body
+    alone = isinstance(whole, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    turned = isinstance(whole, ast.UnaryOp) and isinstance(whole.op, ast.Invert)
+    return text if alone or turned else f"({text})"
 
 
 def _is_bool(test: ast.expr) -> bool:
@@ -91,6 +105,8 @@ def _read(call: ast.Call) -> ast.expr:
 
 def _without_reads(test: ast.expr) -> str | None:
     tree = _Unread().visit(ast.parse(ast.unparse(test), mode="eval")).body
+    if any(isinstance(one, ast.Call) and ast.unparse(one.func) in ("any", "all") for one in ast.walk(tree)):
+        return None  # of a tensor after the other, and what they give is Python's own
     text = ast.unparse(tree)
     # What is left of Python's own functions takes numbers and no tensors.
     return None if re.search(r"\b(math|np|numpy)\.|\.(tolist|numpy|item)\(", text) else text
