@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.diagnose import break_words, library_advice, source_advice
+from breakscope.diagnose import break_words, checks, library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.site_use import Shape, Use
@@ -163,7 +163,8 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return tested
     # Of sizes and numbers that are symbolic torch._check tells, and no assert.
     if code == "BS106" and site.asserted and "torch._check" not in said:
-        return break_words.ASSERTED.format(asserted=site.asserted)
+        less = site.asserted.endswith(checks.UNTOLD)
+        return (break_words.ASSERTED_LESS if less else break_words.ASSERTED).format(asserted=site.asserted)
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
     like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
@@ -226,6 +227,7 @@ def _words(use: Use) -> dict[str, str]:
         "It": f"`{it}`" if it else "The number",
         "tensor": told,
         "taken": where and f", for {where}",
+        "detached": f"{_in_brackets(tensor)}.detach()" if tensor else "x.detach()",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
@@ -238,6 +240,11 @@ def _words(use: Use) -> dict[str, str]:
         "listed": "s in the list" if use.gathered else "",
         "in_it": where and f" in {where}",
     }
+
+
+def _in_brackets(text: str) -> str:
+    """An expression whose attribute is taken: ``(x - 1)``, and ``x.var()`` as it is."""
+    return text if re.fullmatch(r"[\w.]+(\([^()]*\)|\[[^\[\]]*\])?", text) else f"({text})"
 
 
 _READ = re.compile(r"^(?:(?:int|float|bool)\((?P<in>.+)\)|(?P<of>.+)\.(?:item|tolist|numpy)\(\))$")

@@ -32,8 +32,8 @@ _CHECK = (
     " torch._check."
 )
 ASSERTED = (
-    "Assert it on the tensor, with a constant text: assert {asserted}, '…'. Dynamo traces that as"
-    " torch._assert_async, which raises RuntimeError. What the text tells of the values is for the caller."
+    "Assert it on the tensor, with a constant text: assert {asserted}. Dynamo traces that as"
+    " torch._assert_async, which raises RuntimeError."
 )
 _CLASS = (
     "A class is made while Dynamo traces: define it outside of the compiled function, and make only its"
@@ -280,6 +280,7 @@ ON_ARRAYS = (
     " caller (before the compiled call where it makes constants), or put torch.compiler.disable on it; where"
     " it is to be in the graph, hold tensors and write it with torch operations."
 )
+ASSERTED_LESS = f"{ASSERTED} What the text tells of the values is for the caller."
 BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
@@ -488,7 +489,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ): "Values steer this loop all over, as in NMS, so there is no one graph of it: put"
     " torch.compiler.disable on the function, and compile what it calls and what calls it.",
     ("BS102", "kept"): (
-        "The number is only kept{in_it}: return the tensor and read it in the caller, or keep x.detach() in"
+        "The number is only kept{in_it}: return {tensor} and read it in the caller, or keep {detached} in"
         " its place and read that when it is shown."
     ),
     ("BS102", "returned"): (

@@ -14,6 +14,8 @@ _NUMBERS = ("float", "int", "bool")
 _OF_TORCH = re.compile(r"(math|np|numpy)\.(?P<name>isnan|isinf|isfinite|isclose|any|all)$")
 _BOOLS = re.compile(r"(any|all|isnan|isinf|isfinite|isclose|is_nonzero|equal|logical_\w+|lt|gt|le|ge|eq|ne)$")
 _LONG = 120
+# A text that is made of the values, or that there is none.
+UNTOLD = "'…'"
 
 
 def asserted(around: Sequence[ast.AST]) -> str:
@@ -26,7 +28,16 @@ def asserted(around: Sequence[ast.AST]) -> str:
     if check is None:
         return ""
     text = _of_tensors(check.test) if isinstance(check, ast.Assert) else _opposite(check.test)
-    return text if text is not None and len(text) <= _LONG else ""
+    return f"{text}, {_told(check)}" if text is not None and len(text) <= _LONG else ""
+
+
+def _told(check: ast.If | ast.Assert) -> str:
+    """What the check says where it fails, if that is a constant."""
+    said: ast.AST | None = check.msg if isinstance(check, ast.Assert) else check.body[-1]
+    match said:
+        case ast.Raise(ast.Call(_, [ast.Constant(str(text))])) | ast.Constant(str(text)):
+            return repr(text) if len(text) <= _LONG else UNTOLD
+    return UNTOLD
 
 
 def _opposite(test: ast.expr) -> str | None:

@@ -342,7 +342,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS106",
         "raise",
-        r"assert ~\(x\.min\(\) < -9\), '…'",
+        r"assert ~\(x\.min\(\) < -9\), 'low'",
         "if x.min() < -9:\n    raise ValueError('low')\nreturn x + 1",
         ("if x.min() < -9:\n        raise ValueError('low')", "assert ~(x.min() < -9), 'low'"),
     ),
