@@ -22,6 +22,7 @@ from breakscope.inside.prove.attempt import Conditions, attempt
 from breakscope.inside.prove.budget import Allowance, Budget, clock
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.comparing import Comparing
+from breakscope.inside.prove.compiled import OTHERWISE
 from breakscope.inside.prove.copies import Copies, NotCopiedError
 from breakscope.inside.prove.search import Search
 from breakscope.inside.prove.tally import ENDLESS, Tally
@@ -664,6 +665,32 @@ def test_a_condition_that_only_eager_code_comes_to_is_driven(new: str, tmp_path:
     found = judged(OLD, new, ("torch.rand(3)",), tmp_path)
     assert found.status == "refused"
     assert "compiled by Dynamo" in found.why
+
+
+ELSEWHERE = """\
+def factor():
+    return 2 if torch.compiler.is_compiling() else 3
+def f(x):
+    y = x * factor()
+    if y.max() > 8:
+        y = y + 1
+    return y"""
+
+
+@pytest.mark.parametrize(
+    ("select", "status"),
+    [
+        ("torch.where(y.max() > 8, y + 1, y)", "proved"),
+        ("y if torch.compiler.is_compiling() else torch.where(y.max() > 8, y + 1, y)", "refused"),
+    ],
+)
+def test_what_the_compiler_does_otherwise_with_both_forms_is_no_difference(
+    select: str, status: str, tmp_path: Path
+) -> None:
+    new = ELSEWHERE.replace("if y.max() > 8:\n        y = y + 1", f"y = {select}")
+    found = judged(ELSEWHERE, new, ("torch.rand(3)", "20 * torch.rand(3)"), tmp_path)
+    assert found.status == status, found.why
+    assert any(note.startswith(OTHERWISE) for note in found.evidence.notes or ())
 
 
 ASKS = f"""\

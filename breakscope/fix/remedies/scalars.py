@@ -129,7 +129,12 @@ def module_attribute(subject: Subject, files: Files) -> list[Proposal]:
         return [*unspecialised(subject, files), *buffer(subject, files, "torch.tensor({})")]
     if values and all(_INT.match(value) or _FLOAT.match(value) for value in values):
         made = buffer(subject, files, _TENSOR)
-        return made or [Refusal(f"{source} is not set in the __init__ of its class: make it a buffer there")]
+        return made or [
+            Refusal(
+                f"no module's __init__ sets {source} in an assignment of its own: hold it in a tensor, which "
+                "is a buffer where a module holds it"
+            )
+        ]
     shown = ", ".join(values) or "several values"
     return [Refusal(f"{source} decides which code runs ({shown}): each of its values has to be compiled")]
 

@@ -15,8 +15,8 @@ import torch
 from breakscope.inside.prove.compat import modes_entered
 
 _AUTOCAST = ("cpu", "cuda")
-# Changed by what is imported at a first call as well, such as torch's compiler.
-_ONCE = frozenset({"the filters of warnings", "the levels of loggers"})
+# Changed by what is imported at a first call as well, such as torch's compiler; Inductor raises the last.
+_ONCE = frozenset({"the filters of warnings", "the levels of loggers", "the recursion limit"})
 
 
 def now() -> Mapping[str, Any]:
