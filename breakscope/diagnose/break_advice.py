@@ -28,6 +28,7 @@ _BY_TEST = (
     "spared",
     "spared mean",
     "early",
+    "optional",
     "books",
     "cells",
     "filter",

@@ -457,6 +457,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " ones); else return what the test asks for, test it in the caller, and compile what follows as a"
         " function of its own.",
     ),
+    ("BS101", "optional"): (
+        "What the branch makes is None without it, so torch.where cannot select: make it in every call, so"
+        " that it changes nothing where the test is false (a mask that leaves nothing out); or test in the"
+        " caller, and pass it or None."
+    ),
     ("BS101", "early"): (
         "The branch returns early{in_it}: compute what follows as well and select at the end,"
         " torch.where(condition, early, rest), where both are tensors of one shape (each part of a tuple by"

@@ -66,6 +66,7 @@ _BRANCHES = (
     "left out",
     "change",
     "fast path",
+    "optional",
     "early",
     "told",
     "verdict",

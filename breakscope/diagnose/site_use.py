@@ -18,6 +18,7 @@ Shape = Literal[
     "turn",
     "change",
     "fast path",
+    "optional",
     "early",
     "message",
     "told",
@@ -89,7 +90,8 @@ Shape = Literal[
 Of a test: check: decides whether to raise. loop: how long a loop runs. layerdrop: a random number decides
 whether to run a part. turn: it leaves a loop's turn, or the loop. search: the same, where a loop of
 unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state. fast
-path: it returns None or sets it. early: it returns what the rest would compute. verdict: it only decides
+path: it returns None or sets it. optional: it makes what is None without it.
+early: it returns what the rest would compute. verdict: it only decides
 which plain values are returned last. python: it does what is no operation on tensors. spared: it only saves
 work on what a mask selects; spared mean: and takes its mean. choice: it selects texts or flags. flag: it asks
 a tensor that an object keeps. message: it only writes text. told: it sets tensors, and writes text. count: it

@@ -161,6 +161,31 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     return _of_sides(statement, around)
 
 
+def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether all that a branch does is to make what is None without it: ``if pad.any(): mask = ~pad``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    if function is None or statement.orelse or not all(isinstance(one, ast.Assign) for one in statement.body):
+        return False
+    given = function.args
+    empty = {
+        argument.arg
+        for arguments, defaults in (
+            ([*given.posonlyargs, *given.args][::-1], given.defaults[::-1]),
+            (given.kwonlyargs, given.kw_defaults),
+        )
+        for argument, default in zip(arguments, defaults, strict=False)
+        if isinstance(default, ast.Constant) and default.value is None
+    }
+    before = [
+        node for node in ast.walk(function) if isinstance(node, ast.Assign) and node.lineno < statement.lineno
+    ]
+    for node in sorted(before, key=lambda one: one.lineno):
+        is_none = isinstance(node.value, ast.Constant) and node.value.value is None
+        empty = empty | set(uses.targets(node)) if is_none else empty - set(uses.targets(node))
+    made = {name for one in statement.body for name in uses.targets(one)}
+    return bool(made & empty)
+
+
 def _spared(statement: ast.If) -> Shape:
     """What a test spares: work on nothing, a mean of nothing, or a step of an average that goes on."""
     if not _MEANS.search(ast.unparse(statement)):
@@ -246,6 +271,8 @@ def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape |
 
 def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
     """What the sides of a branch do that is no operation on tensors."""
+    if isinstance(statement, ast.If) and _makes_optional(statement, around):
+        return "optional"
     sides = [*statement.body, *statement.orelse] if isinstance(statement, ast.If) else []
     silent = [side for side in sides if not uses.is_message(side)]
     if silent and all(map(_sets_flag, silent)):

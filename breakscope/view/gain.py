@@ -82,7 +82,7 @@ def faster(report: Report) -> str | None:
     least, likely, most = timing.least_gain_ms or 0.0, timing.gain_ms, timing.most_gain_ms or timing.gain_ms
     if not places or likely < _NOTHING * whole:
         return f"repairing the breaks would gain next to nothing of {milliseconds(whole)} ms a step"
-    who = "the one place" if places == 1 else f"all {places} places"
+    who = {1: "the one place", 2: "both places"}.get(places, f"all {places} places")
     longest, shortest = whole - least, max(whole - most, 0.0)
     slow, fast = (_times(whole / max(part, _NOTHING * whole)) for part in (longest, shortest))
     by = slow if slow == fast else f"{slow} to {fast}"

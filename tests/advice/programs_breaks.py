@@ -34,6 +34,13 @@ BREAKS: tuple[Followed, ...] = (
     ),
     f(
         "BS101",
+        "a mask that is None where nothing is masked",
+        r"What the branch makes is None without it, .*\s*make it in every call",
+        "pad = x > 99\nmask = None\nif pad.any():\n    mask = ~pad\nreturn x if mask is None else x * mask",
+        ("mask = None\n    if pad.any():\n        mask = ~pad", "mask = ~pad"),
+    ),
+    f(
+        "BS101",
         "a message and an assignment",
         r"Select what the branch sets with torch\.where\(x\.max\(\) > 3, …, …\), and write its message",
         "if x.max() > 3:\n    print('large', x.max().item())\n    x = x / 9\nreturn x",

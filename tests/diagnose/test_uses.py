@@ -19,6 +19,8 @@ SHAPES = (
     ("branch", "if [[x.max() > 9]]:\n    return x\nreturn x * 2"),
     ("early", "if [[x.max() > 9]]:\n    return x\ny = x * 2\nreturn y"),
     ("fast path", "if [[x.max() > 9]]:\n    return None\ny = x * 2\nreturn y"),
+    ("optional", "mask = None\nif [[pad.any()]]:\n    mask = ~pad\nreturn g(x, mask)"),
+    ("branch", "mask = pad\nif [[pad.any()]]:\n    mask = ~pad\nreturn g(x, mask)"),
     ("python", "if [[x.max() > 9]]:\n    kept.update(state=copy.deepcopy(net))"),
     ("python", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
     (

@@ -32,7 +32,7 @@ def finding(ms: float, spread: float) -> list[Finding]:
 def test_the_first_line_says_what_repairing_all_places_gains() -> None:
     timing = replace(STEADY, gain_ms=0.7, least_gain_ms=0.69, most_gain_ms=0.71)
     said = report(timing, cost(0.3), cost(0.5))
-    sentence = "repairing all 2 places would make a step about 1.5x faster (2.10 → 1.40 ms)"
+    sentence = "repairing both places would make a step about 1.5x faster (2.10 → 1.40 ms)"
     assert gain.faster(said) == sentence
     assert any(sentence in line for line in build(said, limit=10, all=False, root=None).totals)
 
