@@ -667,6 +667,39 @@ def test_a_condition_that_only_eager_code_comes_to_is_driven(new: str, tmp_path:
     assert "compiled by Dynamo" in found.why
 
 
+SAVES = """\
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.n = n
+        return x * 1
+    @staticmethod
+    def backward(ctx, grad):
+        raise {error}(f"{{ctx.n}} tensors\\nwere saved")
+def f(x):
+    if x.max() > 8:
+        x = x * 2
+    return Fails.apply(x, {n})"""
+
+
+@pytest.mark.parametrize(("error", "status"), [("RuntimeError", "proved"), ("ValueError", "refused")])
+def test_a_backward_pass_that_fails_fails_with_the_same_error(
+    error: str, status: str, tmp_path: Path
+) -> None:
+    """What its text counts is no result."""
+    old = SAVES.format(error="RuntimeError", n=1)
+    new = old.replace("if x.max() > 8:\n        x = x * 2", "x = torch.where(x.max() > 8, x * 2, x)")
+    new = new.replace("(x, 1)", "(x, 2)")
+    if error != "RuntimeError":
+        new = new.replace("Fails.apply(x, 2)", "Fails.apply(x, 2) + Other.apply(x) * 0")
+        other = "class Other(torch.autograd.Function):\n    forward = staticmethod(lambda ctx, x: x * 1)\n"
+        other += "    @staticmethod\n    def backward(ctx, grad):\n        raise ValueError\n"
+        old, new = other + old, other + new
+    found = judged(old, new, ("torch.rand(3)", "20 * torch.rand(3)"), tmp_path)
+    assert found.status == status, found.why
+    assert "\n" not in found.why
+
+
 ELSEWHERE = """\
 def factor():
     return 2 if torch.compiler.is_compiling() else 3

@@ -38,10 +38,20 @@ def compare(old: Outcome, new: Outcome, comparer: Comparer) -> Difference | None
         if new.modes.get(name) != mode:
             was, now = str(mode)[:80], str(new.modes.get(name))[:80]
             return Difference(f"the old code leaves {name} {was}, the new one {now}")
-    if old.backward_failed != new.backward_failed:
-        return Difference(f"backward: {old.backward_failed or 'works'}, now {new.backward_failed or 'works'}")
+    if _kind_of(old.backward_failed) != _kind_of(new.backward_failed):
+        was, now = (_first_line(one.backward_failed) or "works" for one in (old, new))
+        return Difference(f"backward: {was}, now {now}")
     zeros = [comparer.zeros or (comparer.zeros_unwanted and not own) for own in old.own]
     return _compare_gradients(old.gradients, new.gradients, zeros)
+
+
+def _kind_of(failed: str | None) -> str | None:
+    """The exception's type: its text may count what autograd had saved, which is no result."""
+    return None if failed is None else failed.partition(":")[0]
+
+
+def _first_line(failed: str | None) -> str:
+    return (failed or "").partition("\n")[0]
 
 
 def _same_draws(old: Sequence[torch.Tensor], new: Sequence[torch.Tensor]) -> bool:
