@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from breakscope.diagnose import uses
+from breakscope.source.syntax import grouped
 
 _READS = ("item", "bool")
 _NUMBERS = ("float", "int", "bool")
@@ -86,9 +87,8 @@ def _part(test: ast.expr) -> str | None:
 def _in_brackets(text: str) -> str:
     """A side of ``&``, or what ``~`` is put before: both bind closer than a comparison."""
     whole = ast.parse(text, mode="eval").body
-    alone = isinstance(whole, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     turned = isinstance(whole, ast.UnaryOp) and isinstance(whole.op, ast.Invert)
-    return text if alone or turned else f"({text})"
+    return text if turned else grouped(whole, text)
 
 
 def _is_bool(test: ast.expr) -> bool:

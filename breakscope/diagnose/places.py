@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from breakscope.diagnose import uses
 from breakscope.diagnose.records import RawFrame
 from breakscope.project.sources import Position, Sources, without_comment
 from breakscope.report.model import Finding, Frame, Location
@@ -110,7 +111,7 @@ class Places:
         around = self.sources.around(frame.file, (frame.line, begin, frame.line, begin))
         statement = next((node for node in reversed(around) if isinstance(node, ast.Assert)), None)
         asked = () if statement is None else ast.walk(statement.test)
-        named = [node for node in asked if isinstance(node, ast.Call) and _calls(node, name)]
+        named = [node for node in asked if isinstance(node, ast.Call) and uses.called(node) == name]
         if len(named) != 1:
             return []
         call = named[0]
@@ -152,10 +153,6 @@ class Places:
         source = "" if of_function else without_comment(location.source or "")
         parts = "\n".join((code, path, location.function or "", " ".join(source.split()), about))
         return hashlib.sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]
-
-
-def _calls(call: ast.Call, name: str) -> bool:
-    return name in (getattr(call.func, "attr", ""), getattr(call.func, "id", ""))
 
 
 def _same_function(one: RawFrame, other: RawFrame) -> bool:

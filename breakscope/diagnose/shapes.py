@@ -313,10 +313,10 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
 
 def _keeps_to_mask(innermost: ast.AST, end: End | None) -> bool:
     """Whether something is stored where the mask that selected it is set, as far as both say their mask."""
-    targets = [ast.unparse(_parts(place)[0]) for place in _stored_at(end)]
+    targets = [ast.unparse(uses.index_parts(place)[0]) for place in _stored_at(end)]
     if not isinstance(innermost, ast.Subscript) or not targets:
         return True
-    return ast.unparse(_parts(innermost.slice)[0]) in targets
+    return ast.unparse(uses.index_parts(innermost.slice)[0]) in targets
 
 
 def _stored_at(end: End | None) -> list[ast.expr]:
@@ -328,10 +328,6 @@ def _stored_at(end: End | None) -> list[ast.expr]:
         for node in (target.elts if isinstance(target, ast.Tuple) else [target])
         if isinstance(node, ast.Subscript)
     ]
-
-
-def _parts(chosen: ast.expr) -> list[ast.expr]:
-    return chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
 
 
 def _takes(end: End | None, around: Sequence[ast.AST]) -> bool:

@@ -318,7 +318,7 @@ def _watched(seed: int | None) -> Iterator[_Watched]:
                     random.seed(seed)
                     if "numpy" in sys.modules:
                         sys.modules["numpy"].random.seed(seed)
-                start = RandomState.now()
+                    start = RandomState.now()
                 yield watched
             finally:
                 logging.Logger.handle = real  # type: ignore[method-assign]

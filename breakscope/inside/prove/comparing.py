@@ -241,8 +241,8 @@ class Comparing:
         What is needed for a proof gets as much time again, and what there is on top of the budget; where that
         does not do either, there is no proof.
         """
-        while self.budget.over(needed=needed) and needed and self.budget.extend():
-            pass
+        while needed and self.budget.over(needed=True) and self.budget.extend():
+            continue
         if not self.budget.over(needed=needed):
             return False
         self.tally.notes[TIME_IS_UP] = None
