@@ -48,6 +48,7 @@ def all_turns_made(
         notes=(ALL_MADE, *([LOST] if wanted else []), *notes),
         assumes=(EMPTY, *([] if wanted else [UNWANTED]), *(COUNTED.format(name=name) for name in counts)),
         consent=wanted or consent,
+        differs=True,
         zeros=True,
         config={SHAPES: True},
         numbers=counts,

@@ -394,7 +394,8 @@ def _prove(work: Work, patch: Patch) -> Verdict:
 def _said(patch: Patch, verdict: Verdict) -> Verdict:
     """A verdict with what the patch says of itself."""
     rewrite = patch.rewrite
-    if rewrite.consent and verdict.works and verdict.status != "needs consent":
+    meant = verdict.status != "refused" or rewrite.differs
+    if rewrite.consent and verdict.works and meant and verdict.status != "needs consent":
         why = f"it needs your consent: {'; '.join(rewrite.notes)} ({verdict.why})"
         verdict = replace(verdict, status="needs consent", why=why)
     return _with(

@@ -50,6 +50,7 @@ class Rewrite:
             A rewrite with assumptions is conditional and says so.
         exact: how far results may be from the old ones.
         consent: behaviour changes, as ``notes`` say: only with the user's consent.
+        differs: what is consented to are other results or gradients; else such a proof refuses.
         config: settings of ``torch._dynamo.config`` that it needs.
         branches: spans of the conditions (in the old source) that the proof has to drive both ways.
         unaliased: where the old code handed on one of its inputs itself (a branch not taken), the new code
@@ -77,6 +78,7 @@ class Rewrite:
     assumes: tuple[str, ...] = ()
     exact: Exactness = "bitwise"
     consent: bool = False
+    differs: bool = False
     config: Mapping[str, bool] = field(default_factory=dict)
     branches: tuple[Span, ...] = ()
     unaliased: bool = False

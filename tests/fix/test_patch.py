@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from report_samples import BRANCH
 
 from breakscope.fix import store
+from breakscope.fix.engine import _said
 from breakscope.fix.evidence import Verdict
 from breakscope.fix.outcomes import outcomes_of_patch
 from breakscope.fix.patch import Edit, OverlappingEditsError, Patch, Rewrite, apply, clash, edits_by_file
@@ -54,6 +56,15 @@ def test_two_patches_clash_where_both_replace_a_text(first: Edit, second: Edit, 
     if not together and first != second:
         with pytest.raises(OverlappingEditsError):
             apply(TEXT, [first, second])
+
+
+def test_nobody_is_asked_to_consent_to_other_values_where_messages_are_all_that_was_meant() -> None:
+    found = Verdict("refused", "the rewrite computes something else: result: 1 | 2")
+    rewrite = Rewrite((), "messages are left out", notes=("they are not written",), consent=True)
+    meant = replace(rewrite, notes=("other random numbers are drawn",), differs=True)
+    assert _said(Patch((BRANCH,), "a-rule", rewrite), found).status == "refused"
+    assert _said(Patch((BRANCH,), "a-rule", meant), found).status == "needs consent"
+    assert _said(Patch((BRANCH,), "a-rule", meant), replace(found, works=False)).status == "refused"
 
 
 def test_what_is_put_in_at_one_place_is_everywhere_in_the_order_in_which_it_was_made(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def rewrite_with_cond(site: Site, top: ast.If) -> Rewrite:
         notes=("compiled code waits for the condition's value on a GPU, as the branch did", *notes),
         assumes=assumes,
         consent=consent,
+        differs=consent,
         branches=(site.span(top.test),),
         unaliased=True,
         compiled_only=True,

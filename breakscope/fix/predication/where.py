@@ -185,6 +185,7 @@ class Branches:
             notes=tuple(found.notes),
             assumes=tuple(found.assumes),
             consent=found.consent,
+            differs=found.consent,
             branches=tuple(self.site.span(test) for test in tests),
             unaliased=found.unaliased,
             early=tuple(sorted(found.early)),

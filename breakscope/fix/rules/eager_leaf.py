@@ -92,6 +92,7 @@ class EagerLeaf(Rule):
                 "reentrant checkpointing there gives no gradients to parameters",
             ),
             consent=True,
+            differs=True,
         )
 
 

@@ -103,6 +103,7 @@ def f(x, mask):
             ),
             exact="rounded",
             consent=True,
+            differs=True,
             branches=(site.span(branch.test),),
             compiled_only=True,
         )

@@ -85,6 +85,7 @@ def f(x):
             summary="Python's math computes the number instead of numpy",
             notes=("the number is an int instead of a numpy.int64, also for others who call this",),
             consent=True,
+            differs=True,
         )
 
 

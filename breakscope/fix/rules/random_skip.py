@@ -172,6 +172,7 @@ def _rewrite(site: Site, skip: Skip) -> Rewrite:
             *(f"`{name}` is not read after code that was skipped, as in the recorded run" for name in unread),
         ),
         consent=True,
+        differs=True,
         unaliased=True,
     )
 
