@@ -91,6 +91,7 @@ def _with_loops(old: ast.stmt, new: ast.stmt, names: set[str]) -> bool:
     parents = {child: node for node in ast.walk(old) for child in ast.iter_child_nodes(node)}
     found = [one for one in ast.walk(old) if isinstance(one, comprehensions.Comprehension)]
     changed: dict[ast.AST, list[ast.stmt]] = {}
+    named: list[tuple[ast.AST, str]] = []
     for node in sorted(found, key=lambda one: (one.lineno, one.col_offset)):
         statement = _statement(node, parents)
         around = _function(statement, parents)
@@ -102,9 +103,12 @@ def _with_loops(old: ast.stmt, new: ast.stmt, names: set[str]) -> bool:
         renamed = {one: next(fresh, "") for one in comprehensions.to_rename(around, node, parents) if name}
         if not name or comprehensions.why_no_loop(around, statement, node, name, parents, renamed):
             continue
-        rest = [] if filled else [_Named(node, name).visit(statement)]
-        changed[statement] = [*comprehensions.loop_of(node, name, renamed), *rest]
+        if not filled:
+            named.append((node, name))
+        changed[statement] = [*comprehensions.loop_of(node, name, renamed), *([] if filled else [statement])]
         names.update(called or (), {"set"} if isinstance(node, ast.SetComp) else ())
+    for part, name in named:  # not before: what is asked of the others is asked of the tree as it was
+        _Named(part, name).visit(_statement(part, parents))
     for above in {parents[one] for one in changed}:
         for _, block in ast.iter_fields(above):
             if isinstance(block, list):

@@ -100,3 +100,13 @@ def test_the_names_have_to_mean_what_they_say(source: str, meant: bool) -> None:
     scope: dict[str, types.FunctionType] = {}
     exec(source, scope)
     assert means_it(scope["f"], frozenset({"torch", "pow"})) is meant
+
+
+def test_of_two_comprehensions_the_first_may_be_a_part_of_a_statement() -> None:
+    old = "y = torch.cat([one + 1 for one in x])\n    z = [n - one for one in x]"
+    new = (
+        "parts = []\n    for one in x:\n        parts.append(one + 1)\n    y = torch.cat(parts)\n"
+        "    z = []\n    for one_2 in x:\n        z.append(n - one_2)"
+    )
+    assert names(old, new.replace("one_2", "one")) == {"torch"}
+    assert names(old, new) is None
