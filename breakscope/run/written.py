@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -113,6 +114,7 @@ def _written(path: str, size: int, old: State | None) -> Written | None:
 def _files(folder: Path, ours: Collection[Path]) -> Iterator[tuple[str, str, os.stat_result]]:
     """Regular files below a folder, in order: path in it, path, status. No link is followed."""
     skipped = {os.path.realpath(our) for our in ours}
+    streams = _streams()
     count = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(
@@ -128,12 +130,22 @@ def _files(folder: Path, ours: Collection[Path]) -> Iterator[tuple[str, str, os.
                 status = os.lstat(path)
             except OSError:
                 continue  # gone since it was listed
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) in streams:
                 continue
             count += 1
             if count > MAX_SEARCHED:
                 return
             yield os.path.relpath(path, folder), path, status
+
+
+def _streams() -> set[tuple[int, int]]:
+    """The files that our own output goes to, by device and number: ``breakscope fix > fix.log``."""
+    found = set()
+    for stream in (1, 2):
+        with contextlib.suppress(OSError):  # closed
+            status = os.fstat(stream)
+            found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -272,6 +274,19 @@ def test_folders_that_are_not_the_scripts_are_not_looked_at(tmp_path: Path) -> N
     for folder in tmp_path.iterdir():
         (folder / "x").write_text("x")
     assert list(written(tmp_path, before, [ours]).written) == ["results/x"]
+
+
+def test_where_our_own_output_goes_is_no_file_of_the_script(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib\n"
+        "from breakscope.run.written import look, written\n"
+        "before = look(pathlib.Path(), [])\n"
+        "print('proof 1 of 2', flush=True); print('about 3 s left', file=sys.stderr, flush=True)\n"
+        "pathlib.Path('results.txt').write_text('x')\n"
+        "assert list(written(pathlib.Path(), before, []).written) == ['results.txt']\n"
+    )
+    with (tmp_path / "fix.log").open("wb") as out, (tmp_path / "fix.err").open("wb") as err:
+        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stdout=out, stderr=err, check=True)
 
 
 def test_a_limit_that_is_reached_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
