@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import torch
 
-from breakscope.inside.prove import reach
+from breakscope.inside.prove import in_range, reach
 from breakscope.inside.prove.attempt import Call, Conditions, Outcome, attempt
 from breakscope.inside.prove.budget import Allowance
 from breakscope.inside.prove.smaller import SmallWorld
@@ -59,10 +59,15 @@ class Bench:
                 self.tally.claims.early,
                 self.tally.apart_paths,
                 # What is compiled takes its time, and ends where the old form does.
-                partial(self.allowance.of, form) if function is None else contextlib.nullcontext,
+                partial(self._eagerly, form) if function is None else contextlib.nullcontext,
             )
         finally:
             RUNNING.form = None
+
+    @contextlib.contextmanager
+    def _eagerly(self, form: Form) -> Iterator[None]:
+        with self.allowance.of(form), in_range.checked():
+            yield
 
     @property
     def given(self) -> list[torch.Tensor]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from breakscope.inside.prove import outcomes, smaller
+from breakscope.inside.prove import in_range, outcomes, smaller
 from breakscope.inside.prove.attempt import Conditions, Outcome, UnreadableError
 from breakscope.inside.prove.bench import Bench, code_of
 from breakscope.inside.prove.budget import Allowance, Budget
@@ -69,7 +69,7 @@ class Comparing:
         if old is None:
             return self.tally.reject(before)
         self._note_shown(old, before)
-        if old.raised and skip_raising:
+        if old.raised and (skip_raising or in_range.stops(old.raised)):
             return self.tally.reject(before)
         new = self._new_form(bench, conditions, old)
         if new is None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from breakscope.inside.prove import inputs, outcomes
-from breakscope.inside.prove.attempt import Conditions, UnreadableError
+from breakscope.inside.prove import in_range, inputs, outcomes
+from breakscope.inside.prove.attempt import Conditions, Outcome, UnreadableError
 from breakscope.inside.prove.bench import Bench
 from breakscope.inside.prove.budget import SEARCHED
 from breakscope.inside.prove.comparing import Comparing
@@ -19,6 +19,7 @@ from breakscope.inside.prove.tally import Tally
 
 # Each is compiled anew.
 EDGES_COMPILED = 16
+ENDS_ALL = "compiled, inputs for which the check fails were not tried: on a GPU that ends all computation"
 OTHERWISE = "compiled, the old code too computes something else than uncompiled, and the same as the new one"
 
 
@@ -37,7 +38,7 @@ def compare_compiled(comparing: Comparing, bench: Bench, plain: Conditions) -> N
             old = bench.run("watched", conditions)
         except UnreadableError:
             continue
-        if conditions.gradients and (old.raised or old.backward_failed):
+        if _left_out(tally, conditions, old):
             continue
         torch.compiler.reset()
         new = bench.run("new", conditions, compiled)
@@ -71,6 +72,15 @@ def compare_compiled(comparing: Comparing, bench: Bench, plain: Conditions) -> N
         tally.kinds["compiled by Dynamo"] += 1
         if conditions.gradients and any(gradient is not None for gradient in old.gradients):
             tally.kinds["calls with gradients"] += 1
+
+
+def _left_out(tally: Tally, conditions: Conditions, old: Outcome) -> bool:
+    """Whether an input on which the old form raises is not given to the compiled one."""
+    if old.raised and tally.claims.raises and torch.cuda.is_initialized():
+        tally.notes[ENDS_ALL] = None
+        return True
+    fails = conditions.gradients and (old.raised or old.backward_failed)
+    return in_range.stops(old.raised) or bool(fails)
 
 
 def _to_compile(tally: Tally, bench: Bench, plain: Conditions) -> Iterator[Conditions]:
