@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -52,6 +53,31 @@ def alone(given: Sequence[torch.Tensor], *, gradients: bool) -> Iterator[Conditi
     for index in range(min(len(given), _MOST_ALONE) if len(given) > 1 else 0):
         for name, fill in _ALONE:
             yield _given(f"{name}, in input {index + 1} alone", partial(_only, index, fill), gradients)
+
+
+def whole_numbers(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
+    """Whole numbers unlike the script's: few and repeated, others, large ones of their dtype, negative ones.
+
+    All tensors of them at once, then one alone. Where they are indices, the old form raises for most. Where
+    the script has none below zero, such are of another kind than its own.
+    """
+    whole = [index for index, tensor in enumerate(given) if _is_whole(tensor)]
+    negative = any(bool((given[index] < 0).any()) for index in whole)
+    for (name, fill), beyond in [
+        *((one, "") for one in _WHOLE),
+        *((one, "" if negative else "with negative whole numbers in a tensor") for one in _NEGATIVE),
+    ]:
+        for each in [partial(_each, fill), *_each_alone(whole, fill, len(given))] if whole else ():
+            alone = f", in input {each.args[0] + 1} alone" if each.func is _only else ""
+            yield replace(_given(f"{name}{alone}", each, False), beyond=beyond)
+
+
+def _each_alone(whole: Sequence[int], fill: Fill, count: int) -> list[partial[None]]:
+    return [partial(_only, index, fill) for index in whole[:_MOST_ALONE]] if count > 1 else []
+
+
+def _is_whole(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def _given(name: str, mutate: Callable[[list[torch.Tensor]], None], gradients: bool) -> Conditions:
@@ -422,6 +448,40 @@ def _few(values: int, seed: int, tensor: torch.Tensor) -> None:
         _noise(1.0, seed, tensor)
 
 
+def _whole(change: Fill) -> Fill:
+    """A fill that leaves all but whole numbers as they are."""
+    return lambda tensor: change(tensor) if _is_whole(tensor) else None
+
+
+def _drawn(seed: int, low: int, tensor: torch.Tensor) -> None:
+    """From 0, or from its negative, up to a little more than the largest."""
+    most = min(int(tensor.long().abs().max()) + 2, torch.iinfo(tensor.dtype).max)
+    generator = torch.Generator().manual_seed(seed)
+    tensor.copy_(torch.randint(low * most, most + 1, tensor.shape, generator=generator))
+
+
+def _repeated(tensor: torch.Tensor) -> None:
+    picked = torch.randint(min(2, tensor.numel()), tensor.shape, generator=torch.Generator().manual_seed(0))
+    tensor.copy_(tensor.flatten()[picked.to(tensor.device)])
+
+
+def _large(tensor: torch.Tensor) -> None:
+    """Two such numbers multiplied overflow; as sizes they fill no memory."""
+    if tensor.dtype in (torch.int8, torch.int16):
+        tensor.fill_(torch.iinfo(tensor.dtype).max)
+    elif tensor.dtype is torch.int32:
+        tensor.abs_().add_(1).mul_(50_000)
+
+
+_WHOLE: tuple[tuple[str, Fill], ...] = (
+    *((f"other whole numbers, {seed}", _whole(partial(_drawn, seed, 0))) for seed in range(2)),
+    ("two of the whole numbers, repeated", _whole(_repeated)),
+    ("large whole numbers", _whole(_large)),
+)
+_NEGATIVE: tuple[tuple[str, Fill], ...] = (
+    ("signs of whole numbers flipped", _whole(lambda tensor: tensor.mul_(-1))),
+    *((f"whole numbers of either sign, {seed}", _whole(partial(_drawn, seed, -1))) for seed in range(2)),
+)
 _EDGES: tuple[tuple[str, Fill], ...] = (
     ("random values", partial(_noise, 1.0, 0)),
     ("random values times 30", partial(_noise, 30.0, 1)),
@@ -568,7 +628,7 @@ def others(value: Any, limits: Collection[float] = ()) -> Iterator[Any]:
 def odd_numbers(value: Any) -> Iterator[tuple[str, Any]]:
     """Numbers of another kind than one that the script has, by the limit that a difference there would be."""
     if type(value) is int:
-        yield "with a negative number", -value or -1
+        yield from (("with a negative number", other) for other in (-value or -1, -value - 1))
     elif type(value) is float:
         yield from (("with a number that is not finite", other) for other in (math.inf, math.nan))
 

@@ -54,6 +54,7 @@ class Search:
         groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
             (EDGES, inputs.values(given, constants, gradients=False), False, False),
             ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
+            ("other whole numbers", inputs.whole_numbers(given), True, again),
             ("random seeds", inputs.seeds(), False, again),
             ("other shapes", self._shapes(bench, constants), True, again),
             ("other scalars", inputs.scalars(bench.calls, constants), True, again),
