@@ -12,6 +12,7 @@ from breakscope.diagnose import break_words, checks, library_advice, source_advi
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.site_use import Shape, Use
+from breakscope.source.syntax import grouped
 
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
 _EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DOTALL)
@@ -194,11 +195,11 @@ def _words(use: Use) -> dict[str, str]:
     where it ends, after a comma.
     """
     it = use.name or use.value
-    read = _READ.match(use.value)
-    tensor = (read["in"] or read["of"]) if read else ""
+    read = _tensor_read(_expression(use.value))
+    tensor = "" if read is None else ast.unparse(read)
     line = f" (line {use.line})" if use.line else ""
     where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
-    told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
+    told = f"`{tensor}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
     mask = use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask"
@@ -228,7 +229,7 @@ def _words(use: Use) -> dict[str, str]:
         "It": f"`{it}`" if it else "The number",
         "tensor": told,
         "taken": where and f", for {where}",
-        "detached": f"{_in_brackets(tensor)}.detach()" if tensor else "x.detach()",
+        "detached": "x.detach()" if read is None else f"{grouped(read, tensor)}.detach()",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
@@ -243,12 +244,21 @@ def _words(use: Use) -> dict[str, str]:
     }
 
 
-def _in_brackets(text: str) -> str:
-    """An expression whose attribute is taken: ``(x - 1)``, and ``x.var()`` as it is."""
-    return text if re.fullmatch(r"[\w.]+(\([^()]*\)|\[[^\[\]]*\])?", text) else f"({text})"
+def _expression(text: str) -> ast.expr | None:
+    """The node of an expression; None of a statement, or of a part of a call."""
+    with contextlib.suppress(SyntaxError):
+        return ast.parse(text, mode="eval").body
+    return None
 
 
-_READ = re.compile(r"^(?:(?:int|float|bool)\((?P<in>.+)\)|(?P<of>.+)\.(?:item|tolist|numpy)\(\))$")
+def _tensor_read(node: ast.expr | None) -> ast.expr | None:
+    """The tensor that a number is read of: ``x`` of ``x.item()``, ``float(x)`` and ``int(x.item())``."""
+    match node:
+        case ast.Call(ast.Name("int" | "float" | "bool"), [of]) | ast.Call(
+            ast.Attribute(of, "item" | "tolist" | "numpy"), []
+        ):
+            return _tensor_read(of) or of
+    return None
 
 
 def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, said: str) -> str | None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans
 
-from breakscope.diagnose import begins, library_advice, source_advice
+from breakscope.diagnose import begins, break_advice, library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.shapes import is_drawn, use_of
+from breakscope.diagnose.site_use import Use
 from breakscope.project.sources import Position, Sources
 
 # What broke stands between the marks.
@@ -411,3 +412,18 @@ def test_counts_are_told_in_the_names_of_the_source_wherever_the_call_stands(
     told = source_advice.advice("BS105", "", expression, expression, "f")
     assert told is not None
     assert told.startswith(f"Count with {counts}")
+
+
+@pytest.mark.parametrize(
+    ("read", "detached"),
+    [
+        ("x.max().item()", "x.max().detach()"),
+        ("float(x.max().item())", "x.max().detach()"),
+        ("float(x - 1)", "(x - 1).detach()"),
+        ("float(x[f(1)](2))", "x[f(1)](2).detach()"),
+        ("int(a) + int(b)", "x.detach()"),
+        ("for i in x.tolist()", "x.detach()"),
+    ],
+)
+def test_the_tensor_that_a_number_is_read_of_is_named_without_its_reads(read: str, detached: str) -> None:
+    assert break_advice._words(Use("kept", read))["detached"] == detached
