@@ -75,6 +75,7 @@ _JOINS = re.compile(r"(cat|concat|stack|hstack|vstack|pad_sequence|append|extend
 _SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*|bincount|segment\w*)_?$")
 _PAIRS = re.compile(r"\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\(")
 _LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
+_SIZES = ("minlength", "output_size", "num_classes")  # arguments that are sizes, whatever is called
 _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
 _GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
@@ -324,11 +325,11 @@ class _Follow:
         if is_selected and uses.REDUCES.match(name) and (_is_whole(way[-3]) or _is_last(way)):
             self._end("reduced", way, held)
             return None
+        if held.gathered and name == "sort":  # of a list
+            self._end("order", way, held)
+            return None
         if is_selected and _RANKS.match(name):
             self._end("ranked", way, held)
-            return None
-        if held.gathered and name == "sort":
-            self._end("order", way, held)
             return None
         return replace(held, state="list") if name == "tolist" else held
 
@@ -633,7 +634,7 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("stacked", several and _TENSORS.match(name) is not None),
         ("arithmetic", _TENSORS.match(name) is not None or is_filled),
         ("slice", name == "slice"),
-        ("size", uses.NUMBERS.match(name) is not None),
+        ("size", uses.NUMBERS.match(name) is not None or getattr(child, "arg", None) in _SIZES),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("given", _is_of_library(of, way)),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
@@ -792,11 +793,26 @@ def _is_whole(call: ast.AST) -> bool:
     return not given or ast.unparse(given[0]) == "0"
 
 
-def _is_paired(parent: ast.AST, way: Sequence[ast.AST]) -> bool:
-    """Whether a selection is held against another one of its function, each with each: ``a[:, None] > b``."""
+def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
+    """Whether a selection is held against another one of its function, each with each: ``a[:, None] > b``.
+
+    What one mask selected stays row with row where one side only gets a dimension: ``a[:, None] * b``.
+    """
     names = {node.id for node in ast.walk(parent) if isinstance(node, ast.Name)}
-    selected = [name for name in names if any(map(selects, _values_of(name, way)))]
-    return len(selected) > 1 and _PAIRS.search(ast.unparse(parent)) is not None
+    selected = {name: [one for one in _values_of(name, way) if selects(one)] for name in names}
+    masks = {_mask(one) for values in selected.values() for one in values}
+    spread = len(_PAIRS.findall(ast.unparse(parent)))
+    return sum(map(bool, selected.values())) > 1 and spread > 0 and (len(masks) > 1 or spread > 1)
+
+
+def _mask(selection: ast.expr) -> str:
+    """What selects, as source."""
+    match selection:
+        case ast.Subscript(slice=chosen):
+            return ast.unparse(chosen)
+        case ast.Call(args=[*_, mask]):
+            return ast.unparse(mask)
+    return ast.unparse(selection)
 
 
 def _is_looped(way: Sequence[ast.AST]) -> bool:

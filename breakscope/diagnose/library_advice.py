@@ -32,8 +32,9 @@ _BY_FUNCTION = {
     " choose in"
     " the caller and pass an int, a graph for each choice; or run all of them and select with torch.where, or"
     " with weights of 0 and 1",
-    "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at}: torch then need not read the"
-    " mask to find out whether it is causal",
+    "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at} (tgt_is_causal= of a decoder,"
+    " src_is_causal= and tgt_is_causal= of nn.Transformer): torch then need not read the mask to find out"
+    " whether it is causal",
     # transformers 5: tried on GPT-2, which then is one graph.
     "maybe_install_capturing_hooks": "Make the call{at} once before torch.compile: transformers installs its"
     " hooks for hidden states and attentions at the first call that asks for them, and never again",

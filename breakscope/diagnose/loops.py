@@ -92,7 +92,15 @@ def _computes(loop: _Loop, around: Sequence[ast.AST], way: Sequence[ast.AST]) ->
         for node in ast.walk(statement)
         if isinstance(node, ast.Call | ast.BinOp | ast.Assign | ast.AugAssign)
     ]
-    return any(id(node) not in read and is_tensor(node, outside) for node in made)
+    # What a method of the object itself does is not read here: it may compute.
+    return any(id(node) not in read and (is_tensor(node, outside) or _is_own_method(node)) for node in made)
+
+
+def _is_own_method(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("self"))):
+            return True
+    return False
 
 
 def _of_assignment(node: ast.Assign | ast.AugAssign) -> ast.expr:
@@ -178,7 +186,9 @@ def of_pairs(around: Sequence[ast.AST]) -> bool:
     loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]
     if len(loops) > 1 and not any(isinstance(node, ast.Assign | ast.Call) for node in _body(loops[-1])):
         turns = [set(names(loop.target)) for loop in loops[-2:]]
-        counts = any(isinstance(node, ast.AugAssign) for node in _body(loops[-1]))
+        counted = [node.target for node in _body(loops[-1]) if isinstance(node, ast.AugAssign)]
+        # What is written where the turns say is no count.
+        counts = any(not set.union(*turns) & set(names(target)) for target in counted)
         return counts and any(
             all(any(turn & set(names(one.slice)) for one in _subscripts(node)) for turn in turns)
             for node in _body(loops[-1])

@@ -153,7 +153,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"pass {guard.source} as a tensor (torch.from_numpy) with torch._dynamo.maybe_mark_dynamic(…,"
             f" {guard.dimension}): an array cannot be marked"
         )
-    if origin is None:
+    if origin is None or "stride(" in (guard.expected or ""):  # which no size of the call says
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
         return (
@@ -163,7 +163,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if origin.sizes and not _follows_one(guard, origin):
         return (
             f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
-            " comes from data, as how many a mask selects, or from what the model keeps. After the second"
+            " comes from data, as how many a mask selects, from another one of several tensors (items of a"
+            " list), from what the model keeps, or from another model that runs this code. After the second"
             " size torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a"
             " fixed size"
         )

@@ -29,6 +29,16 @@ SHAPES = (
         "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
     ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
+    ("pairs", "for a in x:\n    for b in x:\n        if [[v[a] > v[b]]]:\n            n += 1"),
+    (
+        "index",
+        "for b in range(2):\n    for t in set(ids):\n        if [[v[b, t]]] < 0:\n            v[b, t] *= 2",
+    ),
+    (
+        "loop",
+        "class A:\n    def f(self, t):\n        n = 0\n        while [[t > self.at]]:\n"
+        "            self.at = self.step(self.at)\n            n += 1",
+    ),
     (
         "python",
         "class A:\n    def __init__(self): self.n, self.low = 0, math.inf\n    def f(self, x):\n        if [[x < 0]]:\n            self.low = x",
@@ -390,6 +400,34 @@ def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_caller
     # A name that is made of itself.
     assert begins.number(sources.around(str(file), (21, 16, 21, 18))) is None
     assert begins.number(sources.around(str(file), (26, 15, 26, 28))) == ("b", 25)
+
+
+CHANGED = """\
+def force(s):
+    if (s.x - s.at).norm() > 1:
+        s.at = s.x
+    return s.x * 2
+
+
+def step(s, f):
+    s.x = s.x + f
+    return force(s)
+
+
+def kept(s, f):
+    y = f + 1
+    return force(s)
+"""
+
+
+def test_the_caller_does_not_have_what_compiled_code_sets_in_an_argument(tmp_path: Path) -> None:
+    file = tmp_path / "changed.py"
+    file.write_text(CHANGED)
+    sources = Sources()
+    test = sources.around(str(file), (2, 7, 2, 30))
+    after, unchanged = (sources.around(str(file), (line, 11, line, 19)) for line in (9, 14))
+    assert begins.arguments(test, [after]) == ()
+    assert begins.arguments(test, [unchanged]) == ("s",)
 
 
 @pytest.mark.parametrize(
