@@ -36,8 +36,10 @@ SHAPES = (
     ),
     (
         "loop",
-        "class A:\n    def f(self, t):\n        n = 0\n        while [[t > self.at]]:\n"
-        "            self.at = self.step(self.at)\n            n += 1",
+        (
+            "class A:\n    def f(self, t):\n        n = 0\n        while [[t > self.at]]:\n"
+            "            self.at = self.step(self.at)\n            n += 1"
+        ),
     ),
     (
         "python",
