@@ -79,6 +79,8 @@ _SIZES = ("minlength", "output_size", "num_classes")  # arguments that are sizes
 _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
 _GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
+# What arithmetic with an argument gives may go where no tensor can be.
+_NO_TENSOR = ("turns", "loop test", "size", "slice", "test", "math")
 _DEEP = 6  # names that a value is handed through
 _MOST = 40  # ends of one value: what goes to so many places has no advice of its own
 
@@ -205,7 +207,7 @@ def _gives_positions(node: ast.expr) -> bool:
 
 def _is_mask_made(node: ast.AST, way: Sequence[ast.AST]) -> bool:
     """Whether an index is a mask that is made by a comparison: it selects, and is not selected itself."""
-    values = _values_of(node.id, way) if isinstance(node, ast.Name) else [node]
+    values = values_of(node.id, way) if isinstance(node, ast.Name) else [node]
     return any(
         isinstance(value, ast.Compare)
         or (isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitAnd | ast.BitOr))
@@ -437,7 +439,7 @@ class _Follow:
             return replace(held, state="text")
         if is_tensor(other, way):
             self._end("arithmetic", way, held)
-            if isinstance(other, ast.Name) and not _values_of(other.id, way):
+            if isinstance(other, ast.Name) and not values_of(other.id, way):
                 self._needed_as_number(way[:-1], held, level)  # an argument may be a number as well
             return None
         is_step = isinstance(parent.op, ast.Mod) and child is parent.left
@@ -450,7 +452,7 @@ class _Follow:
         """Go on with what arithmetic gives, and keep of its ends those that no tensor can be."""
         before = len(self.ends)
         self.climb(way, replace(held, computed=True), level)
-        self.ends[before:] = [end for end in self.ends[before:] if end.kind in ("turns", "size", "slice")]
+        self.ends[before:] = [end for end in self.ends[before:] if end.kind in _NO_TENSOR]
 
     # -- where a value goes on under a name ------------------------------------------------------------
 
@@ -799,7 +801,7 @@ def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
     What one mask selected stays row with row where one side only gets a dimension: ``a[:, None] * b``.
     """
     names = {node.id for node in ast.walk(parent) if isinstance(node, ast.Name)}
-    selected = {name: [one for one in _values_of(name, way) if selects(one)] for name in names}
+    selected = {name: [one for one in values_of(name, way) if selects(one)] for name in names}
     masks = {_mask(one) for values in selected.values() for one in values}
     spread = len(_PAIRS.findall(ast.unparse(parent)))
     return sum(map(bool, selected.values())) > 1 and spread > 0 and (len(masks) > 1 or spread > 1)
@@ -824,7 +826,7 @@ def _is_looped(way: Sequence[ast.AST]) -> bool:
     return isinstance(loop, ast.For | ast.comprehension) and way[at] is loop.iter
 
 
-def _values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
+def values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     """What is assigned to a name in its function, or to an attribute in its class."""
     scope: ast.AST | None = _function(way)
     if name.startswith("self."):
@@ -851,12 +853,12 @@ def _items(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
 
 def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
     """Whether a name is a dict or a list that the function itself begins empty."""
-    return any(ast.unparse(value) in ("{}", "[]", "dict()", "list()") for value in _values_of(name, way))
+    return any(ast.unparse(value) in ("{}", "[]", "dict()", "list()") for value in values_of(name, way))
 
 
 def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     """Whether an expression is a dict or a set of Python's, by what was assigned to it."""
-    values = _values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
+    values = values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
     return any(
         isinstance(value, ast.Dict | ast.DictComp | ast.Set | ast.SetComp)
         or (
@@ -893,7 +895,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
     match node:
         case ast.Name(name) if name not in asked:
             asked.add(name)
-            values = [value for value in (*_values_of(name, way), *_items(name, way)) if value not in way]
+            values = [value for value in (*values_of(name, way), *_items(name, way)) if value not in way]
             return any(is_tensor(one, way, asked) for one in values) or _is_given(name, way)
         case ast.Compare(left, _, others):
             return any(is_tensor(one, way, asked) for one in (left, *others))
@@ -908,7 +910,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
         case ast.Attribute(value=value, attr=attr):
             if attr in ("T", "mT", "data", "grad"):
                 return is_tensor(value, way, asked)
-            values = _values_of(ast.unparse(node), way)
+            values = values_of(ast.unparse(node), way)
             return any(re.match(r"(torch\.)?(nn\.)?(Parameter|Buffer)\(", ast.unparse(one)) for one in values)
         case ast.Call(func):
             of = ast.unparse(func)
@@ -935,7 +937,7 @@ def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bo
         case ast.BinOp(left, _, right):
             return is_array(left, way, depth) or is_array(right, way, depth)
         case ast.Name() | ast.Attribute() if depth < _DEEP:
-            return any(is_array(value, way, depth + 1) for value in _values_of(ast.unparse(node), way))
+            return any(is_array(value, way, depth + 1) for value in values_of(ast.unparse(node), way))
     return False
 
 

@@ -37,10 +37,23 @@ _BY_TEST = (
     "steered",
     "dropped",
     "best",
+    "backtrace",
 )
 # What asks for a value, where a call of Python's own (BS107) or a print asks for none.
 _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
-_BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
+# What is to be called outside of compiled code is in the loop's body as well.
+_LEFT_OUT = ("BS115", "BS121")
+_BODILESS = (
+    "steered",
+    "list",
+    "backtrace",
+    "pairs",
+    "books",
+    "cells",
+    "filter",
+    "group ranked",
+    "group reduced",
+)
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
     r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
@@ -67,6 +80,8 @@ class Site:
         module: the module of Python's own library that holds it; else empty.
         asserted: what an assert on tensors can ask for in the place of a check; else empty.
         on_arrays: whether its statement works on arrays that numpy made there.
+        turns: the loop or comprehension around it, without its body; else empty.
+        rewritten: the statement without the break, where its text tells that for sure; else empty.
     """
 
     use: Use
@@ -80,6 +95,8 @@ class Site:
     module: str = ""
     asserted: str = ""
     on_arrays: bool = False
+    rewritten: str = ""
+    turns: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -105,9 +122,13 @@ def advice(
         own_loop = in_loop and site.theirs is None
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
-        is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
+        is_said = re.search(
+            r"compile (the loop's|its) body|in place of the loop|torch\.compiler\.disable on the function",
+            whole,
+        )
         # A loop that only sets what torch keeps of a tensor, or does Python's own work, has no such body.
-        own_loop = own_loop and inner != "BS115" and site.shape not in _BODILESS
+        own_loop = own_loop and inner not in _LEFT_OUT and site.shape not in _BODILESS
+        own_loop = own_loop and "zero_grad" not in whole
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
@@ -167,6 +188,8 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == "BS106" and site.asserted and "torch._check" not in said:
         less = site.asserted.endswith(checks.UNTOLD)
         return (break_words.ASSERTED_LESS if less else break_words.ASSERTED).format(asserted=site.asserted)
+    if site.rewritten and (words := break_words.REWRITTEN.get(_how(code, site.shape))) is not None:
+        return words.format(rewritten=site.rewritten, **_words(site.use))
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
     like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
@@ -188,6 +211,13 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     return catalog.entry(code).fix
 
 
+def _how(code: str, shape: Shape) -> str:
+    """Which of the ways to write a statement without its break a site has."""
+    if code == "BS105":
+        return "store" if shape == "stored" else ""
+    return "branch" if shape == "branch" else "tally"
+
+
 def _words(use: Use) -> dict[str, str]:
     """What the sentences of a shape say in the user's own names.
 
@@ -202,7 +232,7 @@ def _words(use: Use) -> dict[str, str]:
     told = f"`{tensor}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
-    mask = use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask"
+    mask = _grouped(use.mask or "mask")
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
@@ -225,6 +255,12 @@ def _words(use: Use) -> dict[str, str]:
         "group": use.groups.of if use.groups else "group",
         "groups": use.groups.number if use.groups else "n",
         "also": f" and line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}" * bool(use.also),
+        "only": "" if use.returned or (use.also and use.shape == "kept") else "only ",
+        "read": " (what is returned is a tensor then, to be read in the caller)" * use.returned,
+        "shown": f" (line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))} then"
+        f" work{'s' * (len(use.also) == 1)} with a tensor)"
+        if use.also
+        else " and read that when it is shown",
         "it": f"`{it}`" if it else "the number",
         "It": f"`{it}`" if it else "The number",
         "tensor": told,
@@ -238,6 +274,7 @@ def _words(use: Use) -> dict[str, str]:
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
         "of": use.of or "x",
+        "Of": _grouped(use.of or "x"),
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "listed": "s in the list" if use.gathered else "",
         "in_it": where and f" in {where}",
@@ -249,6 +286,12 @@ def _expression(text: str) -> ast.expr | None:
     with contextlib.suppress(SyntaxError):
         return ast.parse(text, mode="eval").body
     return None
+
+
+def _grouped(text: str) -> str:
+    """An expression as an operand."""
+    node = _expression(text)
+    return text if node is None else grouped(node, text)
 
 
 def _tensor_read(node: ast.expr | None) -> ast.expr | None:
@@ -274,13 +317,15 @@ def _of_draw(site: Site) -> str | None:
             " each number that comes; or run all turns, and weigh with 0 and 1."
         )
     if site.condition is not None:
-        return break_words.DRAW
+        return _of_drawn_test(site.condition)
     if _DRAWS_MANY.search(site.expression):
         return None
     if not re.search(
         r"\b(random|np|numpy)\b|seed", site.expression
     ):  # it was drawn before, and is needed as a number here
         return "Draw the number in the caller and pass it in, a graph for each that comes."
+    if site.turns and re.search(r"\brandom\.\w+\(", site.expression):
+        return break_words.DRAWS.format(turns=site.turns)
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
     return None
@@ -292,7 +337,7 @@ def _of_test(code: str, site: Site) -> str | None:
     if condition is None or code not in ("BS101", "BS102"):
         return None
     if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
-        return break_words.DRAW
+        return _of_drawn_test(condition)
     if site.shape not in _TESTS:
         return None
     if code == "BS101" and _COUNT.search(condition):
@@ -306,6 +351,18 @@ def _of_test(code: str, site: Site) -> str | None:
             " side is no tensor of the other's shape, or does more, test it in the caller."
         )
     return None
+
+
+_OF_PYTHON = re.compile(r"\b(np\.|numpy\.)?random\.(random|rand|uniform)\((0(\.0)?, 1(\.0)?)?\)")
+
+
+def _of_drawn_test(condition: str) -> str:
+    """What to do about a test of a random number: what a graph draws follows torch's own state."""
+    drawn = re.sub(r"\.item\(\)|,? ?\bgenerator=[\w.]+", "", _OF_PYTHON.sub("torch.rand(())", condition))
+    if not _DRAWN.search(drawn):
+        drawn = "torch.rand(()) < p"
+    other = "" if drawn == condition.replace(".item()", "") else ", whose numbers follow torch.manual_seed"
+    return break_words.DRAW.format(drawn=drawn, other=other)
 
 
 def _is_drawn_alone(condition: str) -> bool:

@@ -23,7 +23,14 @@ COUNTED = (
 )
 DRAW = (
     "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
-    " the two; or compute both sides and select with torch.where."
+    " the two; or, where both sides are tensors of one shape, compute both and select with"
+    " torch.where({drawn}, …, …){other}."
+)
+DRAWS = (
+    "Numbers are drawn one by one, in `{turns}`: draw them in the caller, one for each turn, and pass them in"
+    " as a list, where those that are sizes or positions make a graph for each that comes (where their bounds"
+    " are known only here, draw between 0 and 1 there, and scale here); or draw them all at once as a tensor"
+    " (torch.rand, torch.randint) and mask by position in place of slices."
 )
 _CHECK = (
     "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
@@ -281,6 +288,22 @@ ON_ARRAYS = (
     " it is to be in the graph, hold tensors and write it with torch operations."
 )
 ASSERTED_LESS = f"{ASSERTED} What the text tells of the values is for the caller."
+# How a statement is written without its break -> the advice that holds it, as code.
+REWRITTEN = {
+    "branch": (
+        "Write in place of the branch `{rewritten}`: both sides are computed, and the tensor's value selects,"
+        " which holds where both are of one shape."
+    ),
+    "store": (
+        "It is computed where the mask is set and stored there: compute it for all elements, and select,"
+        " `{rewritten}`{rows}; where that would fail or give nan outside of the mask, put a harmless value"
+        f" there first. Or set {_SHAPES}."
+    ),
+    "tally": (
+        "The loop adds one item after the other where a number says: add all at once, `{rewritten}` in place"
+        " of the loop, where that runs over all of them (and has no other lines); no number is read."
+    ),
+}
 BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
@@ -388,6 +411,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " a[None, :], combine the conditions with & and |, and take .sum(); no loop is left, and no number is"
         " read."
     ),
+    ("BS101", "backtrace"): (
+        "The function follows indices back one by one, each number picking the next, and gives Python's"
+        " lists: compile what computes the scores, return the best last index and the indices of all steps as"
+        " tensors, and follow them in the caller; or follow them for the whole batch, with at ="
+        " back[t].gather(1, at[:, None]).squeeze(1) from the last step to the first, which reads no number."
+    ),
     ("BS105", "first"): (
         "Only one position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
         " which"
@@ -438,8 +467,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
     ),
     ("BS102", "arithmetic"): (
-        "{It} is only calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
-        " float() and .long() in place of int(), and it stays in the graph; or set"
+        "{It} is {only}calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
+        " float() and .long() in place of int(), and it stays in the graph{read}; or set"
         f" {_SCALARS}, where no branch of Python asks for it."
     ),
     ("BS102", "stacked"): (
@@ -494,8 +523,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ): "Values steer this loop all over, as in NMS, so there is no one graph of it: put"
     " torch.compiler.disable on the function, and compile what it calls and what calls it.",
     ("BS102", "kept"): (
-        "The number is only kept{in_it}: return {tensor} and read it in the caller, or keep {detached} in"
-        " its place and read that when it is shown."
+        "The number is {only}kept{in_it}: return {tensor} and read it in the caller, or keep {detached} in"
+        " its place{shown}."
     ),
     ("BS102", "returned"): (
         "The value is only returned: return the tensor{listed}, and read it in the caller, after the compiled"
@@ -579,7 +608,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " caller.",
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
-        " mean, or {of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for rows the"
+        " mean, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for rows the"
         " mask is {Mask}[:, None]; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),

@@ -178,6 +178,11 @@ def _identity(guard: Guard, name: str) -> str:
         return f"keep the object alive between calls and pass it again, so that the {name} stays the same"
     if guard.source is None:
         return "pass one and the same object in every call"
+    if "torch.optim." in (guard.expected or ""):
+        return (
+            "call step() of the optimizer outside of the compiled function: each optimizer has a version of"
+            f" its code, as {name} is another object"
+        )
     return f"pass one and the same object as {name}, or compile a function for each"
 
 

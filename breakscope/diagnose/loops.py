@@ -181,6 +181,32 @@ def mask_of(call: ast.Call) -> str:
     return ""
 
 
+def of_backtrace(around: Sequence[ast.AST]) -> bool:
+    """Whether the function of a place follows indices back one by one, as Viterbi: ``at = back[t][at]``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    back = [
+        node
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.For) and re.search(r"\breversed\(|::-1\]|, -1\)$", ast.unparse(node.iter))
+    ]
+    return any(
+        _is_followed(statement)
+        for loop in back
+        for statement in loop.body
+        if isinstance(statement, ast.Assign)
+    )
+
+
+def _is_followed(statement: ast.Assign) -> bool:
+    """Whether a name becomes what it picks, or what the last item of a list picks: ``best = back[best]``."""
+    return any(
+        ast.unparse(target) in map(ast.unparse, ast.walk(one.slice))
+        or ast.unparse(one.slice).endswith("[-1]")
+        for target in statement.targets
+        for one in _subscripts(statement.value)
+    )
+
+
 def of_pairs(around: Sequence[ast.AST]) -> bool:
     """Whether nested loops hold values against each other, each with each, and count: ``a[i] > a[j]``."""
     loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]

@@ -763,6 +763,13 @@ def _of_kind(guard: Guard) -> str | None:
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
             " version for each is normal, made once. Where the same is meant, convert it before the call"
         )
+    if guard.cause in ("rank", "dtype") and len(guard.values) == _A_SECOND:
+        # Who calls decides: two callers, or autocast that is on at some calls only.
+        autocast = ", or where autocast is on at some calls only" if guard.cause == "dtype" else ""
+        return (
+            f"a version for each {guard.cause} of {guard.source} ({_seen(guard)} were seen) is normal where"
+            f" two kinds of calls mean it{autocast}, and made once. To save one, {remedy(guard)}"
+        )
     if guard.cause == "type" and "___check_metadata" in guard.expression:
         return (
             "torch compares what the tensor subclass's __tensor_flatten__ gives beside its tensors, and each"
@@ -790,9 +797,9 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
         )
     if origin is not None and not origin.direct and origin.entry != origin.other:
         return (
-            f"{origin.other} and {origin.entry} call this function, one with {guard.source} that needs a"
-            " gradient: a version for each is normal, made once; to save one, repair the break because of"
-            " which it is compiled on its own"
+            f"this function is called by {origin.other} and {origin.entry}, by one with {guard.source} that"
+            " needs a gradient: a version for each is normal, made once; to save one, repair the break"
+            " because of which it is compiled on its own"
         )
     if origin is not None and not origin.direct:
         return (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from breakscope.diagnose import becomes, begins, loops, uses
+from breakscope.diagnose import becomes, begins, loops, restated, uses
 from breakscope.diagnose.becomes import End, Kind
 from breakscope.diagnose.site_use import Shape, Use
 from breakscope.diagnose.statements import (
@@ -128,6 +128,8 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
     """What the loops around say of a value that a statement alone does not tell."""
     if use.shape not in _PYTHONS or code == "BS105":
         return use
+    if loops.of_backtrace(around):
+        return replace(use, shape="backtrace")
     if loops.of_pairs(around):
         return replace(use, shape="pairs")
     if table := loops.of_cells(around):
@@ -170,7 +172,8 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     if shape == "plain" and value.endswith(".tolist()"):
         shape = "list"
     use = _ended(shape, end, innermost, value)
-    return replace(use, also=_also(ends, use, getattr(innermost, "lineno", 0)))
+    returned = shape != "returned" and any(end.kind == "returned" for end in ends)
+    return replace(use, also=_also(ends, use, around), returned=returned)
 
 
 def _is_number_of_different(around: Sequence[ast.AST]) -> bool:
@@ -212,12 +215,29 @@ def _line(end: End) -> int:
     return getattr(end.taker, "lineno", 0)
 
 
-def _also(ends: Sequence[End], use: Use, own: int) -> tuple[int, ...]:
-    """The lines of the other branches that a value decides; own: the line where it is read."""
+def _also(ends: Sequence[End], use: Use, around: Sequence[ast.AST]) -> tuple[int, ...]:
+    """The lines of the other branches that a value decides, or where other methods read what is kept."""
+    if use.shape == "kept":
+        return tuple(sorted(_reads_of_kept(ends, around)))[:_MOST_ALSO]
     if use.shape != "branch":
         return ()
     tests = {_line(end) for end in ends if end.kind == "test"}
+    own = getattr(around[-1], "lineno", 0)
     return tuple(sorted(tests - {use.line or own, 0}))[:_MOST_ALSO]
+
+
+def _reads_of_kept(ends: Sequence[End], around: Sequence[ast.AST]) -> set[int]:
+    """The lines of other methods that read an attribute in which a number is kept."""
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    names = {end.name for end in ends if end.kind == "kept" and end.name.startswith("self.")}
+    methods = [node for node in getattr(owner, "body", ()) if isinstance(node, ast.FunctionDef)]
+    return {
+        getattr(use[-1], "lineno", 0)
+        for method in methods
+        if method not in around
+        for name in names
+        for use in uses.uses(method, name)
+    }
 
 
 def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
@@ -297,6 +317,10 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             pass
         case ast.Subscript(base, chosen) if len(value) > 0:
             of, mask = ast.unparse(base), ast.unparse(chosen)
+        case ast.Call(ast.Attribute(ast.Name("torch"), "masked_select"), [selected, chosen]) | ast.Call(
+            ast.Attribute(selected, "masked_select"), [chosen]
+        ):
+            of, mask = ast.unparse(selected), ast.unparse(chosen)
         case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
             ast.Attribute(asked, "nonzero"), []
         ) if shape in ("counted", "ranked", "tallied"):
@@ -305,8 +329,8 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             mask = loops.mask_of(innermost)  # what they pick is reduced, and that under the mask
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
-    if shape == "reduced" and not _takes(end, around):
-        of = ""  # what is reduced was made of it
+    if shape == "reduced" and end is not None and not _takes(end, around):
+        of = restated.reduced(innermost, end.name, end.taker)  # what is reduced was made of it
     ascending = shape == "ranked" and end is not None and _ascends(end)
     return replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
 

@@ -81,6 +81,7 @@ Shape = Literal[
     "counted too",
     "steered",
     "pairs",
+    "backtrace",
     "distinct",
     "python number",
     "plain",
@@ -111,6 +112,7 @@ says so. distinct: how many
 different values there are. python number: it reads back a number that Python made a tensor of.
 
 written: what a mask selects is the index that says where to write.
+backtrace: its function follows indices back one by one, as Viterbi does.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
@@ -131,6 +133,7 @@ class Use:
         arguments: those of the compiled call that the value is made of, where it is of nothing else.
         ascending: whether what is selected is ranked with the least first.
         also: lines of further branches that it decides.
+        returned: whether compiled code gives it back as well.
         groups: where a loop selects group by group, which those are.
     """
 
@@ -146,3 +149,4 @@ class Use:
     ascending: bool = False
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None
+    returned: bool = False

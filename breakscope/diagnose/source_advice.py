@@ -84,8 +84,8 @@ _TABLE = (
     _Row(
         ("BS127",),
         r"\bgenerator=",
-        "A torch.Generator draws, which Dynamo does not trace: leave generator= out, or draw in the caller"
-        " and pass in what came out.",
+        "A torch.Generator draws, which Dynamo does not trace: leave generator= out (the numbers then follow"
+        " torch.manual_seed), or draw in the caller and pass in what came out.",
     ),
     _Row(
         ("BS102", "BS110", "BS111"),

@@ -609,4 +609,4 @@ def test_what_two_callers_pass_is_no_matter_of_training() -> None:
     )
     text = "tensor 'a' requires_grad mismatch. expected requires_grad=0"
     guard = replace(classify(read(text), function="step"), values=("False", "True"))
-    assert advice(guard, origin, 1).startswith("RSSM.observe and Imagine call this function")
+    assert advice(guard, origin, 1).startswith("This function is called by RSSM.observe and Imagine,")

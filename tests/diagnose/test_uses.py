@@ -29,6 +29,17 @@ SHAPES = (
         "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
     ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
+    (
+        "backtrace",
+        (
+            "best = [[s.argmax().item()]]\npath = [best]\nfor b in reversed(back):\n    best = b[best].item()\n"
+            "    path.append(best)"
+        ),
+    ),
+    (
+        "arithmetic",
+        "run = [[x.sum().item()]]\nfor t in reversed(range(9)):\n    run = d[t] + run * 0.9\nreturn run * x",
+    ),
     ("pairs", "for a in x:\n    for b in x:\n        if [[v[a] > v[b]]]:\n            n += 1"),
     (
         "index",
