@@ -342,6 +342,8 @@ def _of_test(code: str, site: Site) -> str | None:
         return None
     if code == "BS101" and _COUNT.search(condition):
         return break_words.COUNTED
+    if code == "BS101" and site.rewritten:
+        return break_words.REWRITTEN[_how(code, site.shape)].format(rewritten=site.rewritten)
     if code == "BS101" and site.shape != "fast path":
         select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
         if site.shape == "told":
