@@ -38,21 +38,16 @@ _BY_TEST = (
     "dropped",
     "best",
     "backtrace",
+    "neighbours",
+    "tallies",
 )
 # What asks for a value, where a call of Python's own (BS107) or a print asks for none.
 _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
 # What is to be called outside of compiled code is in the loop's body as well.
 _LEFT_OUT = ("BS115", "BS121")
 _BODILESS = (
-    "steered",
-    "list",
-    "backtrace",
-    "pairs",
-    "books",
-    "cells",
-    "filter",
-    "group ranked",
-    "group reduced",
+    *("steered", "list", "backtrace", "neighbours", "tallies", "pairs", "books", "cells", "filter"),
+    *("group ranked", "group reduced"),
 )
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
@@ -215,7 +210,7 @@ def _how(code: str, shape: Shape) -> str:
     """Which of the ways to write a statement without its break a site has."""
     if code == "BS105":
         return "store" if shape == "stored" else ""
-    return "branch" if shape == "branch" else "tally"
+    return {"branch": "branch", "slice": "piece"}.get(shape, "tally")
 
 
 def _words(use: Use) -> dict[str, str]:
@@ -240,6 +235,11 @@ def _words(use: Use) -> dict[str, str]:
         "known": f"before the compiled call, {made},"
         if use.arguments
         else "in the caller, where that can tell it,",
+        # Sizes of triangles are to be known, whatever is set.
+        "scalars": ""
+        if "_indices(" in use.taker
+        else ", or set torch._dynamo.config.capture_scalar_outputs = True, with torch._check on its bounds"
+        " where the code compares it",
         "fixed": "shift by an index that is a tensor, x.index_select(dim, (torch.arange(size) - n) % size)"
         if re.search(r"\broll\(", use.taker)
         else "take a fixed size and mask what is beyond",
@@ -261,6 +261,7 @@ def _words(use: Use) -> dict[str, str]:
         f" work{'s' * (len(use.also) == 1)} with a tensor)"
         if use.also
         else " and read that when it is shown",
+        "table": it,
         "it": f"`{it}`" if it else "the number",
         "It": f"`{it}`" if it else "The number",
         "tensor": told,

@@ -111,6 +111,23 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ),
     ),
     (
+        ("BS107",),
+        r"vectorcall_maybe on C method descriptor",
+        (
+            "A method of Python's own objects (dates, texts, numbers of another kind) is called, which Dynamo"
+            " does not trace and which makes no tensor: do that in the caller, and pass in what comes of it,"
+            " as numbers or as a tensor."
+        ),
+    ),
+    (
+        ("BS114",),
+        r"missing tp_iter",
+        (
+            "What the loop runs over is a generator that was made outside of this frame: give it"
+            " list(…) of that, as list(model.parameters()), where it is passed in."
+        ),
+    ),
+    (
         ("BS115",),
         r"intermediate leaked as output",
         (
@@ -301,7 +318,11 @@ REWRITTEN = {
     ),
     "tally": (
         "The loop adds one item after the other where a number says: add all at once, `{rewritten}` in place"
-        " of the loop, where that runs over all of them (and has no other lines); no number is read."
+        " of the loop, where that runs over all of them; no number is read."
+    ),
+    "piece": (
+        "{It} says where a piece begins: keep it a tensor, without the read, and write the piece with"
+        " `{rewritten}`; what else uses {it} then has a tensor."
     ),
 }
 BY_SHAPE: dict[tuple[str, Shape], str] = {
@@ -411,6 +432,20 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " a[None, :], combine the conditions with & and |, and take .sum(); no loop is left, and no number is"
         " read."
     ),
+    ("BS105", "items"): (
+        "What the mask selects becomes items of a list that Python sorts{in_it}, and how many there are"
+        " depends on data: return {both}, and make and sort the list in the caller."
+    ),
+    ("BS101", "neighbours"): (
+        "The loops put the indices of pairs into lists, and how many pairs there are depends on data: make"
+        " the list of pairs in the caller, for all at once with torch.where of one condition over a[:, None]"
+        " and b[None, :], and pass it in as index tensors; or keep all pairs, with weights of 0 and 1."
+    ),
+    ("BS101", "tallies"): (
+        "The loops add one after the other into cells that values say: compute the values of all turns as"
+        " tensors, and add them with {table}.index_put_((i, j), weight, accumulate=True), an index for each"
+        " dimension, with the weight 0 where the condition does not hold; no loop is left."
+    ),
     ("BS101", "backtrace"): (
         "The function follows indices back one by one, each number picking the next, and gives Python's"
         " lists: compile what computes the scores, return the best last index and the indices of all steps as"
@@ -448,8 +483,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " nothing is read.",
     ),
     ("BS102", "size"): (
-        "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
-        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or {{fixed}}."
+        "A Python number is needed here{taken}: compute it {known} and pass it in{scalars}; or {fixed}."
     ),
     ("BS102", "slice"): (
         "A Python number is needed here{taken}: compute it {known} and pass it in, or set"

@@ -207,6 +207,43 @@ def _is_followed(statement: ast.Assign) -> bool:
     )
 
 
+def of_neighbours(around: Sequence[ast.AST]) -> bool:
+    """Whether loops put what they count by into lists: ``pairs.append((i, j))`` of two loops."""
+    loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]
+    inside = [node for loop in loops[:1] for node in ast.walk(loop)]
+    every = [node for node in inside if isinstance(node, ast.For)]
+    turns = [set(names(loop.target)) for loop in every]
+    put = {
+        name
+        for node in inside
+        if isinstance(node, ast.Call) and uses.called(node) == "append"
+        for given in node.args
+        for name in ([given.id] if isinstance(given, ast.Name) else _parts(given))
+    }
+    return len(every) > 1 and all(turn & put for turn in turns[:2])
+
+
+def _parts(node: ast.expr) -> list[str]:
+    """The names that a tuple or a list is made of."""
+    parts = node.elts if isinstance(node, ast.Tuple | ast.List) else []
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def of_tallies(around: Sequence[ast.AST]) -> str:
+    """What loops around a branch add into, cell by cell, where it holds; empty where it does more."""
+    branch = next((node for node in reversed(around) if isinstance(node, ast.If)), None)
+    if branch is None or branch.orelse or not _loops(around):
+        return ""
+    tables = [
+        ast.unparse(line.target.value)
+        for line in branch.body
+        if isinstance(line, ast.AugAssign)
+        and isinstance(line.op, ast.Add)
+        and isinstance(line.target, ast.Subscript)
+    ]
+    return tables[0] if tables and len(tables) == len(branch.body) else ""
+
+
 def of_pairs(around: Sequence[ast.AST]) -> bool:
     """Whether nested loops hold values against each other, each with each, and count: ``a[i] > a[j]``."""
     loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 
 from breakscope.diagnose import checks, restated, uses
 from breakscope.diagnose.becomes import is_array, is_tensor
-from breakscope.diagnose.site_use import Shape
+from breakscope.diagnose.site_use import Use
 from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Position, Sources
 
@@ -122,14 +122,19 @@ def asserted(sources: Sources, file: str, position: Position | None) -> str:
     return checks.asserted([] if position is None else sources.around(file, position))
 
 
-def rewritten(sources: Sources, file: str, position: Position | None, shape: Shape) -> str:
+def rewritten(sources: Sources, file: str, position: Position | None, use: Use) -> str:
     """What a site's statement can be written as without a break; empty where its text does not tell."""
     around = [] if position is None else sources.around(file, position)
     if not around:
         return ""
-    if shape == "stored":
-        return restated.store(around)
-    return restated.branch(around) if shape == "branch" else restated.tally(around)
+    match use.shape:
+        case "stored":
+            return restated.store(around)
+        case "branch":
+            return restated.branch(around)
+        case "slice":
+            return restated.piece(around, use.name)
+    return restated.tally(around)
 
 
 def turns(sources: Sources, file: str, position: Position | None) -> str:

@@ -18,7 +18,7 @@ _ELEMENTWISE = re.compile(
     r"|clip|floor|ceil|round|float|long|int|double|half|bfloat16|bool|to|type_as|detach|logical_(not|and|or|xor)|maximum|minimum"
     r"|lerp|add|sub|mul|div|nan_to_num|isnan|isfinite|isinf|where|tensor|full_like|zeros_like|ones_like|rand_like|randn_like)$"
 )
-_LONG = 110
+_LONG = 140
 
 
 def branch(around: _Way) -> str:
@@ -120,6 +120,36 @@ def is_elementwise(node: ast.expr) -> bool:
     return False
 
 
+def piece(around: _Way, name: str) -> str:
+    """``x[:, p : p + n] = y`` where p is a tensor, by index_copy_; empty of other places.
+
+    Args:
+        name: of the variable that holds the number.
+    """
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), ast.Pass())
+    for statement in ast.walk(function):
+        match statement:
+            case ast.Assign([ast.Subscript(ast.Name() | ast.Attribute() as of, at)], value):
+                parts = uses.index_parts(at)
+            case _:
+                continue
+        pieces = [place for place, part in enumerate(parts) if _begins_at(part, name)]
+        rest = [part for place, part in enumerate(parts) if place not in pieces]
+        if len(pieces) == 1 and all(ast.unparse(part) == ":" for part in rest):
+            length = ast.unparse(parts[pieces[0]].upper.right)  # type: ignore[attr-defined]
+            index = f"{name} + torch.arange({length})"
+            return _short(f"{ast.unparse(of)}.index_copy_({pieces[0]}, {index}, {ast.unparse(value)})")
+    return ""
+
+
+def _begins_at(part: ast.expr, name: str) -> bool:
+    """``p : p + n``."""
+    match part:
+        case ast.Slice(ast.Name(low), ast.BinOp(ast.Name(also), ast.Add(), _), None):
+            return low == also == name
+    return False
+
+
 def store(around: _Way) -> str:
     """``y[mask] = f(x[mask])`` for all elements: ``y = torch.where(mask, f(x), y)``; empty if it is more."""
     statement = uses.statement(around)
@@ -194,55 +224,47 @@ class _Renamed(ast.NodeTransformer):
 
 
 def tally(around: _Way) -> str:
-    """``for i in …: counts[index[i]] += value[i]`` at once, by index_put_; empty where the loops do more."""
-    statement = uses.statement(around)
+    """``for i in …: counts[index[i]] += value[i]`` at once, line by line; empty where the loops do more."""
     around_it = [node for node in around if isinstance(node, ast.For)]
-    if not isinstance(statement, ast.AugAssign) or not around_it or statement not in around_it[-1].body:
+    statement = uses.statement(around)
+    if not around_it or statement not in around_it[-1].body:
         return ""
-    if not all(isinstance(one, ast.AugAssign) for one in around_it[-1].body):
-        return ""
-    if not isinstance(statement.op, ast.Add) or not isinstance(statement.target, ast.Subscript):
-        return ""
-    table, cells = statement.target.value, uses.index_parts(statement.target.slice)
-    if not isinstance(table, ast.Name | ast.Attribute):
-        return ""
-    if (items := _zipped(around_it[-1])) is not None:
-        whole = _Items(items)
-    else:
-        turns = [one.target.id for one in around_it[-2:] if _counts(one) and isinstance(one.target, ast.Name)]
-        if len(turns) != len(around_it[-2:]):
+    told = [_at_once(line, around_it) for line in around_it[-1].body]
+    return _short("; ".join(told)) if all(told) else ""
+
+
+def _at_once(statement: ast.stmt, around_it: Sequence[ast.For]) -> str:
+    """``counts[index[i]] += value[i]`` of all turns of the loops around it."""
+    match statement:
+        case ast.AugAssign(ast.Subscript(ast.Name() | ast.Attribute() as table, at), ast.Add(), value):
+            pass
+        case _:
             return ""
-        if len(turns) > 1 and ast.unparse(cells[0]) == turns[0]:
-            return _by_row(ast.unparse(table), cells[1:], statement.value, turns, around_it[-1])
-        whole = _Items({}, turns[-1:])
-    index = [whole.visit(copy.deepcopy(cell)) for cell in cells]
-    value = whole.visit(copy.deepcopy(statement.value))
-    left = {name for part in (*index, value) for name in loops.names(part)}
-    if whole.kept or not whole.found or left & _set_in(around_it[-1]):
+    name, cells, loop = ast.unparse(table), uses.index_parts(at), around_it[-1]
+    counted = [one for one in around_it[-_BOTH:] if _counts(one)]
+    turns = [ast.unparse(one.target) for one in counted]
+    if (items := _zipped(loop)) is not None:
+        whole = _Items(items)
+    elif counted[-1:] != [loop]:
         return ""
-    name = ast.unparse(table)
-    added = f"{name}.new_full((), {ast.unparse(value)})" if _is_number(value) else ast.unparse(value)
-    listed = ", ".join(map(ast.unparse, index))
-    return _short(f"{name}.index_put_(({listed}{',' * (len(index) == 1)}), {added}, accumulate=True)")
-
-
-def _by_row(
-    table: str, cells: Sequence[ast.expr], value: ast.expr, turns: Sequence[str], loop: ast.For
-) -> str:
-    """``m[i, index[i, j]] += value[i, j]`` in two loops, as ``m.scatter_add_(1, index, value)``."""
-    whole = _Items({}, turns)
+    elif len(turns) == _BOTH and ast.unparse(cells[0]) == turns[0] and counted[0].body == [loop]:
+        whole, cells = _Items({}, turns), cells[1:]
+    else:
+        whole = _Items({}, turns[-1:])
     index = [whole.visit(copy.deepcopy(cell)) for cell in cells]
     added = whole.visit(copy.deepcopy(value))
     left = {name for part in (*index, added) for name in loops.names(part)}
-    if (
-        len(index) != 1
-        or whole.kept
-        or not whole.found
-        or left & {*turns, *_set_in(loop)}
-        or _is_number(added)
-    ):
-        return ""  # of a number there is not one for each cell
-    return _short(f"{table}.scatter_add_(1, {ast.unparse(index[0])}, {ast.unparse(added)})")
+    if whole.kept or not whole.found or left & {*turns[-len(whole.turns) :], *_set_in(loop)}:
+        return ""
+    listed = ", ".join(map(ast.unparse, index))
+    if len(whole.turns) == _BOTH:  # of a number there is not one for each cell
+        one_each = len(index) == 1 and not _is_number(added)
+        return f"{name}.scatter_add_(1, {listed}, {ast.unparse(added)})" if one_each else ""
+    text = f"{name}.new_full((), {ast.unparse(added)})" if _is_number(added) else ast.unparse(added)
+    return f"{name}.index_put_(({listed}{',' * (len(index) == 1)}), {text}, accumulate=True)"
+
+
+_BOTH = 2  # loops, over rows and columns
 
 
 def _set_in(loop: ast.For) -> set[str]:
@@ -272,11 +294,11 @@ class _Items(ast.NodeTransformer):
     """Puts what loops take one by one back in the place of their items: ``x`` for ``x[i, j]``."""
 
     def __init__(self, items: dict[str, ast.expr], turns: Sequence[str] = ()) -> None:
-        self._items, self._turns = items, list(turns)
+        self._items, self.turns = items, list(turns)
         self.found = self.kept = False
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        if self._turns and [ast.unparse(part) for part in uses.index_parts(node.slice)] == self._turns:
+        if self.turns and [ast.unparse(part) for part in uses.index_parts(node.slice)] == self.turns:
             self.found = True
             return node.value
         return self.generic_visit(node)

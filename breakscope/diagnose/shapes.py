@@ -55,6 +55,7 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "joined": "joined",
     "scattered": "scattered",
     "written": "written",
+    "order": "items",
 }
 # The same where all of them keep to the mask.
 _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
@@ -126,10 +127,14 @@ _PYTHONS = (
 
 def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]], code: str) -> Use:
     """What the loops around say of a value that a statement alone does not tell."""
+    if use.shape not in ("check", "message") and loops.of_neighbours(around):
+        return replace(use, shape="neighbours")
     if use.shape not in _PYTHONS or code == "BS105":
         return use
     if loops.of_backtrace(around):
         return replace(use, shape="backtrace")
+    if use.shape != "check" and (table := loops.of_tallies(around)):
+        return replace(use, shape="tallies", name=table)
     if loops.of_pairs(around):
         return replace(use, shape="pairs")
     if table := loops.of_cells(around):

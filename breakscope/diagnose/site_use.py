@@ -82,6 +82,9 @@ Shape = Literal[
     "steered",
     "pairs",
     "backtrace",
+    "neighbours",
+    "tallies",
+    "items",
     "distinct",
     "python number",
     "plain",
@@ -113,6 +116,8 @@ different values there are. python number: it reads back a number that Python ma
 
 written: what a mask selects is the index that says where to write.
 backtrace: its function follows indices back one by one, as Viterbi does.
+neighbours: loops put the indices of pairs into lists where a value says so. tallies: loops add into cells.
+items: what a mask selects becomes items of a list that Python sorts.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager

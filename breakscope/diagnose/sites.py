@@ -251,7 +251,7 @@ def _told(
         _module(location.file),
         reach.asserted(*at) if use.shape == "check" else "",
         reach.works_on_arrays(*at),
-        reach.rewritten(*at, use.shape),
+        reach.rewritten(*at, use),
         reach.turns(*at),
     )
 

@@ -9,6 +9,80 @@ SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n"
 
 LOOPS: tuple[Followed, ...] = (
     f(
+        "BS102",
+        "a piece at a pointer",
+        r"`queue\.index_copy_\(1, p \+ torch\.arange\(3\), x\)`",
+        "p = int(at)\nqueue[:, p:p + 3] = x\nreturn queue * 1",
+        (
+            "p = int(at)\n    queue[:, p:p + 3] = x",
+            "p = at\n    queue.index_copy_(1, p + torch.arange(3), x)",
+        ),
+        outside="queue, at = torch.zeros(2, 8), torch.ones(1, dtype=torch.long)",
+    ),
+    f(
+        "BS301>BS101",
+        "lists of near pairs",
+        r"make the list of pairs in the caller, for all at once with torch\.where",
+        "a, b = [], []\nfor i in range(2):\n    for j in range(2):\n"
+        "        if i != j and (x[i] - x[j]).norm() < 9:\n            a.append(i)\n            b.append(j)\n"
+        "return x[torch.tensor(a)] - x[torch.tensor(b)]",
+        (
+            (
+                "a, b = [], []\n    for i in range(2):\n        for j in range(2):\n"
+                "            if i != j and (x[i] - x[j]).norm() < 9:\n                a.append(i)\n"
+                "                b.append(j)\n    return x[torch.tensor(a)] - x[torch.tensor(b)]"
+            ),
+            "return x[near[0]] - x[near[1]]",
+        ),
+        (
+            "    say(f(x))",
+            (
+                "    apart = (x[:, None] - x[None, :]).norm(dim=-1)\n"
+                "    near = torch.where((apart < 9) & ~torch.eye(2, dtype=torch.bool))\n    say(f(x))"
+            ),
+        ),
+    ),
+    f(
+        "BS301>BS101",
+        "counts into cells under a condition",
+        r"add them with h\.index_put_\(\(i, j\), weight, accumulate=True\)",
+        "h = torch.zeros(9)\nfor i in range(2):\n    r = x[i].norm()\n    if r < 4:\n        h[int(r)] += 2\nreturn h",
+        (
+            "for i in range(2):\n        r = x[i].norm()\n        if r < 4:\n            h[int(r)] += 2",
+            (
+                "r = x.norm(dim=1)\n"
+                "    h.index_put_((r.long(),), torch.where(r < 4, 2.0, 0.0), accumulate=True)"
+            ),
+        ),
+    ),
+    f(
+        "BS301>BS102",
+        "indices that are followed back",
+        r"at = back\[t\]\.gather\(1, at\[:, None\]\)\.squeeze\(1\)",
+        "back = x.long().abs() % 3\nbest = back[0].argmax().item()\npath = [best]\n"
+        "for t in reversed(range(2)):\n    best = back[t][best].item()\n    path.append(best)\nreturn path",
+        (".argmax().item()", ".argmax()"),
+        ("back[t][best].item()", "back[t].gather(0, best[None]).squeeze(0)"),
+        ("return path", "return torch.stack(path)"),
+    ),
+    f(
+        "BS302>BS114",
+        "a generator that is passed in",
+        r"give it list\(…\) of that, as list\(model\.parameters\(\)\)",
+        "for i in range(2):\n    torch._dynamo.graph_break()\n    x = x + total(held.parameters())\nreturn x",
+        ("total(held.parameters())", "total(list(held.parameters()))"),
+        outside="held = nn.Linear(3, 3)\ndef total(ps):\n    t = 0\n    for p in ps:\n        t = t + p.sum()\n    return t",
+    ),
+    f(
+        "BS302>BS107",
+        "a date",
+        r"do that in the caller, and pass in what comes of it, as numbers",
+        "hour = (day + 3 * step).hour\nreturn x * hour",
+        ("hour = (day + 3 * step).hour\n    ", ""),
+        ("    say(f(x))", "    hour = (day + 3 * step).hour\n    say(f(x))"),
+        outside="import datetime\nday, step = datetime.datetime(2024, 1, 1), datetime.timedelta(hours=1)",
+    ),
+    f(
         "BS103",
         "bookkeeping of what is given",
         r"^The loop `for .*` \(line \d+\) works with single values.*before the compiled call, as it is made of"

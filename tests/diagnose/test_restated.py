@@ -11,6 +11,12 @@ from test_becomes import around
 
 from breakscope.diagnose import restated
 
+
+def piece(way: Sequence[ast.AST]) -> str:
+    before = "n = 2; p = j[:1] + 1; "
+    return before + restated.piece(way, "p")
+
+
 # (what writes it, the body of a function; what broke stands between the last marks)
 SAME = (
     (restated.branch, "r = x.abs() / y if [[x.sum() > 0 and y.sum() > 0]] else 1.0"),
@@ -27,6 +33,11 @@ SAME = (
         "for n in range(4):\n    for m in range(3):\n        h[n, [[at[n, m]]] ] += w[n, m].exp() * 2",
     ),
     (restated.tally, "for a, b in zip(i, j):\n    h[ [[a]], b] += 1"),
+    (
+        restated.tally,
+        "for n in range(4):\n    for m in range(3):\n        h[n, [[at[n, m]]] ] += w[n, m]; h[n, at[n, m] - 0] += w[n, m] * 2",
+    ),
+    (piece, "n = 2\np = j[:1] + 1\nh[:, p : p + n] = w[:, : [[n]] ]"),
     (restated.tally, "for n in range(4):\n    c[int([[i[n]]])] += x[n]"),
     (restated.tally, "for n in range(4):\n    c[ [[i[n].item()]] ] += x[n].item()"),
 )

@@ -30,6 +30,19 @@ SHAPES = (
     ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
     (
+        "neighbours",
+        (
+            "for i in range(9):\n    for j in range(9):\n        if [[(x[i] - x[j]).norm() < 1]]:\n"
+            "            a.append(i)\n            b.append(j)"
+        ),
+    ),
+    (
+        "neighbours",
+        "for i in range(9):\n    for j in [[(x[i] < 1)]].nonzero().tolist():\n        pairs.append((i, j))",
+    ),
+    ("tallies", "for i in range(9):\n    r = x[i].norm()\n    if [[r < far]]:\n        h[int(r)] += 2"),
+    ("books", "for i in range(9):\n    if [[x[i] < far]]:\n        h.append(i)"),
+    (
         "backtrace",
         (
             "best = [[s.argmax().item()]]\npath = [best]\nfor b in reversed(back):\n    best = b[best].item()\n"
