@@ -155,6 +155,10 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
     """What holds wherever the line is: by torch's record, and by the function of Python's that holds it."""
     if (text := _matching(break_words.BY_KIND, code, said)) is not None:
         return text
+    if code == "BS120" and "Unsafe side effect" in said:
+        line = site.statement if site.theirs is None else site.theirs.line
+        at = site.theirs.at if site.theirs is not None else ""
+        return break_words.SIDE_EFFECT.format(line=f"`{line}`{at}" if line else "A line in it")
     if site.function in break_words.BY_FUNCTION:
         return break_words.BY_FUNCTION[site.function]
     if site.module and (code == "BS107" or (site.theirs is None and code not in _OWN_WORDS)):
@@ -172,7 +176,7 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
 def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
     if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
         return library_advice.drawn(theirs)
-    return library_advice.advice(code, site.shape, theirs)
+    return library_advice.advice(code, site.shape, theirs, site.turns)
 
 
 def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:

@@ -304,6 +304,12 @@ ON_ARRAYS = (
     " caller (before the compiled call where it makes constants), or put torch.compiler.disable on it; where"
     " it is to be in the graph, hold tensors and write it with torch operations."
 )
+SIDE_EFFECT = (
+    "{line} writes to what outlives the function that is given to the operator: return the value from there,"
+    " and write it behind the call. Under torch.utils.checkpoint you can also set"
+    f" {_CONFIG}.skip_fwd_side_effects_in_bwd_under_checkpoint = True, where it need not be written again while"
+    " the backward pass computes the block once more."
+)
 ASSERTED_LESS = f"{ASSERTED} What the text tells of the values is for the caller."
 # How a statement is written without its break -> the advice that holds it, as code.
 REWRITTEN = {
@@ -416,7 +422,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " out of what is compiled."
     ),
     **{
-        (code, "change"): f"The branch changes tensors in place: {first}select what is written, as in"
+        (
+            code,
+            "change",
+        ): f"The branch changes tensors in place{{in_it}}: {first}select what is written, as in"
         " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
         " are off; do what is done once before the compiled call, or decide it there and pass a Python bool."
         for code, first in (("BS101", ""), ("BS102", "keep {tensor} a tensor, and "))
@@ -739,7 +748,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **{
         (code, "experts"): (
-            f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}; else"
+            f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}, where"
+            " no branch asks how many tokens an expert has; else"
             " put torch.compiler.disable on this block, and the rest stays whole."
         )
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))

@@ -238,6 +238,7 @@ def _told(
             or (caller is not None and (caller.file, caller.line) in others.passed),
             others.under,
             _runs_model(caller, stack),
+            (caller.source or "").strip() if caller is not None else "",
         )
     return ToldSite(
         use,

@@ -9,6 +9,18 @@ SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n"
 
 LOOPS: tuple[Followed, ...] = (
     f(
+        "BS302>BS120",
+        "a write under checkpoint",
+        r"`self\.sum = y\.sum\(\)` at script\.py:\d+ writes to .*skip_fwd_side_effects_in_bwd_under_checkpoint = True",
+        "return checkpoint(block, x, use_reentrant=False) * 2",
+        (
+            "@torch.compile",
+            "torch._dynamo.config.skip_fwd_side_effects_in_bwd_under_checkpoint = True\n@torch.compile",
+        ),
+        outside="from torch.utils.checkpoint import checkpoint\nclass Block(nn.Module):\n"
+        "    def forward(self, x):\n        y = x * 2\n        self.sum = y.sum()\n        return y\nblock = Block()",
+    ),
+    f(
         "BS102",
         "a piece at a pointer",
         r"`queue\.index_copy_\(1, p \+ torch\.arange\(3\), x\)`",
