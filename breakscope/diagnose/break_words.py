@@ -307,8 +307,8 @@ ON_ARRAYS = (
 SIDE_EFFECT = (
     "{line} writes to what outlives the function that is given to the operator: return the value from there,"
     " and write it behind the call. Under torch.utils.checkpoint you can also set"
-    f" {_CONFIG}.skip_fwd_side_effects_in_bwd_under_checkpoint = True, where it need not be written again while"
-    " the backward pass computes the block once more."
+    f" {_CONFIG}.skip_fwd_side_effects_in_bwd_under_checkpoint = True, where it need not be written again"
+    " while the backward pass computes the block once more."
 )
 ASSERTED_LESS = f"{ASSERTED} What the text tells of the values is for the caller."
 # How a statement is written without its break -> the advice that holds it, as code.

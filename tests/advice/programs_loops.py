@@ -9,9 +9,9 @@ SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n"
 
 LOOPS: tuple[Followed, ...] = (
     f(
-        "BS302>BS120",
+        "BS120",
         "a write under checkpoint",
-        r"`self\.sum = y\.sum\(\)` at script\.py:\d+ writes to .*skip_fwd_side_effects_in_bwd_under_checkpoint = True",
+        r"`self\.sum = y\.sum\(\)` at \S+ writes to .*skip_fwd_side_effects_in_bwd_under_checkpoint = True",
         "return checkpoint(block, x, use_reentrant=False) * 2",
         (
             "@torch.compile",
