@@ -69,6 +69,7 @@ _PASSES = re.compile(
     r"(int|float|bool|complex|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
 )
 _TENSORS = re.compile(r"(tensor|as_tensor|asarray|Tensor|(Long|Float)Tensor|stack|cat|new_tensor)$")
+_PICKS = re.compile(r"(index_select|gather|take|take_along_dim|embedding)$")
 _RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
 _SUPPRESSES = re.compile(r"(batched_)?nms(_\w+)?$|soft_nms")
 _JOINS = re.compile(r"(cat|concat|stack|hstack|vstack|pad_sequence|append|extend)$")
@@ -361,7 +362,8 @@ class _Follow:
         if kind is None and self._into(call, child, way, held, level):
             return None
         if kind is None and is_selection:
-            return held  # a module gives as many as it is given
+            # A module gives as many as it is given; what positions pick is no position.
+            return replace(held, positions=held.positions and not _PICKS.match(name))
         if kind is None and is_statement:
             kind = "arithmetic" if uses.changes_in_place(way[-3]) else "given"  # type: ignore[arg-type]
         self._end(kind or "passed", way, held)
@@ -928,9 +930,10 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
 def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
     """Whether an expression is surely an array of numpy's, or a part of one: by what it was assigned."""
     match node:
-        case ast.Call(func):
+        case ast.Call(func, given):
             of = ast.unparse(func)
             made = of.startswith(("np.", "numpy.")) and not of.endswith(("random", "seed"))
+            made |= isinstance(func, ast.Attribute) and func.attr == "numpy" and not given
             return made or (isinstance(func, ast.Attribute) and is_array(func.value, way, depth))
         case ast.Subscript(value=value):
             return is_array(value, way, depth)

@@ -187,6 +187,8 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == "BS106" and site.asserted and "torch._check" not in said:
         less = site.asserted.endswith(checks.UNTOLD)
         return (break_words.ASSERTED_LESS if less else break_words.ASSERTED).format(asserted=site.asserted)
+    if code == "BS105" and site.on_arrays and re.search(r"\b(np|numpy)\.\w+\(", site.statement):
+        return break_words.ON_ARRAYS
     if site.rewritten and (words := break_words.REWRITTEN.get(_how(code, site.shape))) is not None:
         return words.format(rewritten=site.rewritten, **_words(site.use))
     if code == "BS102" and site.shape == "math":
@@ -250,12 +252,14 @@ def _words(use: Use) -> dict[str, str]:
         "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,
         "at": line,
+        "whole": "; where the function does little else, do not compile it" * use.own,
         "apart": f"before the compiled call, {made}, and pass in what it gives, as a tensor where that serves"
         if use.arguments
         else "in the caller, on what the compiled part returns, and compile what follows by itself",
         "numbers": f"read {names} before the compiled call and pass in the numbers, a graph for each pattern"
         if use.arguments
         else "return the values, and go on in the caller",
+        "counted": f"take {use.groups.counted}" if use.groups and use.groups.counted else "",
         "group": use.groups.of if use.groups else "group",
         "groups": use.groups.number if use.groups else "n",
         "also": f" and line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}" * bool(use.also),

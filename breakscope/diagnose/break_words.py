@@ -356,7 +356,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS101", "books"): (
         "The loop {loop} works with single values on Python's own lists, dicts and numbers, which is no"
-        " operation on tensors: run it {apart}."
+        " operation on tensors: run it {apart}{whole}."
     ),
     ("BS101", "filter"): (
         "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
@@ -393,12 +393,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " function; where it is hot, compute a whole row or antidiagonal at a time."
     ),
     ("BS105", "group ranked"): (
-        "The loop ranks one group after the other{in_it}: rank all at once, with a row for each, member ="
-        " {group} == torch.arange({groups})[:, None], then torch.where(member, {of}, -inf).topk(k) with one k"
-        " for all; what has -inf was not there."
+        "The loop ranks one group after the other{in_it}: {counted}rank all at once, with a row for each,"
+        " member = {group} == torch.arange({groups})[:, None], then torch.where(member, {of}, -inf).topk(k)"
+        " with one k for all; what has -inf was not there."
     ),
     ("BS105", "group reduced"): (
-        "The loop reduces one group after the other{in_it}: do all at once, torch.zeros({groups})"
+        "The loop reduces one group after the other{in_it}: {counted}do all at once, torch.zeros({groups})"
         ".index_add(0, {group}, {of}) for sums (torch.zeros({groups}, d) for rows of d values), divided by"
         " torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means, or"
         " scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."

@@ -280,10 +280,14 @@ def names(node: ast.AST) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A loop over groups: what says of each element which group it is of, and how many groups there are."""
+    """A loop over groups: what says of each element which group it is of, and how many groups there are.
+
+    counted: what counts groups that are not counted from 0: ``classes, index = torch.unique(labels, …)``.
+    """
 
     of: str
     number: str
+    counted: str = ""
 
 
 def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None:
@@ -302,9 +306,30 @@ def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None
         match mask, target:
             case ast.Compare(left, [ast.Eq()], [right]), ast.Name(turn):
                 sides = {ast.unparse(left): ast.unparse(right), ast.unparse(right): ast.unparse(left)}
+                if turn in sides and (values := _different(over, function)):
+                    counted = (
+                        f"{ast.unparse(over)}, index = torch.unique({values}, return_inverse=True), and "
+                    )
+                    return Groups("index", f"len({ast.unparse(over)})", counted)
                 if turn in sides:
                     return Groups(sides[turn], _number(over))
     return None
+
+
+def _different(over: ast.expr, function: ast.AST | None) -> str:
+    """What a loop goes over the different values of: ``labels`` of ``for c in torch.unique(labels)``."""
+    if isinstance(over, ast.Name) and function is not None:
+        given = [
+            node.value
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and over.id in uses.targets(node)
+        ]
+        match given:
+            case [ast.Call(ast.Attribute(ast.Name("torch"), "unique"), [values], [])]:
+                return ast.unparse(values)
+            case [ast.Call(ast.Attribute(values, "unique"), [], [])]:
+                return ast.unparse(values)
+    return ""
 
 
 def _number(over: ast.expr) -> str:

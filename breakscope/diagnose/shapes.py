@@ -115,7 +115,8 @@ def use_of(
         use = Use(shape, _short(around[-1] if around else None))
     else:
         use = _of_place(around, code, callers)
-    return _in_loops(replace(use, arguments=made_of), around, callers, code)
+    own = entered and not callers
+    return _in_loops(replace(use, arguments=made_of, own=own), around, callers, code)
 
 
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
@@ -168,6 +169,8 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         return Use("index", value) if use.shape == "selected" and not code and is_index(innermost) else use
     shape, end = _of_ends(ends)
     if code != "BS101" and is_index(innermost) and not (shape == "part" or is_read(around)):
+        if any(isinstance(node, ast.Attribute) and node.attr == "tolist" for node in around[-2:-1]):
+            return Use("list", value)  # of a piece
         shape = "slice" if has_bounds(innermost) else of_index(around)
         return Use(shape, "" if shape == "placed" else value)
     if code == "BS105" and _is_number_of_different(around):
@@ -302,6 +305,9 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     return ("kept" if is_kept else "plain"), next(iter(ends), None)
 
 
+_PICKED = ("reduced", "selected", "returned")
+
+
 def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) -> Use:
     """What is done with what a mask selects."""
     innermost = around[-1]
@@ -330,8 +336,9 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             ast.Attribute(asked, "nonzero"), []
         ) if shape in ("counted", "ranked", "tallied"):
             mask = ast.unparse(asked)
-        case ast.Call() if shape == "reduced" and end is not None and not end.positions:
-            mask = loops.mask_of(innermost)  # what they pick is reduced, and that under the mask
+        case ast.Call() if shape in _PICKED and end is not None and not end.positions:
+            mask = loops.mask_of(innermost)  # what they pick goes there, and that under the mask
+            shape = "plain" if shape == "selected" and not mask else shape
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
     if shape == "reduced" and end is not None and not _takes(end, around):

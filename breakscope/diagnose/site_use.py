@@ -139,6 +139,7 @@ class Use:
         ascending: whether what is selected is ranked with the least first.
         also: lines of further branches that it decides.
         returned: whether compiled code gives it back as well.
+        own: whether it stands in the function that the script compiles, and in no other one.
         groups: where a loop selects group by group, which those are.
     """
 
@@ -155,3 +156,4 @@ class Use:
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None
     returned: bool = False
+    own: bool = False

@@ -29,6 +29,8 @@ SHAPES = (
         "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
     ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
+    ("python", "if [[done.any()]]:\n    x = env.reset()"),
+    ("list", "return [[x[:n]]].tolist()"),
     (
         "neighbours",
         (
@@ -211,6 +213,7 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
         ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
         ("reduced", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn loss[ok].mean()"),
         ("positions", "", "ok = [[(y != 0).nonzero()]].flatten()\nreturn ok.max()"),
+        ("returned", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn f(x.index_select(1, ok) - 1)"),
     ],
 )
 def test_what_is_stored_is_selected_by_the_mask_of_its_place(
