@@ -74,6 +74,9 @@ _RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
 _SUPPRESSES = re.compile(r"(batched_)?nms(_\w+)?$|soft_nms")
 _JOINS = re.compile(r"(cat|concat|stack|hstack|vstack|pad_sequence|append|extend)$")
 _SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*|bincount|segment\w*)_?$")
+_ADDS = re.compile(
+    r"\.(index_add|scatter_add|scatter_reduce|index_reduce)_?\(|\bbincount\(|\bsegment|accumulate=True|reduce="
+)
 _PAIRS = re.compile(r"\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\(")
 _LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
 _SIZES = ("minlength", "output_size", "num_classes")  # arguments that are sizes, whatever is called
@@ -206,6 +209,18 @@ def _gives_positions(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and uses.called(node) in ("nonzero", "where", "argwhere", "flatnonzero")
 
 
+def _copies_to_positions(call: ast.Call, way: Sequence[ast.AST]) -> bool:
+    """Whether a call copies to where a mask is set: ``y.index_copy_(0, mask.nonzero()[:, 0], v)``."""
+    index = call.args[1] if len(call.args) > 1 else None
+    values = values_of(index.id, way) if isinstance(index, ast.Name) else [index]
+    return any(
+        isinstance(node, ast.expr) and _gives_positions(node)
+        for value in values
+        if value is not None
+        for node in ast.walk(value)
+    )
+
+
 def _is_mask_made(node: ast.AST, way: Sequence[ast.AST]) -> bool:
     """Whether an index is a mask that is made by a comparison: it selects, and is not selected itself."""
     values = values_of(node.id, way) if isinstance(node, ast.Name) else [node]
@@ -236,6 +251,8 @@ def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
             return "step" if held.stepped else "test"
         case ast.comprehension() if child in parent.ifs:
             return "filter"
+        case ast.Lambda() if getattr(way[-3], "arg", None) == "key":
+            return "order"
         case ast.Raise():
             return "raised"
         case ast.Assert():
@@ -354,6 +371,8 @@ class _Follow:
         if kind == "bound":
             self._end(kind, way, held)
             return held
+        if kind == "scattered" and not _ADDS.search(ast.unparse(call)):
+            kind = "stored" if held.positions or _copies_to_positions(call, way) else "written"
         if kind is None and (passed := _passed(call, child, held)) is not None:
             return passed
         if kind is None and is_statement and uses.KEEPS.match(name):

@@ -238,6 +238,8 @@ def _words(use: Use) -> dict[str, str]:
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
+        # What a branch does may have to come after what the compiled function does before it.
+        "by_caller": f"in the caller, which can tell, {made}" if use.arguments else "in the caller",
         "known": f"before the compiled call, {made},"
         if use.arguments
         else "in the caller, where that can tell it,",
@@ -370,7 +372,8 @@ _OF_PYTHON = re.compile(r"\b(np\.|numpy\.)?random\.(random|rand|uniform)\((0(\.0
 def _of_drawn_test(condition: str) -> str:
     """What to do about a test of a random number: what a graph draws follows torch's own state."""
     drawn = re.sub(r"\.item\(\)|,? ?\bgenerator=[\w.]+", "", _OF_PYTHON.sub("torch.rand(())", condition))
-    if not _DRAWN.search(drawn):
+    drawn = re.sub(rf"\bmath\.({'|'.join(source_advice.OF_MATH)})\(", r"torch.\1(", drawn)
+    if not _DRAWN.search(drawn) or re.search(r"\b(math|random|np|numpy)\.", drawn):
         drawn = "torch.rand(()) < p"
     other = "" if drawn == condition.replace(".item()", "") else ", whose numbers follow torch.manual_seed"
     return break_words.DRAW.format(drawn=drawn, other=other)

@@ -30,7 +30,7 @@ DRAWS = (
     "Numbers are drawn one by one, in `{turns}`: draw them in the caller, one for each turn, and pass them in"
     " as a list, where those that are sizes or positions make a graph for each that comes (where their bounds"
     " are known only here, draw between 0 and 1 there, and scale here); or draw them all at once as a tensor"
-    " (torch.rand, torch.randint) and mask by position in place of slices."
+    " (torch.rand, torch.randint), and index with it, or mask by position in place of slices."
 )
 _CHECK = (
     "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
@@ -315,7 +315,7 @@ ASSERTED_LESS = f"{ASSERTED} What the text tells of the values is for the caller
 REWRITTEN = {
     "branch": (
         "Write in place of the branch `{rewritten}`: both sides are computed, and the tensor's value selects,"
-        " which holds where both are of one shape."
+        " which holds where both are of one shape; or use torch.cond if a side is costly."
     ),
     "store": (
         "It is computed where the mask is set and stored there: compute it for all elements, and select,"
@@ -559,12 +559,17 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "BS101",
         "python",
     ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: {back}test and do it"
-    " {there}.",
+    " {by_caller}.",
     (
         "BS101",
         "search",
     ): "Values steer this loop all over, as in NMS, so there is no one graph of it: put"
     " torch.compiler.disable on the function, and compile what it calls and what calls it.",
+    ("BS102", "passed"): (
+        "{It} is passed on{in_it}: where that needs a number of Python's, return {tensor} and make the call"
+        " in the caller, after the compiled one; where it can do with a tensor, leave the read out; or set"
+        f" {_SCALARS}, where no branch of Python asks for it."
+    ),
     ("BS102", "kept"): (
         "The number is {only}kept{in_it}: return {tensor} and read it in the caller, or keep {detached} in"
         " its place{shown}."
@@ -592,8 +597,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "spared mean",
-    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask,"
-    " torch.where(mask, x, 0).sum() / mask.sum().clamp(min=1) for a mean: 0 where the mask is empty.",
+    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask, for a"
+    " mean of x torch.where({mask}, x, 0).sum() / {Mask}.sum().clamp(min=1): 0 where the mask is empty.",
     (
         "BS102",
         "given",

@@ -149,7 +149,10 @@ def _dispatch_keys(guard: Guard, name: str) -> str:
 
 def _float(guard: Guard, name: str) -> str:
     if ".param_groups[" in name and name.endswith("['lr']"):
-        return f"give the optimizer its learning rate as a tensor: lr=torch.tensor({guard.expected})"
+        return (
+            f"give the optimizer its learning rate as a tensor: lr=torch.tensor({guard.expected}), and set"
+            " that in place where a schedule changes it, group['lr'].fill_(…)"
+        )
     return f"pass {name} as a tensor, torch.tensor({name}), or keep it the same{_seen(guard)}"
 
 
@@ -304,6 +307,11 @@ def _other(guard: Guard, _name: str) -> str:
         return (
             "take all at once, with the index as a tensor, x.index_select(dim, index): a tensor of one number"
             " is read here, as where it indexes another one, and the code is compiled again for each value"
+        )
+    if found := re.match(r"not (?:\w+\.|__\w+_)?isnan\((.+)\)$", guard.expression):
+        return (
+            f"find where the nan comes from: the code was made for {found[1]} that is a number, and at this"
+            " call it is nan, which is a version of its own"
         )
     if _CROSSING.search(guard.expression):
         return (

@@ -122,15 +122,13 @@ def of_cells(around: Sequence[ast.AST]) -> str:
     turns = {name for loop in loops if isinstance(loop, ast.For) for name in names(loop.target)}
     if len(loops) <= 1:
         return ""
+    read = [one for one in _subscripts(loops[0]) if isinstance(one.ctx, ast.Load)]
     for node in ast.walk(loops[0]):
         match node:
-            case ast.Assign([ast.Subscript(table, cell)], value) | ast.AugAssign(
-                ast.Subscript(table, cell), _, value
-            ):
-                others = [one for one in _subscripts(value) if ast.unparse(one.value) == ast.unparse(table)]
-                if len(turns & set(names(cell))) > 1 and any(
-                    ast.unparse(one.slice) != ast.unparse(cell) for one in others
-                ):
+            case ast.Assign([ast.Subscript(table, cell)]) | ast.AugAssign(ast.Subscript(table, cell)):
+                others = [one.slice for one in read if ast.unparse(one.value) == ast.unparse(table)]
+                others = [one for one in others if ast.unparse(one) != ast.unparse(cell)]
+                if all(any(len(turns & set(names(at))) > 1 for at in cells) for cells in ([cell], others)):
                     return ast.unparse(table)
     return ""
 

@@ -183,8 +183,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             " or pad to a fixed size"
         )
     return (
-        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from"
-        " data"
+        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state, from how"
+        " many things are passed, or from data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
 
@@ -728,14 +728,18 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
         )
     return (
         f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
-        f" keep it"
-        " the same, pass what is a list of numbers as one tensor, or compile what the loop does and leave the"
-        " loop to Python"
+        " keep it the same, pass what is a list of numbers, or of tensors of one shape, as one tensor, or"
+        " compile what the loop does and leave the loop to Python"
     )
 
 
 def _filled(guard: Guard, does: Taken) -> str | None:
     """What to do where a container is full from its second call on, or holds the arguments themselves."""
+    if guard.cause == "container" and "dict.keys(self.state)" in (guard.source or ""):
+        return (
+            f"the optimizer makes its state ({guard.source}) at its first step: a version before that and one"
+            " after it is normal, made once. To save one, make the first step in eager"
+        )
     if guard.cause == "container" and does.is_varied:
         return (
             f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"

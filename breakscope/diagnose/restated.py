@@ -76,12 +76,23 @@ def _given(side: Sequence[ast.stmt], around: _Way) -> dict[str, str] | None:
                 value = ast.BinOp(ast.Name(target.id), operator, value)
             case _:
                 return None
-        if set(loops.names(value)) & set(found) or not _may_be_selected(value, around):
+        whole = _Parts(name).visit(copy.deepcopy(value))
+        if set(loops.names(value)) & set(found) or not _may_be_selected(whole, around):
             return None
         if name not in loops.names(value) and not _is_number(value) and not is_tensor(value, around):
             return None
         found[name] = ast.unparse(value)
     return found
+
+
+class _Parts(ast.NodeTransformer):
+    """Takes a part of another tensor as it is: a branch that makes a part of its own has two shapes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return node if self._name in loops.names(node) else node.value
 
 
 def _may_be_selected(value: ast.expr, around: _Way) -> bool:
@@ -204,12 +215,14 @@ def reduced(selection: ast.AST, name: str, taker: ast.AST | None) -> str:
         selection: ``p[mask]``; name: of the variable that holds it; taker: the reduction.
     """
     match taker, selection:
-        case ast.Call(ast.Attribute(of), _), ast.Subscript(base):
+        case ast.Call(ast.Attribute(of)), ast.Subscript(base, chosen):
             pass
-        case ast.Attribute(of), ast.Subscript(base):
+        case ast.Attribute(of), ast.Subscript(base, chosen):
             pass
         case _:
             return ""
+    if isinstance(chosen, ast.Tuple):
+        return ""
     if not name or not is_elementwise(of) or name not in loops.names(of):
         return ""
     return _short(ast.unparse(_Renamed(name, base).visit(copy.deepcopy(of))))

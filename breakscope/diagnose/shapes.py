@@ -39,12 +39,13 @@ _OF_NUMBER: dict[Kind, Shape] = {
 }
 # The same below what only tests, writes, keeps or returns it.
 _OF_REST: dict[Kind, Shape] = {
+    "math": "math",
     "bound": "bound",
     "numpy": "numpy",
     "given": "given",
-    "math": "math",
     "stacked": "stacked",
     "arithmetic": "arithmetic",
+    "passed": "passed",
 }
 _OF_SELECTION: dict[Kind, Shape] = {
     "turns of values": "loop",
@@ -112,11 +113,24 @@ def use_of(
     made_of = begins.arguments(around, callers) if entered else ()
     shape = of_statement(around)
     if shape and not (code == "BS105" and shape in _BRANCHES):
-        use = Use(shape, _short(around[-1] if around else None))
+        use = Use(shape, _short(around[-1] if around else None), mask=_asked_mask(around))
     else:
         use = _of_place(around, code, callers)
     own = entered and not callers
     return _in_loops(replace(use, arguments=made_of, own=own), around, callers, code)
+
+
+def _asked_mask(around: Sequence[ast.AST]) -> str:
+    """The mask by which a test asks for anything: ``m`` of ``if m.any():`` and ``if m.sum() > 0:``."""
+    statement = uses.statement(around)
+    test = statement.test if isinstance(statement, ast.If) else None
+    match test:
+        case ast.Compare(asked, [ast.Gt() | ast.NotEq()], [ast.Constant(0)]):
+            test = asked
+    match test:
+        case ast.Call(ast.Attribute(ast.Name(mask), "any" | "sum"), []):
+            return mask
+    return ""
 
 
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
@@ -130,10 +144,10 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
     """What the loops around say of a value that a statement alone does not tell."""
     if use.shape not in ("check", "message") and loops.of_neighbours(around):
         return replace(use, shape="neighbours")
+    if use.shape in (*_PYTHONS, "returned") and code != "BS105" and loops.of_backtrace(around):
+        return replace(use, shape="backtrace")
     if use.shape not in _PYTHONS or code == "BS105":
         return use
-    if loops.of_backtrace(around):
-        return replace(use, shape="backtrace")
     if use.shape != "check" and (table := loops.of_tallies(around)):
         return replace(use, shape="tallies", name=table)
     if loops.of_pairs(around):
@@ -305,6 +319,28 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     return ("kept" if is_kept else "plain"), next(iter(ends), None)
 
 
+def _of_rows(base: ast.expr, parts: Sequence[ast.expr], around: Sequence[ast.AST]) -> tuple[str, str]:
+    """What ``x[keep, :]`` and ``x[keep, j]`` select from, and the mask for it; empty of other places."""
+    match parts:
+        case [chosen, ast.Slice(None, None)]:
+            return ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
+        case [chosen, ast.Name(turn)] if turn in _turns(around):
+            return f"{ast.unparse(base)}[:, {turn}]", ast.unparse(chosen)
+    return "", ""
+
+
+def _turns(around: Sequence[ast.AST]) -> set[str]:
+    """The numbers that loops around a place count by."""
+    return {
+        node.target.id
+        for node in around
+        if isinstance(node, ast.For)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.iter, ast.Call)
+        and uses.called(node.iter) == "range"
+    }
+
+
 _PICKED = ("reduced", "selected", "returned")
 
 
@@ -322,10 +358,8 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             of, mask = ast.unparse(base), ast.unparse(chosen)  # it is stored by the mask alone
         case ast.Subscript(base, ast.Tuple([ast.Constant(), chosen])) if shape == "reduced":
             of, mask = ast.unparse(base), ast.unparse(chosen)
-        case ast.Subscript(base, ast.Tuple([chosen, ast.Slice(None, None)])):
-            of, mask = ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
-        case ast.Subscript(base, ast.Tuple()):
-            pass
+        case ast.Subscript(base, ast.Tuple(parts)):
+            of, mask = _of_rows(base, parts, around)
         case ast.Subscript(base, chosen) if len(value) > 0:
             of, mask = ast.unparse(base), ast.unparse(chosen)
         case ast.Call(ast.Attribute(ast.Name("torch"), "masked_select"), [selected, chosen]) | ast.Call(

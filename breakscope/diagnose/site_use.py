@@ -33,6 +33,7 @@ Shape = Literal[
     "kept",
     "returned",
     "given",
+    "passed",
     "pick",
     "tested pick",
     "placed",

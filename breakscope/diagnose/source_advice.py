@@ -50,7 +50,7 @@ _OF_NUMPY = {
     "interp": "torch.searchsorted, and weigh the two neighbours",
 }
 
-_OF_MATH = (
+OF_MATH = (
     "sqrt",
     "log",
     "log2",
@@ -66,6 +66,7 @@ _OF_MATH = (
     "isnan",
     "isinf",
     "isfinite",
+    *("acos", "asin", "atan", "atan2", "cosh", "sinh", "erf", "lgamma", "hypot"),
 )
 
 
@@ -317,8 +318,9 @@ def _call_of(expression: str, name: str) -> ast.Call | None:
 def of_math(call: str) -> str:
     """What to do about a function of Python's math that is given a tensor's number."""
     name = call.partition("(")[0].rpartition(".")[2]
-    if name in _OF_MATH:
-        return f"Use torch.{name} of the tensor in place of math.{name} of its number."
+    if name in OF_MATH:
+        bounded = ", and clamp in place of min and max" if re.search(r"\b(min|max)\(", call) else ""
+        return f"Use torch.{name} of the tensor in place of math.{name} of its number{bounded}."
     return f"math.{name} takes a Python number: write it with torch operations, or call it in the caller."
 
 

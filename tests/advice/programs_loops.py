@@ -21,6 +21,34 @@ LOOPS: tuple[Followed, ...] = (
         "    def forward(self, x):\n        y = x * 2\n        self.sum = y.sum()\n        return y\nblock = Block()",
     ),
     f(
+        "BS105",
+        "a copy to positions",
+        r"It is computed where the mask is set and stored there in `y\.index_copy_\(0, at, x\[at\] \* 2\)`",
+        "keep = x[:, 0] > 0\nat = keep.nonzero().squeeze(1)\ny = torch.zeros(2, 3)\n"
+        "y.index_copy_(0, at, x[at] * 2)\nreturn y",
+        (
+            "at = keep.nonzero().squeeze(1)\n    y = torch.zeros(2, 3)\n    y.index_copy_(0, at, x[at] * 2)",
+            "y = torch.where(keep[:, None], x * 2, torch.zeros(2, 3))",
+        ),
+    ),
+    f(
+        "BS102",
+        "a number behind min, max and math",
+        r"Use torch\.acos of the tensor in place of math\.acos of its number, and clamp in place of min and max",
+        "return x, math.acos(min(1.0, max(-1.0, x[0, 0].item())))",
+        ("math.acos(min(1.0, max(-1.0, x[0, 0].item())))", "torch.acos(x[0, 0].clamp(-1, 1))"),
+        near=True,
+    ),
+    f(
+        "BS102",
+        "what a call takes as a number",
+        r"is passed on.*return `x\.argmax\(\) % 3` and make the call in the caller",
+        "return x * 2, Kind(int(x.argmax() % 3))",
+        ("Kind(int(x.argmax() % 3))", "x.argmax() % 3"),
+        ("say(f(x))", "y, kind = f(x); say([y, Kind(int(kind)).value])"),
+        outside="import enum\nclass Kind(enum.IntEnum):\n    A = 0\n    B = 1\n    C = 2",
+    ),
+    f(
         "BS102",
         "a piece at a pointer",
         r"`queue\.index_copy_\(1, p \+ torch\.arange\(3\), x\)`",
@@ -83,7 +111,8 @@ LOOPS: tuple[Followed, ...] = (
         r"give it list\(…\) of that, as list\(model\.parameters\(\)\)",
         "for i in range(2):\n    torch._dynamo.graph_break()\n    x = x + total(held.parameters())\nreturn x",
         ("total(held.parameters())", "total(list(held.parameters()))"),
-        outside="held = nn.Linear(3, 3)\ndef total(ps):\n    t = 0\n    for p in ps:\n        t = t + p.sum()\n    return t",
+        outside="held = nn.Linear(3, 3)\ndef total(ps):\n    t = torch.zeros(())\n    for p in ps:\n"
+        "        t = t + p.sum()\n        if t.isnan():\n            t = t * 2\n    return t",
     ),
     f(
         "BS302>BS107",

@@ -166,7 +166,17 @@ SHAPES = (
     ("branch", "r = [[x.item()]]\nif r == 0:\n    print('none')\nif r < 3:\n    y = y * 2\nreturn y"),
     ("spared", "if [[holes.any()]]:\n    y[:, holes] = z[:, holes]"),
     ("placed", "n = (x * 4).floor().int()\nfor k in range(3):\n    i = [[x.item()]]\n    n[i] += 1"),
-    ("plain", "node.children[a] = Node([[x.item()]])"),
+    ("passed", "node.children[a] = Node([[x.item()]])"),
+    ("passed", "return [Tag(int([[t]])) for t in x.argmax(-1).tolist()]"),
+    ("order", "return sorted(cur, key=lambda j: [[boxes[j, 0].item()]])"),
+    ("math", "return math.acos(min(1.0, max(-1.0, [[c.item()]])))"),
+    (
+        "cells",
+        (
+            "for y in range(9):\n    for j in range([[int(n[0])]]):\n        cur = q[j, y - 1]\n"
+            "        q[j, y] = max(cur, q[j, y])"
+        ),
+    ),
     # Positions and numbers of what a mask selects.
     ("first", "self.at = [[(steps == x).nonzero()]].item()"),
     ("first", "at = int([[torch.where(x > 2)]][0][0])\nreturn y[at]"),
