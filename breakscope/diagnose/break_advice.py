@@ -281,7 +281,7 @@ def _words(use: Use) -> dict[str, str]:
         "mask": use.mask or "mask",
         "Mask": mask,
         "rows": "" if "None]" in mask else f" (for rows {mask}[:, None])",
-        "unmasked": use.mask[1:] if re.fullmatch(r"~[\w.]+", use.mask) else f"~{mask}",
+        "unmasked": _turned(use.mask or "mask"),
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
         "of": use.of or "x",
@@ -297,6 +297,14 @@ def _expression(text: str) -> ast.expr | None:
     with contextlib.suppress(SyntaxError):
         return ast.parse(text, mode="eval").body
     return None
+
+
+def _turned(mask: str) -> str:
+    """What is set where a mask is not."""
+    match _expression(mask):
+        case ast.UnaryOp(ast.Invert(), operand):
+            return ast.unparse(operand)
+    return f"~{_grouped(mask)}"
 
 
 def _grouped(text: str) -> str:

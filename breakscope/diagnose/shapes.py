@@ -368,7 +368,7 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             of, mask = ast.unparse(selected), ast.unparse(chosen)
         case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
             ast.Attribute(asked, "nonzero"), []
-        ) if shape in ("counted", "ranked", "tallied"):
+        ) if shape in ("counted", "ranked", "tallied", "stored"):
             mask = ast.unparse(asked)
         case ast.Call() if shape in _PICKED and end is not None and not end.positions:
             mask = loops.mask_of(innermost)  # what they pick goes there, and that under the mask

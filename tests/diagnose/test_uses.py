@@ -492,6 +492,14 @@ def test_counts_are_told_in_the_names_of_the_source_wherever_the_call_stands(
 
 
 @pytest.mark.parametrize(
+    ("mask", "rest"),
+    [("m", "~m"), ("~m[:, 0]", "m[:, 0]"), ("a > 0", "~(a > 0)"), ("~a & b", "~(~a & b)"), ("", "~mask")],
+)
+def test_what_a_mask_leaves_is_written_without_a_double_sign(mask: str, rest: str) -> None:
+    assert break_advice._words(Use("reduced", "x[m]", mask=mask))["unmasked"] == rest
+
+
+@pytest.mark.parametrize(
     ("read", "detached"),
     [
         ("x.max().item()", "x.max().detach()"),
