@@ -119,8 +119,9 @@ def _is_read(node: ast.AST) -> bool:
 def of_cells(around: Sequence[ast.AST]) -> str:
     """The table that the loops around a place fill cell by cell, each from others of it; else empty."""
     loops = _loops(around)
-    turns = {name for loop in loops if isinstance(loop, ast.For) for name in names(loop.target)}
-    if len(loops) <= 1:
+    inside = [node for loop in loops[:1] for node in ast.walk(loop) if isinstance(node, ast.For)]
+    turns = {name for loop in inside for name in names(loop.target)}
+    if len(inside) <= 1:
         return ""
     read = [one for one in _subscripts(loops[0]) if isinstance(one.ctx, ast.Load)]
     for node in ast.walk(loops[0]):

@@ -92,7 +92,7 @@ class _Parts(ast.NodeTransformer):
         self._name = name
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        return node if self._name in loops.names(node) else node.value
+        return node if self._name in loops.names(node) else self.visit(node.value)
 
 
 def _may_be_selected(value: ast.expr, around: _Way) -> bool:

@@ -22,6 +22,7 @@ SAME = (
     (restated.branch, "r = x.abs() / y if [[x.sum() > 0 and y.sum() > 0]] else 1.0"),
     (restated.branch, "if [[x.max() > 3]]:\n    x = x / 2"),
     (restated.branch, "if [[x.max().item() > 3]]:\n    x *= 2"),
+    (restated.branch, "if [[x.max() > 3]]:\n    x = x * (~(h > 0)[:, 0])"),
     (restated.branch, "if not [[torch.isfinite(x).all()]]:\n    x = torch.zeros_like(x)"),
     (restated.branch, "if [[x.min() < 0]] or y.min() < 0:\n    z = x.abs()\nelse:\n    z = y.abs() + 1"),
     (restated.store, "[[i[(j > 0) & (i == j)]]] -= 1"),
