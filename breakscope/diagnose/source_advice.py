@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from breakscope.diagnose import uses
+from breakscope.source.syntax import grouped
 
 _CONFIG = "torch._dynamo.config"
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
@@ -295,7 +296,7 @@ def _of_bincount(expression: str) -> str:
     index, *others = map(ast.unparse, given)
     weights = named.get("weights") or (others[0] if others else None)
     number = named.get("minlength") or (others[1] if len(others) > 1 else None)
-    i = index if re.fullmatch(r"[\w.]+", index) else f"({index})"
+    i = grouped(given[0], index)
     n = number or "n"
     counts = (
         f"{i}.new_zeros({n}).index_add(0, {index}, torch.ones_like({index}))"

@@ -21,6 +21,15 @@ LOOPS: tuple[Followed, ...] = (
         "    def forward(self, x):\n        y = x * 2\n        self.sum = y.sum()\n        return y\nblock = Block()",
     ),
     f(
+        "BS301>BS127",
+        "draws in a loop",
+        r"in `for b in range\(2\)`: draw them in the caller, one for each turn, and pass them in as a list",
+        "x = x.clone()\nfor b in range(2):\n    c = random.sample(range(3), 2)\n    x[b, c] = 0\nreturn x",
+        ("random.sample(range(3), 2)", "drawn[b]"),
+        ("    say(f(x))", "    drawn = [random.sample(range(3), 2) for _ in range(2)]\n    say(f(x))"),
+        guard="random.seed(0)\n    ",
+    ),
+    f(
         "BS105",
         "a copy to positions",
         r"It is computed where the mask is set and stored there in `y\.index_copy_\(0, at, x\[at\] \* 2\)`",

@@ -10,6 +10,7 @@ from warm_scanning import WarmScans
 
 from breakscope.diagnose import begins, break_advice, library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
+from breakscope.diagnose.loops import Groups
 from breakscope.diagnose.shapes import is_drawn, use_of
 from breakscope.diagnose.site_use import Use
 from breakscope.project.sources import Position, Sources
@@ -476,7 +477,7 @@ def test_the_caller_does_not_have_what_compiled_code_sets_in_an_argument(tmp_pat
         ("len(torch.bincount(k))", "k.new_zeros(n).index_add(0, k, torch.ones_like(k))"),
         (
             "f(torch.bincount(k[0], minlength=4), y)",
-            "(k[0]).new_zeros(4).index_add(0, k[0], torch.ones_like(k[0]))",
+            "k[0].new_zeros(4).index_add(0, k[0], torch.ones_like(k[0]))",
         ),
         ("k.bincount(w, 5).max()", "torch.zeros(5).index_add(0, k, w)"),
         ("torch.bincount(k.view(-1)", "index_add into zeros"),
@@ -512,3 +513,14 @@ def test_what_a_mask_leaves_is_written_without_a_double_sign(mask: str, rest: st
 )
 def test_the_tensor_that_a_number_is_read_of_is_named_without_its_reads(read: str, detached: str) -> None:
     assert break_advice._words(Use("kept", read))["detached"] == detached
+
+
+def test_groups_that_are_different_values_are_counted_first(tmp_path: Path) -> None:
+    body = (
+        "classes = torch.unique(labels)\nreturn torch.stack([ [[f[labels == c]]].mean(0) for c in classes])"
+    )
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    assert use.groups == Groups(
+        "index", "len(classes)", "classes, index = torch.unique(labels, return_inverse=True), and "
+    )
