@@ -204,8 +204,9 @@ class _Named(ast.NodeTransformer):
 
 
 def _is_selected(name: str, around: _Way) -> bool:
-    """Whether a name holds what a mask selected, which has not as many elements as the rest."""
-    return any(map(becomes.selects, becomes.values_of(name, around)))
+    """Whether a name holds what is made of a selection, which may not have as many elements as the rest."""
+    values = becomes.values_of(name, around)
+    return any(becomes.selects(node) for value in values for node in ast.walk(value))
 
 
 def reduced(selection: ast.AST, name: str, taker: ast.AST | None) -> str:

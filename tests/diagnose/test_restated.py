@@ -50,6 +50,7 @@ MORE = (
     (restated.branch, "if self.on and [[x.max() > 3]]:\n    x = x / 2"),
     (restated.store, "s = [[x[k]]]\nx[k] = s"),
     (restated.store, "x[k] = net([[x[k]]])"),
+    (restated.store, "w = net(x[k])\nx[k] = [[y[k]]] * w"),
     (restated.store, "x[k] = [[x[k]]] - x[k].mean()"),
     (restated.store, "x[k, n] = [[y[k]]]"),
     (restated.tally, "for n in range(4):\n    at = i[n]\n    c[ [[at]] ] += x[n]"),
