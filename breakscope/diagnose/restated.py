@@ -38,7 +38,7 @@ def _short(text: str | None) -> str:
 
 def _of_choice(node: ast.IfExp, around: _Way) -> str | None:
     """``y = a if test else b``."""
-    test = checks.of_tensors(node.test)
+    test = _of_test(node.test, around)
     sides = [node.body, node.orelse]
     statement = uses.statement(around)
     if test is None or not isinstance(statement, ast.Assign) or statement.value is not node:
@@ -51,7 +51,7 @@ def _of_choice(node: ast.IfExp, around: _Way) -> str | None:
 
 def _of_if(node: ast.If, around: _Way) -> str | None:
     """A branch whose sides give values to the same names."""
-    test = checks.of_tensors(node.test)
+    test = _of_test(node.test, around)
     sides = [_given(side, around) for side in (node.body, node.orelse)]
     if test is None or None in sides:
         return None
@@ -63,6 +63,12 @@ def _of_if(node: ast.If, around: _Way) -> str | None:
     return "; ".join(
         f"{name} = torch.where({test}, {new.get(name, name)}, {old.get(name, name)})" for name in names
     )
+
+
+def _of_test(test: ast.expr, around: _Way) -> str | None:
+    """A test as tensors write it; None where a part guards another: ``len(x) > 0 and x.max() > 3``."""
+    parts = test.values if isinstance(test, ast.BoolOp) else []
+    return checks.of_tensors(test) if all(is_tensor(part, around) for part in parts) else None
 
 
 def _given(side: Sequence[ast.stmt], around: _Way) -> dict[str, str] | None:
