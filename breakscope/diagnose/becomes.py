@@ -69,15 +69,22 @@ _PASSES = re.compile(
     r"(int|float|bool|complex|abs|round|list|tuple|set|dict|reversed|iter|next|max|min|sum|any|all|f?mean|divmod|pow|str)$"
 )
 _TENSORS = re.compile(r"(tensor|as_tensor|asarray|Tensor|(Long|Float)Tensor|stack|cat|new_tensor)$")
+_PICKS = re.compile(r"(index_select|gather|take|take_along_dim|embedding)$")
 _RANKS = re.compile(r"(topk|sort|argsort|kthvalue|msort|searchsorted)$")
 _SUPPRESSES = re.compile(r"(batched_)?nms(_\w+)?$|soft_nms")
 _JOINS = re.compile(r"(cat|concat|stack|hstack|vstack|pad_sequence|append|extend)$")
 _SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*|bincount|segment\w*)_?$")
+_ADDS = re.compile(
+    r"\.(index_add|scatter_add|scatter_reduce|index_reduce)_?\(|\bbincount\(|\bsegment|accumulate=True|reduce="
+)
 _PAIRS = re.compile(r"\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\(")
 _LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
+_SIZES = ("minlength", "output_size", "num_classes")  # arguments that are sizes, whatever is called
 _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
 _GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
+# What arithmetic with an argument gives may go where no tensor can be.
+_NO_TENSOR = ("turns", "loop test", "size", "slice", "test", "math")
 _DEEP = 6  # names that a value is handed through
 _MOST = 40  # ends of one value: what goes to so many places has no advice of its own
 
@@ -202,9 +209,21 @@ def _gives_positions(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and uses.called(node) in ("nonzero", "where", "argwhere", "flatnonzero")
 
 
+def _copies_to_positions(call: ast.Call, way: Sequence[ast.AST]) -> bool:
+    """Whether a call copies to where a mask is set: ``y.index_copy_(0, mask.nonzero()[:, 0], v)``."""
+    index = call.args[1] if len(call.args) > 1 else None
+    values = values_of(index.id, way) if isinstance(index, ast.Name) else [index]
+    return any(
+        isinstance(node, ast.expr) and _gives_positions(node)
+        for value in values
+        if value is not None
+        for node in ast.walk(value)
+    )
+
+
 def _is_mask_made(node: ast.AST, way: Sequence[ast.AST]) -> bool:
     """Whether an index is a mask that is made by a comparison: it selects, and is not selected itself."""
-    values = _values_of(node.id, way) if isinstance(node, ast.Name) else [node]
+    values = values_of(node.id, way) if isinstance(node, ast.Name) else [node]
     return any(
         isinstance(value, ast.Compare)
         or (isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitAnd | ast.BitOr))
@@ -232,6 +251,8 @@ def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
             return "step" if held.stepped else "test"
         case ast.comprehension() if child in parent.ifs:
             return "filter"
+        case ast.Lambda() if getattr(way[-3], "arg", None) == "key":
+            return "order"
         case ast.Raise():
             return "raised"
         case ast.Assert():
@@ -324,11 +345,11 @@ class _Follow:
         if is_selected and uses.REDUCES.match(name) and (_is_whole(way[-3]) or _is_last(way)):
             self._end("reduced", way, held)
             return None
+        if held.gathered and name == "sort":  # of a list
+            self._end("order", way, held)
+            return None
         if is_selected and _RANKS.match(name):
             self._end("ranked", way, held)
-            return None
-        if held.gathered and name == "sort":
-            self._end("order", way, held)
             return None
         return replace(held, state="list") if name == "tolist" else held
 
@@ -350,6 +371,8 @@ class _Follow:
         if kind == "bound":
             self._end(kind, way, held)
             return held
+        if kind == "scattered" and not _ADDS.search(ast.unparse(call)):
+            kind = "stored" if held.positions or _copies_to_positions(call, way) else "written"
         if kind is None and (passed := _passed(call, child, held)) is not None:
             return passed
         if kind is None and is_statement and uses.KEEPS.match(name):
@@ -358,7 +381,8 @@ class _Follow:
         if kind is None and self._into(call, child, way, held, level):
             return None
         if kind is None and is_selection:
-            return held  # a module gives as many as it is given
+            # A module gives as many as it is given; what positions pick is no position.
+            return replace(held, positions=held.positions and not _PICKS.match(name))
         if kind is None and is_statement:
             kind = "arithmetic" if uses.changes_in_place(way[-3]) else "given"  # type: ignore[arg-type]
         self._end(kind or "passed", way, held)
@@ -436,7 +460,7 @@ class _Follow:
             return replace(held, state="text")
         if is_tensor(other, way):
             self._end("arithmetic", way, held)
-            if isinstance(other, ast.Name) and not _values_of(other.id, way):
+            if isinstance(other, ast.Name) and not values_of(other.id, way):
                 self._needed_as_number(way[:-1], held, level)  # an argument may be a number as well
             return None
         is_step = isinstance(parent.op, ast.Mod) and child is parent.left
@@ -449,7 +473,7 @@ class _Follow:
         """Go on with what arithmetic gives, and keep of its ends those that no tensor can be."""
         before = len(self.ends)
         self.climb(way, replace(held, computed=True), level)
-        self.ends[before:] = [end for end in self.ends[before:] if end.kind in ("turns", "size", "slice")]
+        self.ends[before:] = [end for end in self.ends[before:] if end.kind in _NO_TENSOR]
 
     # -- where a value goes on under a name ------------------------------------------------------------
 
@@ -633,7 +657,7 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("stacked", several and _TENSORS.match(name) is not None),
         ("arithmetic", _TENSORS.match(name) is not None or is_filled),
         ("slice", name == "slice"),
-        ("size", uses.NUMBERS.match(name) is not None),
+        ("size", uses.NUMBERS.match(name) is not None or getattr(child, "arg", None) in _SIZES),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("given", _is_of_library(of, way)),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
@@ -792,11 +816,26 @@ def _is_whole(call: ast.AST) -> bool:
     return not given or ast.unparse(given[0]) == "0"
 
 
-def _is_paired(parent: ast.AST, way: Sequence[ast.AST]) -> bool:
-    """Whether a selection is held against another one of its function, each with each: ``a[:, None] > b``."""
+def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
+    """Whether a selection is held against another one of its function, each with each: ``a[:, None] > b``.
+
+    What one mask selected stays row with row where one side only gets a dimension: ``a[:, None] * b``.
+    """
     names = {node.id for node in ast.walk(parent) if isinstance(node, ast.Name)}
-    selected = [name for name in names if any(map(selects, _values_of(name, way)))]
-    return len(selected) > 1 and _PAIRS.search(ast.unparse(parent)) is not None
+    selected = {name: [one for one in values_of(name, way) if selects(one)] for name in names}
+    masks = {_mask(one) for values in selected.values() for one in values}
+    spread = len(_PAIRS.findall(ast.unparse(parent)))
+    return sum(map(bool, selected.values())) > 1 and spread > 0 and (len(masks) > 1 or spread > 1)
+
+
+def _mask(selection: ast.expr) -> str:
+    """What selects, as source."""
+    match selection:
+        case ast.Subscript(slice=chosen):
+            return ast.unparse(chosen)
+        case ast.Call(args=[*_, mask]):
+            return ast.unparse(mask)
+    return ast.unparse(selection)
 
 
 def _is_looped(way: Sequence[ast.AST]) -> bool:
@@ -808,7 +847,7 @@ def _is_looped(way: Sequence[ast.AST]) -> bool:
     return isinstance(loop, ast.For | ast.comprehension) and way[at] is loop.iter
 
 
-def _values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
+def values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     """What is assigned to a name in its function, or to an attribute in its class."""
     scope: ast.AST | None = _function(way)
     if name.startswith("self."):
@@ -835,12 +874,12 @@ def _items(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
 
 def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
     """Whether a name is a dict or a list that the function itself begins empty."""
-    return any(ast.unparse(value) in ("{}", "[]", "dict()", "list()") for value in _values_of(name, way))
+    return any(ast.unparse(value) in ("{}", "[]", "dict()", "list()") for value in values_of(name, way))
 
 
 def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     """Whether an expression is a dict or a set of Python's, by what was assigned to it."""
-    values = _values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
+    values = values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
     return any(
         isinstance(value, ast.Dict | ast.DictComp | ast.Set | ast.SetComp)
         or (
@@ -877,7 +916,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
     match node:
         case ast.Name(name) if name not in asked:
             asked.add(name)
-            values = [value for value in (*_values_of(name, way), *_items(name, way)) if value not in way]
+            values = [value for value in (*values_of(name, way), *_items(name, way)) if value not in way]
             return any(is_tensor(one, way, asked) for one in values) or _is_given(name, way)
         case ast.Compare(left, _, others):
             return any(is_tensor(one, way, asked) for one in (left, *others))
@@ -892,7 +931,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
         case ast.Attribute(value=value, attr=attr):
             if attr in ("T", "mT", "data", "grad"):
                 return is_tensor(value, way, asked)
-            values = _values_of(ast.unparse(node), way)
+            values = values_of(ast.unparse(node), way)
             return any(re.match(r"(torch\.)?(nn\.)?(Parameter|Buffer)\(", ast.unparse(one)) for one in values)
         case ast.Call(func):
             of = ast.unparse(func)
@@ -910,16 +949,17 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
 def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
     """Whether an expression is surely an array of numpy's, or a part of one: by what it was assigned."""
     match node:
-        case ast.Call(func):
+        case ast.Call(func, given):
             of = ast.unparse(func)
             made = of.startswith(("np.", "numpy.")) and not of.endswith(("random", "seed"))
+            made |= isinstance(func, ast.Attribute) and func.attr == "numpy" and not given
             return made or (isinstance(func, ast.Attribute) and is_array(func.value, way, depth))
         case ast.Subscript(value=value):
             return is_array(value, way, depth)
         case ast.BinOp(left, _, right):
             return is_array(left, way, depth) or is_array(right, way, depth)
         case ast.Name() | ast.Attribute() if depth < _DEEP:
-            return any(is_array(value, way, depth + 1) for value in _values_of(ast.unparse(node), way))
+            return any(is_array(value, way, depth + 1) for value in values_of(ast.unparse(node), way))
     return False
 
 

@@ -157,8 +157,35 @@ def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
     if values:
         return _joined(values, way, asked)
     if name in parameters:
-        return {name} if name not in ("self", "cls") else None
+        return {name} if name not in ("self", "cls") and not _is_changed(name, function, way) else None
     return set() if name in _LIBRARIES or _is_constant(name, way[0]) else None
+
+
+def _is_changed(name: str, function: ast.FunctionDef, way: _Way) -> bool:
+    """Whether a function sets something in an argument before a place: the caller has it as it was."""
+    line = getattr(way[-1], "lineno", 0)
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=targets):
+                pass
+            case ast.AugAssign(target=target):
+                targets = [target]
+            case ast.Expr(ast.Call(ast.Attribute() as method)):  # which may set what it likes
+                targets = [method]
+            case _:
+                continue
+        if node.lineno < line and any(
+            isinstance(one, ast.Attribute | ast.Subscript) and _base(one) == name for one in targets
+        ):
+            return True
+    return False
+
+
+def _base(node: ast.expr) -> str:
+    """``s`` of ``s.x[0]``."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_constant(name: str, module: ast.AST) -> bool:

@@ -12,6 +12,7 @@ from breakscope.diagnose import break_words, checks, library_advice, source_advi
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.site_use import Shape, Use
+from breakscope.source.syntax import grouped
 
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
 _EXCEPTION = re.compile(r"raised exception (?P<type>\w+)\((?P<text>.*)\)", re.DOTALL)
@@ -36,10 +37,18 @@ _BY_TEST = (
     "steered",
     "dropped",
     "best",
+    "backtrace",
+    "neighbours",
+    "tallies",
 )
 # What asks for a value, where a call of Python's own (BS107) or a print asks for none.
 _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
-_BODILESS = ("steered", "list", "pairs", "books", "cells", "filter", "group ranked", "group reduced")
+# What is to be called outside of compiled code is in the loop's body as well.
+_LEFT_OUT = ("BS115", "BS121")
+_BODILESS = (
+    *("steered", "list", "backtrace", "neighbours", "tallies", "pairs", "books", "cells", "filter"),
+    *("group ranked", "group reduced"),
+)
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
     r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
@@ -66,6 +75,8 @@ class Site:
         module: the module of Python's own library that holds it; else empty.
         asserted: what an assert on tensors can ask for in the place of a check; else empty.
         on_arrays: whether its statement works on arrays that numpy made there.
+        turns: the loop or comprehension around it, without its body; else empty.
+        rewritten: the statement without the break, where its text tells that for sure; else empty.
     """
 
     use: Use
@@ -79,6 +90,8 @@ class Site:
     module: str = ""
     asserted: str = ""
     on_arrays: bool = False
+    rewritten: str = ""
+    turns: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -104,9 +117,13 @@ def advice(
         own_loop = in_loop and site.theirs is None
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
-        is_said = re.search(r"compile (the loop's|its) body|torch\.compiler\.disable on the function", whole)
+        is_said = re.search(
+            r"compile (the loop's|its) body|in place of the loop|torch\.compiler\.disable on the function",
+            whole,
+        )
         # A loop that only sets what torch keeps of a tensor, or does Python's own work, has no such body.
-        own_loop = own_loop and inner != "BS115" and site.shape not in _BODILESS
+        own_loop = own_loop and inner not in _LEFT_OUT and site.shape not in _BODILESS
+        own_loop = own_loop and "zero_grad" not in whole
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         return f"{whole}. Until then {_until_then(code, function)}{way_out}."
     return _of_cause(code, cause, site)
@@ -138,6 +155,10 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
     """What holds wherever the line is: by torch's record, and by the function of Python's that holds it."""
     if (text := _matching(break_words.BY_KIND, code, said)) is not None:
         return text
+    if code == "BS120" and "Unsafe side effect" in said:
+        line = site.statement if site.theirs is None else site.theirs.line
+        at = site.theirs.at if site.theirs is not None else ""
+        return break_words.SIDE_EFFECT.format(line=f"`{line}`{at}" if line else "A line in it")
     if site.function in break_words.BY_FUNCTION:
         return break_words.BY_FUNCTION[site.function]
     if site.module and (code == "BS107" or (site.theirs is None and code not in _OWN_WORDS)):
@@ -155,7 +176,7 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
 def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
     if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
         return library_advice.drawn(theirs)
-    return library_advice.advice(code, site.shape, theirs)
+    return library_advice.advice(code, site.shape, theirs, site.turns)
 
 
 def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
@@ -166,6 +187,10 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == "BS106" and site.asserted and "torch._check" not in said:
         less = site.asserted.endswith(checks.UNTOLD)
         return (break_words.ASSERTED_LESS if less else break_words.ASSERTED).format(asserted=site.asserted)
+    if code == "BS105" and site.on_arrays and re.search(r"\b(np|numpy)\.\w+\(", site.statement):
+        return break_words.ON_ARRAYS
+    if site.rewritten and (words := break_words.REWRITTEN.get(_how(code, site.shape))) is not None:
+        return words.format(rewritten=site.rewritten, **_words(site.use))
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
     like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
@@ -187,6 +212,13 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     return catalog.entry(code).fix
 
 
+def _how(code: str, shape: Shape) -> str:
+    """Which of the ways to write a statement without its break a site has."""
+    if code == "BS105":
+        return "store" if shape == "stored" else ""
+    return {"branch": "branch", "slice": "piece"}.get(shape, "tally")
+
+
 def _words(use: Use) -> dict[str, str]:
     """What the sentences of a shape say in the user's own names.
 
@@ -194,61 +226,101 @@ def _words(use: Use) -> dict[str, str]:
     where it ends, after a comma.
     """
     it = use.name or use.value
-    read = _READ.match(use.value)
-    tensor = (read["in"] or read["of"]) if read else ""
+    read = _tensor_read(_expression(use.value))
+    tensor = "" if read is None else ast.unparse(read)
     line = f" (line {use.line})" if use.line else ""
     where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
-    told = f"`{tensor.removesuffix('.item()')}`" if tensor else "the tensor"
+    told = f"`{tensor}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
-    mask = use.mask if re.fullmatch(r"[\w.]+", use.mask) else f"({use.mask})" if use.mask else "mask"
+    mask = _grouped(use.mask or "mask")
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
+        # What a branch does may have to come after what the compiled function does before it.
+        "by_caller": f"in the caller, which can tell, {made}" if use.arguments else "in the caller",
         "known": f"before the compiled call, {made},"
         if use.arguments
         else "in the caller, where that can tell it,",
+        # Sizes of triangles are to be known, whatever is set.
+        "scalars": ""
+        if "_indices(" in use.taker
+        else ", or set torch._dynamo.config.capture_scalar_outputs = True, with torch._check on its bounds"
+        " where the code compares it",
         "fixed": "shift by an index that is a tensor, x.index_select(dim, (torch.arange(size) - n) % size)"
         if re.search(r"\broll\(", use.taker)
         else "take a fixed size and mask what is beyond",
         "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,
         "at": line,
+        "whole": "; where the function does little else, do not compile it" * use.own,
         "apart": f"before the compiled call, {made}, and pass in what it gives, as a tensor where that serves"
         if use.arguments
         else "in the caller, on what the compiled part returns, and compile what follows by itself",
         "numbers": f"read {names} before the compiled call and pass in the numbers, a graph for each pattern"
         if use.arguments
         else "return the values, and go on in the caller",
+        "counted": f"take {use.groups.counted}" if use.groups and use.groups.counted else "",
         "group": use.groups.of if use.groups else "group",
         "groups": use.groups.number if use.groups else "n",
         "also": f" and line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}" * bool(use.also),
+        "only": "" if use.returned or (use.also and use.shape == "kept") else "only ",
+        "read": " (what is returned is a tensor then, to be read in the caller)" * use.returned,
+        "shown": f" (line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))} then"
+        f" work{'s' * (len(use.also) == 1)} with a tensor)"
+        if use.also
+        else " and read that when it is shown",
+        "table": it,
         "it": f"`{it}`" if it else "the number",
         "It": f"`{it}`" if it else "The number",
         "tensor": told,
         "taken": where and f", for {where}",
-        "detached": f"{_in_brackets(tensor)}.detach()" if tensor else "x.detach()",
+        "detached": "x.detach()" if read is None else f"{grouped(read, tensor)}.detach()",
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
         "rows": "" if "None]" in mask else f" (for rows {mask}[:, None])",
-        "unmasked": use.mask[1:] if re.fullmatch(r"~[\w.]+", use.mask) else f"~{mask}",
+        "unmasked": _turned(use.mask or "mask"),
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
         "of": use.of or "x",
+        "Of": _grouped(use.of or "x"),
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "listed": "s in the list" if use.gathered else "",
         "in_it": where and f" in {where}",
     }
 
 
-def _in_brackets(text: str) -> str:
-    """An expression whose attribute is taken: ``(x - 1)``, and ``x.var()`` as it is."""
-    return text if re.fullmatch(r"[\w.]+(\([^()]*\)|\[[^\[\]]*\])?", text) else f"({text})"
+def _expression(text: str) -> ast.expr | None:
+    """The node of an expression; None of a statement, or of a part of a call."""
+    with contextlib.suppress(SyntaxError):
+        return ast.parse(text, mode="eval").body
+    return None
 
 
-_READ = re.compile(r"^(?:(?:int|float|bool)\((?P<in>.+)\)|(?P<of>.+)\.(?:item|tolist|numpy)\(\))$")
+def _turned(mask: str) -> str:
+    """What is set where a mask is not."""
+    match _expression(mask):
+        case ast.UnaryOp(ast.Invert(), operand):
+            return ast.unparse(operand)
+    return f"~{_grouped(mask)}"
+
+
+def _grouped(text: str) -> str:
+    """An expression as an operand."""
+    node = _expression(text)
+    return text if node is None else grouped(node, text)
+
+
+def _tensor_read(node: ast.expr | None) -> ast.expr | None:
+    """The tensor that a number is read of: ``x`` of ``x.item()``, ``float(x)`` and ``int(x.item())``."""
+    match node:
+        case ast.Call(ast.Name("int" | "float" | "bool"), [of]) | ast.Call(
+            ast.Attribute(of, "item" | "tolist" | "numpy"), []
+        ):
+            return _tensor_read(of) or of
+    return None
 
 
 def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, said: str) -> str | None:
@@ -264,13 +336,15 @@ def _of_draw(site: Site) -> str | None:
             " each number that comes; or run all turns, and weigh with 0 and 1."
         )
     if site.condition is not None:
-        return break_words.DRAW
+        return _of_drawn_test(site.condition)
     if _DRAWS_MANY.search(site.expression):
         return None
     if not re.search(
         r"\b(random|np|numpy)\b|seed", site.expression
     ):  # it was drawn before, and is needed as a number here
         return "Draw the number in the caller and pass it in, a graph for each that comes."
+    if site.turns and re.search(r"\brandom\.\w+\(", site.expression):
+        return break_words.DRAWS.format(turns=site.turns)
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
     return None
@@ -282,11 +356,13 @@ def _of_test(code: str, site: Site) -> str | None:
     if condition is None or code not in ("BS101", "BS102"):
         return None
     if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
-        return break_words.DRAW
+        return _of_drawn_test(condition)
     if site.shape not in _TESTS:
         return None
     if code == "BS101" and _COUNT.search(condition):
         return break_words.COUNTED
+    if code == "BS101" and site.rewritten:
+        return break_words.REWRITTEN[_how(code, site.shape)].format(rewritten=site.rewritten)
     if code == "BS101" and site.shape != "fast path":
         select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
         if site.shape == "told":
@@ -296,6 +372,19 @@ def _of_test(code: str, site: Site) -> str | None:
             " side is no tensor of the other's shape, or does more, test it in the caller."
         )
     return None
+
+
+_OF_PYTHON = re.compile(r"\b(np\.|numpy\.)?random\.(random|rand|uniform)\((0(\.0)?, 1(\.0)?)?\)")
+
+
+def _of_drawn_test(condition: str) -> str:
+    """What to do about a test of a random number: what a graph draws follows torch's own state."""
+    drawn = re.sub(r"\.item\(\)|,? ?\bgenerator=[\w.]+", "", _OF_PYTHON.sub("torch.rand(())", condition))
+    drawn = re.sub(rf"\bmath\.({'|'.join(source_advice.OF_MATH)})\(", r"torch.\1(", drawn)
+    if not _DRAWN.search(drawn) or re.search(r"\b(math|random|np|numpy)\.", drawn):
+        drawn = "torch.rand(()) < p"
+    other = "" if drawn == condition.replace(".item()", "") else ", whose numbers follow torch.manual_seed"
+    return break_words.DRAW.format(drawn=drawn, other=other)
 
 
 def _is_drawn_alone(condition: str) -> bool:

@@ -23,7 +23,14 @@ COUNTED = (
 )
 DRAW = (
     "A random number decides: draw it before the compiled call and pass a Python bool, a graph for each of"
-    " the two; or compute both sides and select with torch.where."
+    " the two; or, where both sides are tensors of one shape, compute both and select with"
+    " torch.where({drawn}, …, …){other}."
+)
+DRAWS = (
+    "Numbers are drawn one by one, in `{turns}`: draw them in the caller, one for each turn, and pass them in"
+    " as a list, where those that are sizes or positions make a graph for each that comes (where their bounds"
+    " are known only here, draw between 0 and 1 there, and scale here); or draw them all at once as a tensor"
+    " (torch.rand, torch.randint), and index with it, or mask by position in place of slices."
 )
 _CHECK = (
     "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
@@ -101,6 +108,23 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             " torch._dynamo.config.trace_autograd_ops = True, where what is differentiated is computed in the"
             " compiled function too, of inputs that come with requires_grad; else call torch.autograd.grad"
             " outside of it."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"vectorcall_maybe on C method descriptor",
+        (
+            "A method of Python's own objects (dates, texts, numbers of another kind) is called, which Dynamo"
+            " does not trace and which makes no tensor: do that in the caller, and pass in what comes of it,"
+            " as numbers or as a tensor."
+        ),
+    ),
+    (
+        ("BS114",),
+        r"missing tp_iter",
+        (
+            "What the loop runs over is a generator that was made outside of this frame: give it"
+            " list(…) of that, as list(model.parameters()), where it is passed in."
         ),
     ),
     (
@@ -280,7 +304,33 @@ ON_ARRAYS = (
     " caller (before the compiled call where it makes constants), or put torch.compiler.disable on it; where"
     " it is to be in the graph, hold tensors and write it with torch operations."
 )
+SIDE_EFFECT = (
+    "{line} writes to what outlives the function that is given to the operator: return the value from there,"
+    " and write it behind the call. Under torch.utils.checkpoint you can also set"
+    f" {_CONFIG}.skip_fwd_side_effects_in_bwd_under_checkpoint = True, where it need not be written again"
+    " while the backward pass computes the block once more."
+)
 ASSERTED_LESS = f"{ASSERTED} What the text tells of the values is for the caller."
+# How a statement is written without its break -> the advice that holds it, as code.
+REWRITTEN = {
+    "branch": (
+        "Write in place of the branch `{rewritten}`: both sides are computed, and the tensor's value selects,"
+        " which holds where both are of one shape; or use torch.cond if a side is costly."
+    ),
+    "store": (
+        "It is computed where the mask is set and stored there: compute it for all elements, and select,"
+        " `{rewritten}`{rows}; where that would fail or give nan outside of the mask, put a harmless value"
+        f" there first. Or set {_SHAPES}."
+    ),
+    "tally": (
+        "The loop adds one item after the other where a number says: add all at once, `{rewritten}` in place"
+        " of the loop, where that runs over all of them; no number is read."
+    ),
+    "piece": (
+        "{It} says where a piece begins: keep it a tensor, without the read, and write the piece with"
+        " `{rewritten}`; what else uses {it} then has a tensor."
+    ),
+}
 BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
@@ -306,7 +356,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS101", "books"): (
         "The loop {loop} works with single values on Python's own lists, dicts and numbers, which is no"
-        " operation on tensors: run it {apart}."
+        " operation on tensors: run it {apart}{whole}."
     ),
     ("BS101", "filter"): (
         "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
@@ -343,12 +393,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " function; where it is hot, compute a whole row or antidiagonal at a time."
     ),
     ("BS105", "group ranked"): (
-        "The loop ranks one group after the other{in_it}: rank all at once, with a row for each, member ="
-        " {group} == torch.arange({groups})[:, None], then torch.where(member, {of}, -inf).topk(k) with one k"
-        " for all; what has -inf was not there."
+        "The loop ranks one group after the other{in_it}: {counted}rank all at once, with a row for each,"
+        " member = {group} == torch.arange({groups})[:, None], then torch.where(member, {of}, -inf).topk(k)"
+        " with one k for all; what has -inf was not there."
     ),
     ("BS105", "group reduced"): (
-        "The loop reduces one group after the other{in_it}: do all at once, torch.zeros({groups})"
+        "The loop reduces one group after the other{in_it}: {counted}do all at once, torch.zeros({groups})"
         ".index_add(0, {group}, {of}) for sums (torch.zeros({groups}, d) for rows of d values), divided by"
         " torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means, or"
         " scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
@@ -372,7 +422,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " out of what is compiled."
     ),
     **{
-        (code, "change"): f"The branch changes tensors in place: {first}select what is written, as in"
+        (
+            code,
+            "change",
+        ): f"The branch changes tensors in place{{in_it}}: {first}select what is written, as in"
         " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
         " are off; do what is done once before the compiled call, or decide it there and pass a Python bool."
         for code, first in (("BS101", ""), ("BS102", "keep {tensor} a tensor, and "))
@@ -387,6 +440,26 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "The loops hold single values against each other and count: compare all at once, as in a[:, None] >"
         " a[None, :], combine the conditions with & and |, and take .sum(); no loop is left, and no number is"
         " read."
+    ),
+    ("BS105", "items"): (
+        "What the mask selects becomes items of a list that Python sorts{in_it}, and how many there are"
+        " depends on data: return {both}, and make and sort the list in the caller."
+    ),
+    ("BS101", "neighbours"): (
+        "The loops put the indices of pairs into lists, and how many pairs there are depends on data: make"
+        " the list of pairs in the caller, for all at once with torch.where of one condition over a[:, None]"
+        " and b[None, :], and pass it in as index tensors; or keep all pairs, with weights of 0 and 1."
+    ),
+    ("BS101", "tallies"): (
+        "The loops add one after the other into cells that values say: compute the values of all turns as"
+        " tensors, and add them with {table}.index_put_((i, j), weight, accumulate=True), an index for each"
+        " dimension, with the weight 0 where the condition does not hold; no loop is left."
+    ),
+    ("BS101", "backtrace"): (
+        "The function follows indices back one by one, each number picking the next, and gives Python's"
+        " lists: compile what computes the scores, return the best last index and the indices of all steps as"
+        " tensors, and follow them in the caller; or follow them for the whole batch, with at ="
+        " back[t].gather(1, at[:, None]).squeeze(1) from the last step to the first, which reads no number."
     ),
     ("BS105", "first"): (
         "Only one position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
@@ -419,8 +492,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " nothing is read.",
     ),
     ("BS102", "size"): (
-        "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
-        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or {{fixed}}."
+        "A Python number is needed here{taken}: compute it {known} and pass it in{scalars}; or {fixed}."
     ),
     ("BS102", "slice"): (
         "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
@@ -438,8 +510,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
     ),
     ("BS102", "arithmetic"): (
-        "{It} is only calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
-        " float() and .long() in place of int(), and it stays in the graph; or set"
+        "{It} is {only}calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
+        " float() and .long() in place of int(), and it stays in the graph{read}; or set"
         f" {_SCALARS}, where no branch of Python asks for it."
     ),
     ("BS102", "stacked"): (
@@ -487,15 +559,20 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "BS101",
         "python",
     ): "What the branch does{in_it} is Python's own, so torch.where cannot select it: {back}test and do it"
-    " {there}.",
+    " {by_caller}.",
     (
         "BS101",
         "search",
     ): "Values steer this loop all over, as in NMS, so there is no one graph of it: put"
     " torch.compiler.disable on the function, and compile what it calls and what calls it.",
+    ("BS102", "passed"): (
+        "{It} is passed on{in_it}: where that needs a number of Python's, return {tensor} and make the call"
+        " in the caller, after the compiled one; where it can do with a tensor, leave the read out; or set"
+        f" {_SCALARS}, where no branch of Python asks for it."
+    ),
     ("BS102", "kept"): (
-        "The number is only kept{in_it}: return {tensor} and read it in the caller, or keep {detached} in"
-        " its place and read that when it is shown."
+        "The number is {only}kept{in_it}: return {tensor} and read it in the caller, or keep {detached} in"
+        " its place{shown}."
     ),
     ("BS102", "returned"): (
         "The value is only returned: return the tensor{listed}, and read it in the caller, after the compiled"
@@ -520,8 +597,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "spared mean",
-    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask,"
-    " torch.where(mask, x, 0).sum() / mask.sum().clamp(min=1) for a mean: 0 where the mask is empty.",
+    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask, for a"
+    " mean of x torch.where({mask}, x, 0).sum() / {Mask}.sum().clamp(min=1): 0 where the mask is empty.",
     (
         "BS102",
         "given",
@@ -579,7 +656,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " caller.",
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
-        " mean, or {of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for rows the"
+        " mean, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for rows the"
         " mask is {Mask}[:, None]; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
@@ -676,7 +753,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **{
         (code, "experts"): (
-            f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}; else"
+            f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}, where"
+            " no branch asks how many tokens an expert has; else"
             " put torch.compiler.disable on this block, and the rest stays whole."
         )
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from breakscope.diagnose import uses
+from breakscope.diagnose import becomes, uses
 from breakscope.source.syntax import grouped
 
 _READS = ("item", "bool")
@@ -28,8 +28,63 @@ def asserted(around: Sequence[ast.AST]) -> str:
     check = next((node for node in reversed(around) if isinstance(node, ast.If | ast.Assert)), None)
     if check is None:
         return ""
-    text = _of_tensors(check.test) if isinstance(check, ast.Assert) else _opposite(check.test)
+    text = of_tensors(check.test) if isinstance(check, ast.Assert) else _opposite(check.test)
+    text = text or _of_flags(check, around)
     return f"{text}, {_told(check)}" if text is not None and len(text) <= _LONG else ""
+
+
+def _of_flags(check: ast.If | ast.Assert, around: Sequence[ast.AST]) -> str | None:
+    """``a | b`` of ``if not a and not b: raise``, of names of bools, some of which may be Python's."""
+    match check:
+        case ast.If(ast.BoolOp(operator, parts)) if all(map(_negated, parts)):
+            names = [_negated(part) for part in parts]
+        case _:
+            return None
+    if not all(_is_flag(name, around) for name in names if name is not None):
+        return None
+    return (" | " if isinstance(operator, ast.And) else " & ").join(filter(None, names))
+
+
+def _negated(part: ast.expr) -> str | None:
+    match part:
+        case ast.UnaryOp(ast.Not(), ast.Name(name)):
+            return name
+    return None
+
+
+def _is_flag(name: str, around: Sequence[ast.AST]) -> bool:
+    """Whether all that a name is given in its function is a bool, or a tensor of one."""
+    values = becomes.values_of(name, around)
+    return bool(values) and all(_gives_bool(value, around) for value in values)
+
+
+def _gives_bool(value: ast.expr, around: Sequence[ast.AST]) -> bool:
+    match value:
+        case ast.BoolOp(values=parts):
+            return all(_gives_bool(part, around) for part in parts)
+        case ast.UnaryOp(ast.Not()):
+            return True
+        case ast.Attribute(ast.Name("self")):
+            values = becomes.values_of(ast.unparse(value), around)
+            return bool(values) and all(_is_setting(one, around) for one in values)
+    return _is_bool(value)
+
+
+def _is_setting(value: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether an attribute is given True or False, or an argument with such a default."""
+    match value:
+        case ast.Constant(bool()):
+            return True
+        case ast.Name(name):
+            made = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), ast.Pass())
+            given = [node.args for node in ast.walk(made) if isinstance(node, ast.FunctionDef)]
+            defaults = {
+                one.arg: default
+                for arguments in given
+                for one, default in zip(arguments.args[::-1], arguments.defaults[::-1], strict=False)
+            }
+            return isinstance(defaults.get(name), ast.Constant) and isinstance(defaults[name].value, bool)  # type: ignore[attr-defined]
+    return False
 
 
 def _told(check: ast.If | ast.Assert) -> str:
@@ -45,16 +100,16 @@ def _opposite(test: ast.expr) -> str | None:
     """The test that holds where this one does not: exactly so also for nan, which a turned sign is not."""
     match test:
         case ast.UnaryOp(ast.Not(), asked):
-            return _of_tensors(asked)
+            return of_tensors(asked)
         case ast.Name() | ast.Attribute():
             return f"{ast.unparse(test)} == 0"
         case ast.Call() if not _is_bool(test):
             return None
-    text = _of_tensors(test)
+    text = of_tensors(test)
     return None if text is None else f"~{_in_brackets(text)}"
 
 
-def _of_tensors(test: ast.expr) -> str | None:
+def of_tensors(test: ast.expr) -> str | None:
     """A test with signs for tensors, and without the reads of values; None where that is not all of it."""
     match test:
         case ast.BoolOp(operator, parts):
@@ -67,7 +122,7 @@ def _of_tensors(test: ast.expr) -> str | None:
             return None
         case ast.Compare(left, [_, _, *_] as signs, others):  # 0 <= x < n asks `and`, which tensors have not
             pairs = zip([left, *others[:-1]], signs, others, strict=True)
-            return _of_tensors(
+            return of_tensors(
                 ast.BoolOp(ast.And(), [ast.Compare(one, [sign], [other]) for one, sign, other in pairs])
             )
     return _without_reads(test)
@@ -76,11 +131,11 @@ def _of_tensors(test: ast.expr) -> str | None:
 def _part(test: ast.expr) -> str | None:
     """One side of an ``and`` or ``or``: what is no bool has another meaning under ``&``."""
     if isinstance(test, ast.Compare | ast.BoolOp):
-        text = _of_tensors(test)
+        text = of_tensors(test)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         text = _opposite(test.operand) if _is_bool(test.operand) else None
     else:
-        text = _of_tensors(test) if _is_bool(test) else None
+        text = of_tensors(test) if _is_bool(test) else None
     return None if text is None else _in_brackets(text)
 
 

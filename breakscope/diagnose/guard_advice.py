@@ -149,7 +149,10 @@ def _dispatch_keys(guard: Guard, name: str) -> str:
 
 def _float(guard: Guard, name: str) -> str:
     if ".param_groups[" in name and name.endswith("['lr']"):
-        return f"give the optimizer its learning rate as a tensor: lr=torch.tensor({guard.expected})"
+        return (
+            f"give the optimizer its learning rate as a tensor: lr=torch.tensor({guard.expected}), and set"
+            " that in place where a schedule changes it, group['lr'].fill_(…)"
+        )
     return f"pass {name} as a tensor, torch.tensor({name}), or keep it the same{_seen(guard)}"
 
 
@@ -178,6 +181,11 @@ def _identity(guard: Guard, name: str) -> str:
         return f"keep the object alive between calls and pass it again, so that the {name} stays the same"
     if guard.source is None:
         return "pass one and the same object in every call"
+    if "torch.optim." in (guard.expected or ""):
+        return (
+            "call step() of the optimizer outside of the compiled function: each optimizer has a version of"
+            f" its code, as {name} is another object"
+        )
     return f"pass one and the same object as {name}, or compile a function for each"
 
 
@@ -299,6 +307,11 @@ def _other(guard: Guard, _name: str) -> str:
         return (
             "take all at once, with the index as a tensor, x.index_select(dim, index): a tensor of one number"
             " is read here, as where it indexes another one, and the code is compiled again for each value"
+        )
+    if found := re.match(r"not (?:\w+\.|__\w+_)?isnan\((.+)\)$", guard.expression):
+        return (
+            f"find where the nan comes from: the code was made for {found[1]} that is a number, and at this"
+            " call it is nan, which is a version of its own"
         )
     if _CROSSING.search(guard.expression):
         return (

@@ -32,8 +32,9 @@ _BY_FUNCTION = {
     " choose in"
     " the caller and pass an int, a graph for each choice; or run all of them and select with torch.where, or"
     " with weights of 0 and 1",
-    "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at}: torch then need not read the"
-    " mask to find out whether it is causal",
+    "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at} (tgt_is_causal= of a decoder,"
+    " src_is_causal= and tgt_is_causal= of nn.Transformer): torch then need not read the mask to find out"
+    " whether it is causal",
     # transformers 5: tried on GPT-2, which then is one graph.
     "maybe_install_capturing_hooks": "Make the call{at} once before torch.compile: transformers installs its"
     " hooks for hidden states and attentions at the first call that asks for them, and never again",
@@ -47,6 +48,7 @@ class Theirs:
     Attributes:
         file: where it is; function: qualified name of its function.
         caller: the innermost line of the project on the way, ``model.py:142``; None if there is none.
+        line: its source.
         settings: the settings under which the line is reached; message: the text that a logging call writes.
         drop: what the source calls the rate of skipped layers; sites: how many its function has.
         compiled: whether the caller's line is compiled itself, so that the call can be taken out of that.
@@ -64,6 +66,7 @@ class Theirs:
     compiled: bool = False
     under: int = 1
     runs_model: bool = True
+    line: str = ""
 
     @property
     def module(self) -> str | None:
@@ -116,18 +119,22 @@ def of_call(code: str, theirs: Theirs) -> str | None:
     )
 
 
-def advice(code: str, shape: Shape, theirs: Theirs) -> str | None:
-    """What to do, in one or two sentences; None where what holds for one's own code holds here too."""
+def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "") -> str | None:
+    """What to do, in one or two sentences; None where what holds for one's own code holds here too.
+
+    Args:
+        turns: the loop around the site, without its body.
+    """
     if special := _BY_FUNCTION.get(theirs.function.rpartition(".")[2]):
         return special.format(at=theirs.at) + "."
     if shape == "layerdrop":
         return _dropped(theirs)
-    if shape == "experts":
-        return _experts(code, theirs)
     if code in _SAME or (code == "BS115" and theirs.package == "torch"):
         return None
     if code in ("BS108", "BS109"):
         return _intended(code, theirs)
+    if shape == "experts":
+        return _experts(code, theirs, turns)
     if (by_use := _of_use(code, shape, theirs)) is not None:
         return by_use
     if code == "BS101" and shape == "fast path":
@@ -200,21 +207,25 @@ def _intended(code: str, theirs: Theirs) -> str:
     else:
         elsewhere = f", or make the call so that `{theirs.settings}` does not hold" if theirs.settings else ""
     asked = "torch.compiler.disable" if code == "BS108" else "torch._dynamo.graph_break()"
-    return f"{theirs.package} breaks the graph here on purpose ({asked}): leave it{elsewhere}."
+    return f"The graph breaks here on purpose ({asked}, in {theirs.package}): leave it{elsewhere}."
 
 
-def _experts(code: str, theirs: Theirs) -> str:
-    """Which tokens go to which expert depends on data: what breaks is the whole block."""
+def _experts(code: str, theirs: Theirs, turns: str) -> str:
+    """Which tokens go to which expert depends on data: what breaks is the whole block.
+
+    A loop over the experts that data chose is in no graph, with any setting; one over all of them can be.
+    """
     name = "capture_scalar_outputs" if code in _SCALARS else "capture_dynamic_output_shape_ops"
-    setting = f"Set {_CONFIG}.{name} = True before the first call"
+    setting = f"Set {_CONFIG}.{name} = True before the first call; if it still breaks, " * ("range(" in turns)
     if theirs.module is None or "<" in theirs.function:
-        return f"{setting}; if it still breaks, leave the block of experts eager, and the rest stays whole."
+        said = f"{setting}leave the block of experts eager, and the rest stays whole."
+        return said[:1].upper() + said[1:]
     target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
-    return (
-        f"{setting}; if it still breaks, leave this block of experts eager, and the rest stays whole:"
-        f" {target} ="
-        f" torch.compiler.disable({target})."
+    said = (
+        f"{setting}leave this block of experts eager, one break for each layer, and the rest stays whole:"
+        f" {target} = torch.compiler.disable({target}) before the first call."
     )
+    return said[:1].upper() + said[1:]
 
 
 def _of_class(theirs: Theirs) -> str:

@@ -92,7 +92,15 @@ def _computes(loop: _Loop, around: Sequence[ast.AST], way: Sequence[ast.AST]) ->
         for node in ast.walk(statement)
         if isinstance(node, ast.Call | ast.BinOp | ast.Assign | ast.AugAssign)
     ]
-    return any(id(node) not in read and is_tensor(node, outside) for node in made)
+    # What a method of the object itself does is not read here: it may compute.
+    return any(id(node) not in read and (is_tensor(node, outside) or _is_own_method(node)) for node in made)
+
+
+def _is_own_method(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("self"))):
+            return True
+    return False
 
 
 def _of_assignment(node: ast.Assign | ast.AugAssign) -> ast.expr:
@@ -111,18 +119,17 @@ def _is_read(node: ast.AST) -> bool:
 def of_cells(around: Sequence[ast.AST]) -> str:
     """The table that the loops around a place fill cell by cell, each from others of it; else empty."""
     loops = _loops(around)
-    turns = {name for loop in loops if isinstance(loop, ast.For) for name in names(loop.target)}
-    if len(loops) <= 1:
+    inside = [node for loop in loops[:1] for node in ast.walk(loop) if isinstance(node, ast.For)]
+    turns = {name for loop in inside for name in names(loop.target)}
+    if len(inside) <= 1:
         return ""
+    read = [one for one in _subscripts(loops[0]) if isinstance(one.ctx, ast.Load)]
     for node in ast.walk(loops[0]):
         match node:
-            case ast.Assign([ast.Subscript(table, cell)], value) | ast.AugAssign(
-                ast.Subscript(table, cell), _, value
-            ):
-                others = [one for one in _subscripts(value) if ast.unparse(one.value) == ast.unparse(table)]
-                if len(turns & set(names(cell))) > 1 and any(
-                    ast.unparse(one.slice) != ast.unparse(cell) for one in others
-                ):
+            case ast.Assign([ast.Subscript(table, cell)]) | ast.AugAssign(ast.Subscript(table, cell)):
+                others = [one.slice for one in read if ast.unparse(one.value) == ast.unparse(table)]
+                others = [one for one in others if ast.unparse(one) != ast.unparse(cell)]
+                if all(any(len(turns & set(names(at))) > 1 for at in cells) for cells in ([cell], others)):
                     return ast.unparse(table)
     return ""
 
@@ -173,12 +180,77 @@ def mask_of(call: ast.Call) -> str:
     return ""
 
 
+def of_backtrace(around: Sequence[ast.AST]) -> bool:
+    """Whether the function of a place follows indices back one by one, as Viterbi: ``at = back[t][at]``."""
+    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    back = [
+        node
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.For) and re.search(r"\breversed\(|::-1\]|, -1\)$", ast.unparse(node.iter))
+    ]
+    return any(
+        _is_followed(statement)
+        for loop in back
+        for statement in loop.body
+        if isinstance(statement, ast.Assign)
+    )
+
+
+def _is_followed(statement: ast.Assign) -> bool:
+    """Whether a name becomes what it picks, or what the last item of a list picks: ``best = back[best]``."""
+    return any(
+        ast.unparse(target) in map(ast.unparse, ast.walk(one.slice))
+        or ast.unparse(one.slice).endswith("[-1]")
+        for target in statement.targets
+        for one in _subscripts(statement.value)
+    )
+
+
+def of_neighbours(around: Sequence[ast.AST]) -> bool:
+    """Whether loops put what they count by into lists: ``pairs.append((i, j))`` of two loops."""
+    loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]
+    inside = [node for loop in loops[:1] for node in ast.walk(loop)]
+    every = [node for node in inside if isinstance(node, ast.For)]
+    turns = [set(names(loop.target)) for loop in every]
+    put = {
+        name
+        for node in inside
+        if isinstance(node, ast.Call) and uses.called(node) == "append"
+        for given in node.args
+        for name in ([given.id] if isinstance(given, ast.Name) else _parts(given))
+    }
+    return len(every) > 1 and all(turn & put for turn in turns[:2])
+
+
+def _parts(node: ast.expr) -> list[str]:
+    """The names that a tuple or a list is made of."""
+    parts = node.elts if isinstance(node, ast.Tuple | ast.List) else []
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def of_tallies(around: Sequence[ast.AST]) -> str:
+    """What loops around a branch add into, cell by cell, where it holds; empty where it does more."""
+    branch = next((node for node in reversed(around) if isinstance(node, ast.If)), None)
+    if branch is None or branch.orelse or not _loops(around):
+        return ""
+    tables = [
+        ast.unparse(line.target.value)
+        for line in branch.body
+        if isinstance(line, ast.AugAssign)
+        and isinstance(line.op, ast.Add)
+        and isinstance(line.target, ast.Subscript)
+    ]
+    return tables[0] if tables and len(tables) == len(branch.body) else ""
+
+
 def of_pairs(around: Sequence[ast.AST]) -> bool:
     """Whether nested loops hold values against each other, each with each, and count: ``a[i] > a[j]``."""
     loops = [loop for loop in _loops(around) if isinstance(loop, ast.For)]
     if len(loops) > 1 and not any(isinstance(node, ast.Assign | ast.Call) for node in _body(loops[-1])):
         turns = [set(names(loop.target)) for loop in loops[-2:]]
-        counts = any(isinstance(node, ast.AugAssign) for node in _body(loops[-1]))
+        counted = [node.target for node in _body(loops[-1]) if isinstance(node, ast.AugAssign)]
+        # What is written where the turns say is no count.
+        counts = any(not set.union(*turns) & set(names(target)) for target in counted)
         return counts and any(
             all(any(turn & set(names(one.slice)) for one in _subscripts(node)) for turn in turns)
             for node in _body(loops[-1])
@@ -207,10 +279,14 @@ def names(node: ast.AST) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A loop over groups: what says of each element which group it is of, and how many groups there are."""
+    """A loop over groups: what says of each element which group it is of, and how many groups there are.
+
+    counted: what counts groups that are not counted from 0: ``classes, index = torch.unique(labels, …)``.
+    """
 
     of: str
     number: str
+    counted: str = ""
 
 
 def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None:
@@ -229,9 +305,30 @@ def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None
         match mask, target:
             case ast.Compare(left, [ast.Eq()], [right]), ast.Name(turn):
                 sides = {ast.unparse(left): ast.unparse(right), ast.unparse(right): ast.unparse(left)}
+                if turn in sides and (values := _different(over, function)):
+                    counted = (
+                        f"{ast.unparse(over)}, index = torch.unique({values}, return_inverse=True), and "
+                    )
+                    return Groups("index", f"len({ast.unparse(over)})", counted)
                 if turn in sides:
                     return Groups(sides[turn], _number(over))
     return None
+
+
+def _different(over: ast.expr, function: ast.AST | None) -> str:
+    """What a loop goes over the different values of: ``labels`` of ``for c in torch.unique(labels)``."""
+    if isinstance(over, ast.Name) and function is not None:
+        given = [
+            node.value
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and over.id in uses.targets(node)
+        ]
+        match given:
+            case [ast.Call(ast.Attribute(ast.Name("torch"), "unique"), [values], [])]:
+                return ast.unparse(values)
+            case [ast.Call(ast.Attribute(values, "unique"), [], [])]:
+                return ast.unparse(values)
+    return ""
 
 
 def _number(over: ast.expr) -> str:

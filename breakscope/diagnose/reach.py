@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from breakscope.diagnose import checks, uses
+from breakscope.diagnose import checks, restated, uses
 from breakscope.diagnose.becomes import is_array, is_tensor
+from breakscope.diagnose.site_use import Use
 from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Position, Sources
 
@@ -119,6 +120,32 @@ def raises(sources: Sources, file: str, position: Position | None) -> bool:
 def asserted(sources: Sources, file: str, position: Position | None) -> str:
     """What an assert can ask for in the place of the check at a site; empty where its text does not tell."""
     return checks.asserted([] if position is None else sources.around(file, position))
+
+
+def rewritten(sources: Sources, file: str, position: Position | None, use: Use) -> str:
+    """What a site's statement can be written as without a break; empty where its text does not tell."""
+    around = [] if position is None else sources.around(file, position)
+    if not around:
+        return ""
+    match use.shape:
+        case "stored":
+            return restated.store(around)
+        case "branch":
+            return restated.branch(around)
+        case "slice":
+            return restated.piece(around, use.name)
+    return restated.tally(around)
+
+
+def turns(sources: Sources, file: str, position: Position | None) -> str:
+    """The innermost loop or comprehension around a site: ``for b in range(n)``; empty where there is none."""
+    around = [] if position is None else sources.around(file, position)
+    for node in reversed([*takewhile(lambda one: not isinstance(one, ast.FunctionDef), reversed(around))]):
+        generators = getattr(node, "generators", [])
+        loop = node if isinstance(node, ast.For) else next(iter(generators), None)
+        if loop is not None:
+            return f"for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}"
+    return ""
 
 
 def works_on_arrays(sources: Sources, file: str, position: Position | None) -> bool:

@@ -153,7 +153,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"pass {guard.source} as a tensor (torch.from_numpy) with torch._dynamo.maybe_mark_dynamic(…,"
             f" {guard.dimension}): an array cannot be marked"
         )
-    if origin is None:
+    if origin is None or "stride(" in (guard.expected or ""):  # which no size of the call says
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
         return (
@@ -163,7 +163,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if origin.sizes and not _follows_one(guard, origin):
         return (
             f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
-            " comes from data, as how many a mask selects, or from what the model keeps. After the second"
+            " comes from data, as how many a mask selects, from another one of several tensors (items of a"
+            " list), from what the model keeps, or from another model that runs this code. After the second"
             " size torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a"
             " fixed size"
         )
@@ -182,8 +183,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             " or pad to a fixed size"
         )
     return (
-        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state or from"
-        " data"
+        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state, from how"
+        " many things are passed, or from data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
 
@@ -727,14 +728,18 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
         )
     return (
         f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
-        f" keep it"
-        " the same, pass what is a list of numbers as one tensor, or compile what the loop does and leave the"
-        " loop to Python"
+        " keep it the same, pass what is a list of numbers, or of tensors of one shape, as one tensor, or"
+        " compile what the loop does and leave the loop to Python"
     )
 
 
 def _filled(guard: Guard, does: Taken) -> str | None:
     """What to do where a container is full from its second call on, or holds the arguments themselves."""
+    if guard.cause == "container" and "dict.keys(self.state)" in (guard.source or ""):
+        return (
+            f"the optimizer makes its state ({guard.source}) at its first step: a version before that and one"
+            " after it is normal, made once. To save one, make the first step in eager"
+        )
     if guard.cause == "container" and does.is_varied:
         return (
             f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"
@@ -761,6 +766,13 @@ def _of_kind(guard: Guard) -> str | None:
         return (
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
             " version for each is normal, made once. Where the same is meant, convert it before the call"
+        )
+    if guard.cause in ("rank", "dtype") and len(guard.values) == _A_SECOND:
+        # Who calls decides: two callers, or autocast that is on at some calls only.
+        autocast = ", or where autocast is on at some calls only" if guard.cause == "dtype" else ""
+        return (
+            f"a version for each {guard.cause} of {guard.source} ({_seen(guard)} were seen) is normal where"
+            f" two kinds of calls mean it{autocast}, and made once. To save one, {remedy(guard)}"
         )
     if guard.cause == "type" and "___check_metadata" in guard.expression:
         return (
@@ -789,9 +801,9 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
         )
     if origin is not None and not origin.direct and origin.entry != origin.other:
         return (
-            f"{origin.other} and {origin.entry} call this function, one with {guard.source} that needs a"
-            " gradient: a version for each is normal, made once; to save one, repair the break because of"
-            " which it is compiled on its own"
+            f"this function is called by {origin.other} and {origin.entry}, by one with {guard.source} that"
+            " needs a gradient: a version for each is normal, made once; to save one, repair the break"
+            " because of which it is compiled on its own"
         )
     if origin is not None and not origin.direct:
         return (

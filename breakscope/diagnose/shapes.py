@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from breakscope.diagnose import becomes, begins, loops, uses
+from breakscope.diagnose import becomes, begins, loops, restated, uses
 from breakscope.diagnose.becomes import End, Kind
 from breakscope.diagnose.site_use import Shape, Use
 from breakscope.diagnose.statements import (
@@ -39,12 +39,13 @@ _OF_NUMBER: dict[Kind, Shape] = {
 }
 # The same below what only tests, writes, keeps or returns it.
 _OF_REST: dict[Kind, Shape] = {
+    "math": "math",
     "bound": "bound",
     "numpy": "numpy",
     "given": "given",
-    "math": "math",
     "stacked": "stacked",
     "arithmetic": "arithmetic",
+    "passed": "passed",
 }
 _OF_SELECTION: dict[Kind, Shape] = {
     "turns of values": "loop",
@@ -55,6 +56,7 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "joined": "joined",
     "scattered": "scattered",
     "written": "written",
+    "order": "items",
 }
 # The same where all of them keep to the mask.
 _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
@@ -111,10 +113,24 @@ def use_of(
     made_of = begins.arguments(around, callers) if entered else ()
     shape = of_statement(around)
     if shape and not (code == "BS105" and shape in _BRANCHES):
-        use = Use(shape, _short(around[-1] if around else None))
+        use = Use(shape, _short(around[-1] if around else None), mask=_asked_mask(around))
     else:
         use = _of_place(around, code, callers)
-    return _in_loops(replace(use, arguments=made_of), around, callers, code)
+    own = entered and not callers
+    return _in_loops(replace(use, arguments=made_of, own=own), around, callers, code)
+
+
+def _asked_mask(around: Sequence[ast.AST]) -> str:
+    """The mask by which a test asks for anything: ``m`` of ``if m.any():`` and ``if m.sum() > 0:``."""
+    statement = uses.statement(around)
+    test = statement.test if isinstance(statement, ast.If) else None
+    match test:
+        case ast.Compare(asked, [ast.Gt() | ast.NotEq()], [ast.Constant(0)]):
+            test = asked
+    match test:
+        case ast.Call(ast.Attribute(ast.Name(mask), "any" | "sum"), []):
+            return mask
+    return ""
 
 
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
@@ -126,8 +142,14 @@ _PYTHONS = (
 
 def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[ast.AST]], code: str) -> Use:
     """What the loops around say of a value that a statement alone does not tell."""
+    if use.shape not in ("check", "message") and loops.of_neighbours(around):
+        return replace(use, shape="neighbours")
+    if use.shape in (*_PYTHONS, "returned") and code != "BS105" and loops.of_backtrace(around):
+        return replace(use, shape="backtrace")
     if use.shape not in _PYTHONS or code == "BS105":
         return use
+    if use.shape != "check" and (table := loops.of_tallies(around)):
+        return replace(use, shape="tallies", name=table)
     if loops.of_pairs(around):
         return replace(use, shape="pairs")
     if table := loops.of_cells(around):
@@ -161,6 +183,8 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         return Use("index", value) if use.shape == "selected" and not code and is_index(innermost) else use
     shape, end = _of_ends(ends)
     if code != "BS101" and is_index(innermost) and not (shape == "part" or is_read(around)):
+        if any(isinstance(node, ast.Attribute) and node.attr == "tolist" for node in around[-2:-1]):
+            return Use("list", value)  # of a piece
         shape = "slice" if has_bounds(innermost) else of_index(around)
         return Use(shape, "" if shape == "placed" else value)
     if code == "BS105" and _is_number_of_different(around):
@@ -170,7 +194,8 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     if shape == "plain" and value.endswith(".tolist()"):
         shape = "list"
     use = _ended(shape, end, innermost, value)
-    return replace(use, also=_also(ends, use, getattr(innermost, "lineno", 0)))
+    returned = shape != "returned" and any(end.kind == "returned" for end in ends)
+    return replace(use, also=_also(ends, use, around), returned=returned)
 
 
 def _is_number_of_different(around: Sequence[ast.AST]) -> bool:
@@ -212,12 +237,29 @@ def _line(end: End) -> int:
     return getattr(end.taker, "lineno", 0)
 
 
-def _also(ends: Sequence[End], use: Use, own: int) -> tuple[int, ...]:
-    """The lines of the other branches that a value decides; own: the line where it is read."""
+def _also(ends: Sequence[End], use: Use, around: Sequence[ast.AST]) -> tuple[int, ...]:
+    """The lines of the other branches that a value decides, or where other methods read what is kept."""
+    if use.shape == "kept":
+        return tuple(sorted(_reads_of_kept(ends, around)))[:_MOST_ALSO]
     if use.shape != "branch":
         return ()
     tests = {_line(end) for end in ends if end.kind == "test"}
+    own = getattr(around[-1], "lineno", 0)
     return tuple(sorted(tests - {use.line or own, 0}))[:_MOST_ALSO]
+
+
+def _reads_of_kept(ends: Sequence[End], around: Sequence[ast.AST]) -> set[int]:
+    """The lines of other methods that read an attribute in which a number is kept."""
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    names = {end.name for end in ends if end.kind == "kept" and end.name.startswith("self.")}
+    methods = [node for node in getattr(owner, "body", ()) if isinstance(node, ast.FunctionDef)]
+    return {
+        getattr(use[-1], "lineno", 0)
+        for method in methods
+        if method not in around
+        for name in names
+        for use in uses.uses(method, name)
+    }
 
 
 def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
@@ -277,6 +319,31 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     return ("kept" if is_kept else "plain"), next(iter(ends), None)
 
 
+def _of_rows(base: ast.expr, parts: Sequence[ast.expr], around: Sequence[ast.AST]) -> tuple[str, str]:
+    """What ``x[keep, :]`` and ``x[keep, j]`` select from, and the mask for it; empty of other places."""
+    match parts:
+        case [chosen, ast.Slice(None, None)]:
+            return ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
+        case [chosen, ast.Name(turn)] if turn in _turns(around):
+            return f"{ast.unparse(base)}[:, {turn}]", ast.unparse(chosen)
+    return "", ""
+
+
+def _turns(around: Sequence[ast.AST]) -> set[str]:
+    """The numbers that loops around a place count by."""
+    return {
+        node.target.id
+        for node in around
+        if isinstance(node, ast.For)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.iter, ast.Call)
+        and uses.called(node.iter) == "range"
+    }
+
+
+_PICKED = ("reduced", "selected", "returned")
+
+
 def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) -> Use:
     """What is done with what a mask selects."""
     innermost = around[-1]
@@ -291,22 +358,25 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             of, mask = ast.unparse(base), ast.unparse(chosen)  # it is stored by the mask alone
         case ast.Subscript(base, ast.Tuple([ast.Constant(), chosen])) if shape == "reduced":
             of, mask = ast.unparse(base), ast.unparse(chosen)
-        case ast.Subscript(base, ast.Tuple([chosen, ast.Slice(None, None)])):
-            of, mask = ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
-        case ast.Subscript(base, ast.Tuple()):
-            pass
+        case ast.Subscript(base, ast.Tuple(parts)):
+            of, mask = _of_rows(base, parts, around)
         case ast.Subscript(base, chosen) if len(value) > 0:
             of, mask = ast.unparse(base), ast.unparse(chosen)
+        case ast.Call(ast.Attribute(ast.Name("torch"), "masked_select"), [selected, chosen]) | ast.Call(
+            ast.Attribute(selected, "masked_select"), [chosen]
+        ):
+            of, mask = ast.unparse(selected), ast.unparse(chosen)
         case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
             ast.Attribute(asked, "nonzero"), []
-        ) if shape in ("counted", "ranked", "tallied"):
+        ) if shape in ("counted", "ranked", "tallied", "stored"):
             mask = ast.unparse(asked)
-        case ast.Call() if shape == "reduced" and end is not None and not end.positions:
-            mask = loops.mask_of(innermost)  # what they pick is reduced, and that under the mask
+        case ast.Call() if shape in _PICKED and end is not None and not end.positions:
+            mask = loops.mask_of(innermost)  # what they pick goes there, and that under the mask
+            shape = "plain" if shape == "selected" and not mask else shape
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
-    if shape == "reduced" and not _takes(end, around):
-        of = ""  # what is reduced was made of it
+    if shape == "reduced" and end is not None and not _takes(end, around):
+        of = restated.reduced(innermost, end.name, end.taker)  # what is reduced was made of it
     ascending = shape == "ranked" and end is not None and _ascends(end)
     return replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
 

@@ -33,6 +33,7 @@ Shape = Literal[
     "kept",
     "returned",
     "given",
+    "passed",
     "pick",
     "tested pick",
     "placed",
@@ -81,6 +82,10 @@ Shape = Literal[
     "counted too",
     "steered",
     "pairs",
+    "backtrace",
+    "neighbours",
+    "tallies",
+    "items",
     "distinct",
     "python number",
     "plain",
@@ -111,6 +116,9 @@ says so. distinct: how many
 different values there are. python number: it reads back a number that Python made a tensor of.
 
 written: what a mask selects is the index that says where to write.
+backtrace: its function follows indices back one by one, as Viterbi does.
+neighbours: loops put the indices of pairs into lists where a value says so. tallies: loops add into cells.
+items: what a mask selects becomes items of a list that Python sorts.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
@@ -131,6 +139,8 @@ class Use:
         arguments: those of the compiled call that the value is made of, where it is of nothing else.
         ascending: whether what is selected is ranked with the least first.
         also: lines of further branches that it decides.
+        returned: whether compiled code gives it back as well.
+        own: whether it stands in the function that the script compiles, and in no other one.
         groups: where a loop selects group by group, which those are.
     """
 
@@ -146,3 +156,5 @@ class Use:
     ascending: bool = False
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None
+    returned: bool = False
+    own: bool = False

@@ -221,15 +221,16 @@ def _told(
     whose = next((frame for frame in reversed(stack) if not is_standard(frame.file)), None)
     owner = whose.owner if is_standard(location.file) and whose is not None else location.owner
     theirs = None
+    standard = is_standard(location.file) and whose is not None
+    file = whose.file if standard and whose is not None else location.file
     # A repository beside the script is not the project, but a person can edit it all the same.
-    if owner == "torch" or (owner == "library" and is_installed(location.file)):
+    if owner == "torch" or (owner == "library" and is_installed(file)):
         caller = places.caller(location, tuple(stack))
-        standard = is_standard(location.file) and whose is not None
         theirs = Theirs(
-            whose.file if standard and whose is not None else location.file,
+            file,
             (whose.function if standard and whose is not None else location.function) or "",
             None if caller is None else places.short(caller.file, caller.line),
-            reach.settings(*at),
+            None if standard else reach.settings(*at),
             reach.message(*at),
             reach.names(*at, DROPS),
             together,
@@ -237,6 +238,7 @@ def _told(
             or (caller is not None and (caller.file, caller.line) in others.passed),
             others.under,
             _runs_model(caller, stack),
+            (caller.source or "").strip() if caller is not None else "",
         )
     return ToldSite(
         use,
@@ -250,6 +252,8 @@ def _told(
         _module(location.file),
         reach.asserted(*at) if use.shape == "check" else "",
         reach.works_on_arrays(*at),
+        reach.rewritten(*at, use),
+        reach.turns(*at),
     )
 
 

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from breakscope.diagnose import uses
+from breakscope.source.syntax import grouped
 
 _CONFIG = "torch._dynamo.config"
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
@@ -50,7 +51,7 @@ _OF_NUMPY = {
     "interp": "torch.searchsorted, and weigh the two neighbours",
 }
 
-_OF_MATH = (
+OF_MATH = (
     "sqrt",
     "log",
     "log2",
@@ -66,6 +67,7 @@ _OF_MATH = (
     "isnan",
     "isinf",
     "isfinite",
+    *("acos", "asin", "atan", "atan2", "cosh", "sinh", "erf", "lgamma", "hypot"),
 )
 
 
@@ -84,8 +86,8 @@ _TABLE = (
     _Row(
         ("BS127",),
         r"\bgenerator=",
-        "A torch.Generator draws, which Dynamo does not trace: leave generator= out, or draw in the caller"
-        " and pass in what came out.",
+        "A torch.Generator draws, which Dynamo does not trace: leave generator= out (the numbers then follow"
+        " torch.manual_seed), or draw in the caller and pass in what came out.",
     ),
     _Row(
         ("BS102", "BS110", "BS111"),
@@ -294,7 +296,7 @@ def _of_bincount(expression: str) -> str:
     index, *others = map(ast.unparse, given)
     weights = named.get("weights") or (others[0] if others else None)
     number = named.get("minlength") or (others[1] if len(others) > 1 else None)
-    i = index if re.fullmatch(r"[\w.]+", index) else f"({index})"
+    i = grouped(given[0], index)
     n = number or "n"
     counts = (
         f"{i}.new_zeros({n}).index_add(0, {index}, torch.ones_like({index}))"
@@ -317,8 +319,9 @@ def _call_of(expression: str, name: str) -> ast.Call | None:
 def of_math(call: str) -> str:
     """What to do about a function of Python's math that is given a tensor's number."""
     name = call.partition("(")[0].rpartition(".")[2]
-    if name in _OF_MATH:
-        return f"Use torch.{name} of the tensor in place of math.{name} of its number."
+    if name in OF_MATH:
+        bounded = ", and clamp in place of min and max" if re.search(r"\b(min|max)\(", call) else ""
+        return f"Use torch.{name} of the tensor in place of math.{name} of its number{bounded}."
     return f"math.{name} takes a Python number: write it with torch operations, or call it in the caller."
 
 

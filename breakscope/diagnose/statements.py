@@ -516,7 +516,10 @@ def _is_of_python(statement: ast.stmt) -> bool:
             and isinstance(node.target, ast.Attribute)
             and _is_count(node.value)
         )
-        or (isinstance(node, ast.Call) and re.search(r"(deepcopy|tolist|dumps?|open)$", uses.called(node)))
+        or (
+            isinstance(node, ast.Call)
+            and re.search(r"(deepcopy|tolist|dumps?|open|reset)$", uses.called(node))
+        )
         for node in ast.walk(statement)
     )
 

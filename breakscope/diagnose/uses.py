@@ -20,7 +20,7 @@ FINDS = ("unique", "unique_consecutive", "nonzero", "argwhere")
 # Calls that need Python numbers.
 NUMBERS = re.compile(
     r"(range|zeros|ones|empty|full|rand|randn|randint|randperm|arange|linspace|view|reshape|expand|repeat|tile|pad|narrow|(tensor_)?split|split_with_sizes|chunk"
-    r"|unflatten|new_(zeros|ones|empty|full)|topk|roll|tril|triu|eye|one_hot|interpolate|unfold)$"
+    r"|unflatten|new_(zeros|ones|empty|full)|topk|roll|(tril|triu)(_indices)?|eye|one_hot|interpolate|unfold)$"
 )
 
 

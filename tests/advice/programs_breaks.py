@@ -162,7 +162,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS102",
         "an item that decides",
-        r"It decides a branch",
+        r"Write in place of the branch",
         "if x.sum().item() > 1:\n    x = x * 2\nreturn x",
         ("if x.sum().item() > 1:\n        x = x * 2", "x = torch.where(x.sum() > 1, x * 2, x)"),
     ),
@@ -319,7 +319,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS105",
         "a mask",
-        r"torch\.where\(m, f\(x\), y\).*torch\.where\(m, x, a harmless value",
+        r"`x = torch\.where\(m, x\.sqrt\(\), x\)`.*put a harmless value there first",
         "m = x > 0\nx[m] = x[m].sqrt()\nreturn x",
         ("x[m] = x[m].sqrt()\n    return x", "return torch.where(m, x.clamp(min=0).sqrt(), x)"),
         call="f(x.clone())",
@@ -368,7 +368,7 @@ BREAKS: tuple[Followed, ...] = (
         "raise for one of two reasons",
         r"assert ~\(\(x\.numel\(\) > 0\) & \(x\.max\(\) >= 99\)\), '…'"
         "\n"
-        r"assert ~torch\.isnan\(x\.sum\(\)\), '…'",
+        r"assert ~torch\.isnan\(x\.sum\(\)\), 'nan'",
         "if x.numel() > 0 and x.max() >= 99:\n    raise IndexError(f'{x.max().item()} is too far')\n"
         "if math.isnan(x.sum().item()):\n    raise FloatingPointError('nan')\nreturn x + 1",
         (
@@ -383,7 +383,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS106",
         "assert of an item",
-        r"assert x\.max\(\) < 9, '…'",
+        r"assert x\.max\(\) < 9, 'high'",
         "assert x.max().item() < 9, 'high'\nreturn x + 1",
         ("x.max().item() < 9", "x.max() < 9"),
     ),

@@ -58,6 +58,16 @@ CALLS: tuple[Followed, ...] = (
         outside=f"{BAR}\ntell = tqdm.tqdm(disable=True).update",
     ),
     f(
+        "BS102",
+        "a causal mask of a decoder",
+        r"in the call at .* \(tgt_is_causal= of a decoder",
+        "return decoder(x[None], x[None], tgt_mask=mask)",
+        ("tgt_mask=mask", "tgt_mask=mask, tgt_is_causal=True"),
+        outside="decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(3, 1, 4, batch_first=True), 1).eval()\n"
+        "mask = nn.Transformer.generate_square_subsequent_mask(2)",
+        near=True,
+    ),
+    f(
         "BS105",
         "counts of known classes",
         r"i\.new_zeros\(3\)\.index_add\(0, i, torch\.ones_like\(i\)\)",

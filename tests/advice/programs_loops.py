@@ -9,6 +9,130 @@ SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n"
 
 LOOPS: tuple[Followed, ...] = (
     f(
+        "BS120",
+        "a write under checkpoint",
+        r"`self\.sum = y\.sum\(\)` at \S+ writes to .*skip_fwd_side_effects_in_bwd_under_checkpoint = True",
+        "return checkpoint(block, x, use_reentrant=False) * 2",
+        (
+            "@torch.compile",
+            "torch._dynamo.config.skip_fwd_side_effects_in_bwd_under_checkpoint = True\n@torch.compile",
+        ),
+        outside="from torch.utils.checkpoint import checkpoint\nclass Block(nn.Module):\n"
+        "    def forward(self, x):\n        y = x * 2\n        self.sum = y.sum()\n        return y\nblock = Block()",
+    ),
+    f(
+        "BS301>BS127",
+        "draws in a loop",
+        r"in `for b in range\(2\)`: draw them in the caller, one for each turn, and pass them in as a list",
+        "x = x.clone()\nfor b in range(2):\n    c = random.sample(range(3), 2)\n    x[b, c] = 0\nreturn x",
+        ("random.sample(range(3), 2)", "drawn[b]"),
+        ("    say(f(x))", "    drawn = [random.sample(range(3), 2) for _ in range(2)]\n    say(f(x))"),
+        guard="random.seed(0)\n    ",
+    ),
+    f(
+        "BS105",
+        "a copy to positions",
+        r"It is computed where the mask is set and stored there in `y\.index_copy_\(0, at, x\[at\] \* 2\)`",
+        "keep = x[:, 0] > 0\nat = keep.nonzero().squeeze(1)\ny = torch.zeros(2, 3)\n"
+        "y.index_copy_(0, at, x[at] * 2)\nreturn y",
+        (
+            "at = keep.nonzero().squeeze(1)\n    y = torch.zeros(2, 3)\n    y.index_copy_(0, at, x[at] * 2)",
+            "y = torch.where(keep[:, None], x * 2, torch.zeros(2, 3))",
+        ),
+    ),
+    f(
+        "BS102",
+        "a number behind min, max and math",
+        r"Use torch\.acos of the tensor in place of math\.acos of its number, and clamp in place of min and max",
+        "return x, math.acos(min(1.0, max(-1.0, x[0, 0].item())))",
+        ("math.acos(min(1.0, max(-1.0, x[0, 0].item())))", "torch.acos(x[0, 0].clamp(-1, 1))"),
+        near=True,
+    ),
+    f(
+        "BS102",
+        "what a call takes as a number",
+        r"is passed on.*return `x\.argmax\(\) % 3` and make the call in the caller",
+        "return x * 2, Kind(int(x.argmax() % 3))",
+        ("Kind(int(x.argmax() % 3))", "x.argmax() % 3"),
+        ("say(f(x))", "y, kind = f(x); say([y, Kind(int(kind)).value])"),
+        outside="import enum\nclass Kind(enum.IntEnum):\n    A = 0\n    B = 1\n    C = 2",
+    ),
+    f(
+        "BS102",
+        "a piece at a pointer",
+        r"`queue\.index_copy_\(1, p \+ torch\.arange\(3\), x\)`",
+        "p = int(at)\nqueue[:, p:p + 3] = x\nreturn queue * 1",
+        (
+            "p = int(at)\n    queue[:, p:p + 3] = x",
+            "p = at\n    queue.index_copy_(1, p + torch.arange(3), x)",
+        ),
+        outside="queue, at = torch.zeros(2, 8), torch.ones(1, dtype=torch.long)",
+    ),
+    f(
+        "BS301>BS101",
+        "lists of near pairs",
+        r"make the list of pairs in the caller, for all at once with torch\.where",
+        "a, b = [], []\nfor i in range(2):\n    for j in range(2):\n"
+        "        if i != j and (x[i] - x[j]).norm() < 9:\n            a.append(i)\n            b.append(j)\n"
+        "return x[torch.tensor(a)] - x[torch.tensor(b)]",
+        (
+            (
+                "a, b = [], []\n    for i in range(2):\n        for j in range(2):\n"
+                "            if i != j and (x[i] - x[j]).norm() < 9:\n                a.append(i)\n"
+                "                b.append(j)\n    return x[torch.tensor(a)] - x[torch.tensor(b)]"
+            ),
+            "return x[near[0]] - x[near[1]]",
+        ),
+        (
+            "    say(f(x))",
+            (
+                "    apart = (x[:, None] - x[None, :]).norm(dim=-1)\n"
+                "    near = torch.where((apart < 9) & ~torch.eye(2, dtype=torch.bool))\n    say(f(x))"
+            ),
+        ),
+    ),
+    f(
+        "BS301>BS101",
+        "counts into cells under a condition",
+        r"add them with h\.index_put_\(\(i, j\), weight, accumulate=True\)",
+        "h = torch.zeros(9)\nfor i in range(2):\n    r = x[i].norm()\n    if r < 4:\n        h[int(r)] += 2\nreturn h",
+        (
+            "for i in range(2):\n        r = x[i].norm()\n        if r < 4:\n            h[int(r)] += 2",
+            (
+                "r = x.norm(dim=1)\n"
+                "    h.index_put_((r.long(),), torch.where(r < 4, 2.0, 0.0), accumulate=True)"
+            ),
+        ),
+    ),
+    f(
+        "BS301>BS102",
+        "indices that are followed back",
+        r"at = back\[t\]\.gather\(1, at\[:, None\]\)\.squeeze\(1\)",
+        "back = x.long().abs() % 3\nbest = back[0].argmax().item()\npath = [best]\n"
+        "for t in reversed(range(2)):\n    best = back[t][best].item()\n    path.append(best)\nreturn path",
+        (".argmax().item()", ".argmax()"),
+        ("back[t][best].item()", "back[t].gather(0, best[None]).squeeze(0)"),
+        ("return path", "return torch.stack(path)"),
+    ),
+    f(
+        "BS302>BS114",
+        "a generator that is passed in",
+        r"give it list\(…\) of that, as list\(model\.parameters\(\)\)",
+        "for i in range(2):\n    torch._dynamo.graph_break()\n    x = x + total(held.parameters())\nreturn x",
+        ("total(held.parameters())", "total(list(held.parameters()))"),
+        outside="held = nn.Linear(3, 3)\ndef total(ps):\n    t = torch.zeros(())\n    for p in ps:\n"
+        "        t = t + p.sum()\n        if t.isnan():\n            t = t * 2\n    return t",
+    ),
+    f(
+        "BS302>BS107",
+        "a date",
+        r"do that in the caller, and pass in what comes of it, as numbers",
+        "hour = (day + 3 * step).hour\nreturn x * hour",
+        ("hour = (day + 3 * step).hour\n    ", ""),
+        ("    say(f(x))", "    hour = (day + 3 * step).hour\n    say(f(x))"),
+        outside="import datetime\nday, step = datetime.datetime(2024, 1, 1), datetime.timedelta(hours=1)",
+    ),
+    f(
         "BS103",
         "bookkeeping of what is given",
         r"^The loop `for .*` \(line \d+\) works with single values.*before the compiled call, as it is made of"
@@ -171,7 +295,7 @@ LOOPS: tuple[Followed, ...] = (
     Followed(
         "BS211",
         "a list that a loop runs over",
-        r"^A loop over games is unrolled, so each number of items.*pass what is a list of numbers as one tensor",
+        r"^A loop over games is unrolled, so each number of items.*pass what is a list of numbers, or of tensors of one shape, as one tensor",
         "@torch.compile\ndef f(x, games):\n    for g in games:\n        x = x + g\n    return x\n\n"
         "for n in range(1, 4):\n    say(f(x, [float(i) for i in range(n)]))\n",
         (

@@ -549,6 +549,14 @@ RECOMPILES: tuple[Followed, ...] = (
         ("x * 2 if x.shape[0] > 3 else x + x", "x * 2"),
     ),
     calls(
+        "BS214",
+        "a slice",
+        r"\.contiguous\(\) on x where it is made",
+        "@torch.compile(dynamic=True)\ndef f(x):\n    return x * 2\n"
+        "y = torch.ones(3, 24, 16)\nfor z in (y[:2, :12].clone(), y[:2, -12:]): say(f(z))\n",
+        ("y[:2, -12:]", "y[:2, -12:].contiguous()"),
+    ),
+    calls(
         "BS215",
         "one tensor twice",
         r"where they meet, \.clone\(\) a tensor",

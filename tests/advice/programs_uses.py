@@ -118,6 +118,46 @@ for _ in range(2):
 """
 
 USES: tuple[Followed, ...] = (
+    f(
+        "BS101",
+        "a branch that is written out",
+        r"Write in place of the branch `x = torch\.where\(x\.max\(\) > 3, x / 2, x\)`",
+        "if x.max() > 3:\n    x = x / 2\nreturn x",
+        ("if x.max() > 3:\n        x = x / 2", "x = torch.where(x.max() > 3, x / 2, x)"),
+    ),
+    f(
+        "BS105",
+        "a store that is written out",
+        r"`n = torch\.where\(n > 1, n - 1, n\)`",
+        "n = x.long()\nn[n > 1] -= 1\nreturn n",
+        ("n[n > 1] -= 1", "n = torch.where(n > 1, n - 1, n)"),
+    ),
+    f(
+        "BS301>BS102",
+        "counts in a loop that are written out",
+        r"`counts\.index_put_\(\(rows, cols\), counts\.new_full\(\(\), 1\), accumulate=True\)`",
+        "counts = torch.zeros(3, 3)\nrows, cols = x[0].long().abs(), x[1].long() % 3\n"
+        "for a, b in zip(rows, cols):\n    counts[a, b] += 1\nreturn counts",
+        (
+            "for a, b in zip(rows, cols):\n        counts[a, b] += 1",
+            "counts.index_put_((rows, cols), counts.new_full((), 1), accumulate=True)",
+        ),
+    ),
+    f(
+        "BS105",
+        "a sum of what is made of a selection",
+        r"torch\.where\(x > 0, x \* x\.log\(\), 0\)\.sum\(\)",
+        "p = x[x > 0]\nreturn -(p * p.log()).sum()",
+        ("p = x[x > 0]\n    return -(p * p.log()).sum()", "return -torch.where(x > 0, x * x.log(), 0).sum()"),
+        near=True,
+    ),
+    f(
+        "BS105",
+        "masked_select",
+        r"torch\.where\(keep, x, 0\)\.sum\(\)",
+        "keep = x > 0\nreturn x.masked_select(keep).sum() / 2",
+        ("x.masked_select(keep).sum()", "torch.where(keep, x, 0).sum()"),
+    ),
     Followed(
         "BS105",
         "positions and numbers of what a mask selects",
@@ -396,7 +436,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS102",
         "a number that is kept",
-        r"keep x\.detach\(\) in its place",
+        r"keep loss\.detach\(\) in its place",
         "loss = x.sum()\nkept['loss'] = loss.item()\nreturn x + 1",
         ("loss.item()", "loss.detach()"),
         outside="kept = {}",

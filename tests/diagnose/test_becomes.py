@@ -79,6 +79,16 @@ ENDS = (
     ("", "part = [[x[keep]]]\nmask = (part > 0.5) & other\nseg[mask] = 1"),
     ("stored", "at = [[keep.nonzero()]]\nseg[at] = 1"),
     ("written", "at = [[ids[keep]]]\nhist[at] = 1"),
+    # A list of objects is sorted by what they are, and no tensor is.
+    (
+        "order, returned",
+        "hits = []\nhits += [Hit([[x[keep]]][i]) for i in kept]\nhits.sort(key=score)\nreturn hits",
+    ),
+    # What one mask selected is not held each with each where one side only gets a dimension.
+    ("scattered", "a, b = [[d[m]]], r[m]\nf = b[:, None] * a\nout.index_add_(0, i, f)"),
+    ("paired", "a, b = [[d[m]]], r[m]\nf = b[:, None] - a[None]\nreturn f"),
+    ("size", "n = [[int(x.max())]]\nreturn torch.tril_indices(n, n)"),
+    ("size", "return torch.bincount(y, minlength=[[int(x.max())]])"),
 )
 
 

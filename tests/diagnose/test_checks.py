@@ -48,6 +48,19 @@ def test_an_assert_fails_where_the_check_raises(test: str) -> None:
         assert bool(holds) == (not eval(test, names)), (told, value)
 
 
+def test_names_of_bools_are_asserted_as_what_they_stand_for() -> None:
+    source = (
+        "class A:\n  def __init__(self, strict=False):\n    self.strict = strict\n"
+        "  def f(self, x):\n    low = not self.strict and x.min() > 0\n    high = self.strict and (x < 9).all()\n"
+        "    if not low and not high:\n        raise ValueError('out of range')"
+    )
+    owner = ast.parse(source).body[0]
+    assert isinstance(owner, ast.ClassDef)
+    function = owner.body[-1]
+    assert isinstance(function, ast.FunctionDef)
+    assert checks.asserted([owner, function, function.body[-1]]) == "low | high, 'out of range'"
+
+
 @pytest.mark.parametrize("test", ["0 <= x.min() < 5", "not x.max() > 5 and x.min().item() > -1"])
 def test_an_assert_of_ones_own_keeps_what_it_asks_for(test: str) -> None:
     told = asserted(f"assert {test}, x").removesuffix(", '…'")

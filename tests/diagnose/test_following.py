@@ -554,7 +554,7 @@ INSTALLED = "/env/lib/python3.12/site-packages/transformers/models/book/modeling
 def test_what_a_library_breaks_on_purpose_is_left() -> None:
     disabled = library_advice.Theirs(INSTALLED, "Book._mask", "train.py:8")
     said = library_advice.advice("BS108", "plain", disabled)
-    assert said == "transformers breaks the graph here on purpose (torch.compiler.disable): leave it."
+    assert said == "The graph breaks here on purpose (torch.compiler.disable, in transformers): leave it."
     step = library_advice.Theirs(
         "/env/lib/python3.12/site-packages/torch/optim/optimizer.py", "step", "a.py:3"
     )
@@ -565,8 +565,14 @@ def test_what_a_library_breaks_on_purpose_is_left() -> None:
 
 def test_experts_are_counted_by_the_setting_that_the_break_needs() -> None:
     theirs = library_advice.Theirs(INSTALLED, "Router.forward", "train.py:8")
-    assert "capture_scalar_outputs = True" in str(library_advice.advice("BS102", "experts", theirs))
-    assert "capture_dynamic_output_shape_ops" in str(library_advice.advice("BS105", "experts", theirs))
+    every, chosen = "for e in range(self.experts)", "for e in hit"
+    assert "capture_scalar_outputs = True" in str(library_advice.advice("BS102", "experts", theirs, every))
+    said = str(library_advice.advice("BS105", "experts", theirs, every))
+    assert "capture_dynamic_output_shape_ops" in said
+    # A loop over those that data chose is in no graph: with both settings Dynamo raises.
+    said = str(library_advice.advice("BS105", "experts", theirs, chosen))
+    assert said.startswith("Leave this block of experts eager")
+    assert "capture" not in said
 
 
 def test_a_test_in_a_library_is_reached_where_the_settings_before_it_hold(tmp_path: Path) -> None:

@@ -447,7 +447,8 @@ class TestFolding:
          "set train() or eval() before the first call and keep it: self.training costs one compilation a mode"),
         ("self.param_groups[0]['lr'] == 0.1", "step",
          "value of self.param_groups[0]['lr']: compiled for 0.1, got another",
-         "give the optimizer its learning rate as a tensor: lr=torch.tensor(0.1)"),
+         ("give the optimizer its learning rate as a tensor: lr=torch.tensor(0.1), and set that in place where a"
+            " schedule changes it, group['lr'].fill_(…)")),
         ("GLOBAL_STATE changed: grad_mode ", "f", "global state changed: grad_mode",
          "call it always inside, or always outside, torch.no_grad() and torch.inference_mode()"),
         (("tensor 'w' size mismatch at index 0. expected 3, actual 5. Guard failed on a parameter, consider using"
@@ -609,4 +610,4 @@ def test_what_two_callers_pass_is_no_matter_of_training() -> None:
     )
     text = "tensor 'a' requires_grad mismatch. expected requires_grad=0"
     guard = replace(classify(read(text), function="step"), values=("False", "True"))
-    assert advice(guard, origin, 1).startswith("RSSM.observe and Imagine call this function")
+    assert advice(guard, origin, 1).startswith("This function is called by RSSM.observe and Imagine,")

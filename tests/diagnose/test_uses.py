@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans
 
-from breakscope.diagnose import begins, library_advice, source_advice
+from breakscope.diagnose import begins, break_advice, library_advice, source_advice
 from breakscope.diagnose.library_advice import Theirs
+from breakscope.diagnose.loops import Groups
 from breakscope.diagnose.shapes import is_drawn, use_of
+from breakscope.diagnose.site_use import Use
 from breakscope.project.sources import Position, Sources
 
 # What broke stands between the marks.
@@ -28,6 +30,44 @@ SHAPES = (
         "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
     ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
+    ("python", "if [[done.any()]]:\n    x = env.reset()"),
+    ("list", "return [[x[:n]]].tolist()"),
+    (
+        "neighbours",
+        (
+            "for i in range(9):\n    for j in range(9):\n        if [[(x[i] - x[j]).norm() < 1]]:\n"
+            "            a.append(i)\n            b.append(j)"
+        ),
+    ),
+    (
+        "neighbours",
+        "for i in range(9):\n    for j in [[(x[i] < 1)]].nonzero().tolist():\n        pairs.append((i, j))",
+    ),
+    ("tallies", "for i in range(9):\n    r = x[i].norm()\n    if [[r < far]]:\n        h[int(r)] += 2"),
+    ("books", "for i in range(9):\n    if [[x[i] < far]]:\n        h.append(i)"),
+    (
+        "backtrace",
+        (
+            "best = [[s.argmax().item()]]\npath = [best]\nfor b in reversed(back):\n    best = b[best].item()\n"
+            "    path.append(best)"
+        ),
+    ),
+    (
+        "arithmetic",
+        "run = [[x.sum().item()]]\nfor t in reversed(range(9)):\n    run = d[t] + run * 0.9\nreturn run * x",
+    ),
+    ("pairs", "for a in x:\n    for b in x:\n        if [[v[a] > v[b]]]:\n            n += 1"),
+    (
+        "index",
+        "for b in range(2):\n    for t in set(ids):\n        if [[v[b, t]]] < 0:\n            v[b, t] *= 2",
+    ),
+    (
+        "loop",
+        (
+            "class A:\n    def f(self, t):\n        n = 0\n        while [[t > self.at]]:\n"
+            "            self.at = self.step(self.at)\n            n += 1"
+        ),
+    ),
     (
         "python",
         "class A:\n    def __init__(self): self.n, self.low = 0, math.inf\n    def f(self, x):\n        if [[x < 0]]:\n            self.low = x",
@@ -127,7 +167,17 @@ SHAPES = (
     ("branch", "r = [[x.item()]]\nif r == 0:\n    print('none')\nif r < 3:\n    y = y * 2\nreturn y"),
     ("spared", "if [[holes.any()]]:\n    y[:, holes] = z[:, holes]"),
     ("placed", "n = (x * 4).floor().int()\nfor k in range(3):\n    i = [[x.item()]]\n    n[i] += 1"),
-    ("plain", "node.children[a] = Node([[x.item()]])"),
+    ("passed", "node.children[a] = Node([[x.item()]])"),
+    ("passed", "return [Tag(int([[t]])) for t in x.argmax(-1).tolist()]"),
+    ("order", "return sorted(cur, key=lambda j: [[boxes[j, 0].item()]])"),
+    ("math", "return math.acos(min(1.0, max(-1.0, [[c.item()]])))"),
+    (
+        "cells",
+        (
+            "for y in range(9):\n    for j in range([[int(n[0])]]):\n        cur = q[j, y - 1]\n"
+            "        q[j, y] = max(cur, q[j, y])"
+        ),
+    ),
     # Positions and numbers of what a mask selects.
     ("first", "self.at = [[(steps == x).nonzero()]].item()"),
     ("first", "at = int([[torch.where(x > 2)]][0][0])\nreturn y[at]"),
@@ -174,6 +224,7 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
         ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
         ("reduced", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn loss[ok].mean()"),
         ("positions", "", "ok = [[(y != 0).nonzero()]].flatten()\nreturn ok.max()"),
+        ("returned", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn f(x.index_select(1, ok) - 1)"),
     ],
 )
 def test_what_is_stored_is_selected_by_the_mask_of_its_place(
@@ -391,6 +442,34 @@ def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_caller
     assert begins.number(sources.around(str(file), (26, 15, 26, 28))) == ("b", 25)
 
 
+CHANGED = """\
+def force(s):
+    if (s.x - s.at).norm() > 1:
+        s.at = s.x
+    return s.x * 2
+
+
+def step(s, f):
+    s.x = s.x + f
+    return force(s)
+
+
+def kept(s, f):
+    y = f + 1
+    return force(s)
+"""
+
+
+def test_the_caller_does_not_have_what_compiled_code_sets_in_an_argument(tmp_path: Path) -> None:
+    file = tmp_path / "changed.py"
+    file.write_text(CHANGED)
+    sources = Sources()
+    test = sources.around(str(file), (2, 7, 2, 30))
+    after, unchanged = (sources.around(str(file), (line, 11, line, 19)) for line in (9, 14))
+    assert begins.arguments(test, [after]) == ()
+    assert begins.arguments(test, [unchanged]) == ("s",)
+
+
 @pytest.mark.parametrize(
     ("expression", "counts"),
     [
@@ -398,7 +477,7 @@ def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_caller
         ("len(torch.bincount(k))", "k.new_zeros(n).index_add(0, k, torch.ones_like(k))"),
         (
             "f(torch.bincount(k[0], minlength=4), y)",
-            "(k[0]).new_zeros(4).index_add(0, k[0], torch.ones_like(k[0]))",
+            "k[0].new_zeros(4).index_add(0, k[0], torch.ones_like(k[0]))",
         ),
         ("k.bincount(w, 5).max()", "torch.zeros(5).index_add(0, k, w)"),
         ("torch.bincount(k.view(-1)", "index_add into zeros"),
@@ -411,3 +490,37 @@ def test_counts_are_told_in_the_names_of_the_source_wherever_the_call_stands(
     told = source_advice.advice("BS105", "", expression, expression, "f")
     assert told is not None
     assert told.startswith(f"Count with {counts}")
+
+
+@pytest.mark.parametrize(
+    ("mask", "rest"),
+    [("m", "~m"), ("~m[:, 0]", "m[:, 0]"), ("a > 0", "~(a > 0)"), ("~a & b", "~(~a & b)"), ("", "~mask")],
+)
+def test_what_a_mask_leaves_is_written_without_a_double_sign(mask: str, rest: str) -> None:
+    assert break_advice._words(Use("reduced", "x[m]", mask=mask))["unmasked"] == rest
+
+
+@pytest.mark.parametrize(
+    ("read", "detached"),
+    [
+        ("x.max().item()", "x.max().detach()"),
+        ("float(x.max().item())", "x.max().detach()"),
+        ("float(x - 1)", "(x - 1).detach()"),
+        ("float(x[f(1)](2))", "x[f(1)](2).detach()"),
+        ("int(a) + int(b)", "x.detach()"),
+        ("for i in x.tolist()", "x.detach()"),
+    ],
+)
+def test_the_tensor_that_a_number_is_read_of_is_named_without_its_reads(read: str, detached: str) -> None:
+    assert break_advice._words(Use("kept", read))["detached"] == detached
+
+
+def test_groups_that_are_different_values_are_counted_first(tmp_path: Path) -> None:
+    body = (
+        "classes = torch.unique(labels)\nreturn torch.stack([ [[f[labels == c]]].mean(0) for c in classes])"
+    )
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    assert use.groups == Groups(
+        "index", "len(classes)", "classes, index = torch.unique(labels, return_inverse=True), and "
+    )

@@ -119,3 +119,21 @@ def test_objects_that_know_each_other_are_looked_into_once() -> None:
     held = _held_by_objects((nodes[0],), {})
     assert held["args[0].x"]["shape"] == [2]
     assert len(held) == len(nodes)
+
+
+def test_a_method_of_a_module_has_its_own_name_and_parameters(scan: Callable[..., Scanned]) -> None:
+    scanned = scan("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, batch):
+                return batch["x"]
+
+            def encode(self, tokens, scale):
+                return tokens * scale
+
+        encode = torch.compile(Net().encode)
+        encode(torch.ones(2), 2.0)
+    """)
+    (one,) = scanned.report.signatures
+    assert (one.entry, one.parameters, one.module) == ("Net.encode", ("tokens", "scale"), False)

@@ -195,14 +195,16 @@ def _tensor(value: torch.Tensor) -> dict[str, Any]:
 
 def _entry(function: Any, owner: Any) -> dict[str, Any]:
     """What was compiled: a function, a method, or the module that it is the call of."""
-    module = owner if isinstance(owner, torch.nn.Module) else None
+    is_called = getattr(function, "__name__", "") in (*_MODULE_CALLS, "forward")
+    is_method = isinstance(function, types.MethodType) and not is_called  # of a module: ``net.encode``
+    module = owner if isinstance(owner, torch.nn.Module) and not is_method else None
     inner = function if module is None else type(module).forward
     code: types.CodeType | None = getattr(inner, "__code__", None)
     parameters = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else []
     return {
         "name": _name(function) if module is None else type(module).__name__,
         "module": module is not None,
-        "training": None if module is None else bool(module.training),
+        "training": bool(owner.training) if isinstance(owner, torch.nn.Module) else None,
         "file": code.co_filename if code else None,
         "line": code.co_firstlineno if code else None,
         "parameters": parameters if owner is None else parameters[1:],
