@@ -298,7 +298,8 @@ def _targets(node: ast.AST) -> list[str]:
 
 
 def _counts(loop: ast.For) -> bool:
-    return isinstance(loop.iter, ast.Call) and uses.called(loop.iter) == "range"
+    """``for i in range(n)``: from 0 and by 1, so that the turns are the items."""
+    return isinstance(loop.iter, ast.Call) and uses.called(loop.iter) == "range" and len(loop.iter.args) == 1
 
 
 def _zipped(loop: ast.For) -> dict[str, ast.expr] | None:
