@@ -258,6 +258,28 @@ for x in batches(3, 4):
     print(named({"a": x, "b": -x}).sum().item())
 """
 
+PRODUCT = """
+@torch.compile
+def product(a, b):
+    torch._dynamo.graph_break()
+    return a.long() * b.long()
+
+
+for x in batches(3, 4):
+    print(product(x.int(), x.int()).sum().item())
+"""
+
+ACCURATE = """
+@torch.compile
+def accurate(scores, wanted):
+    torch._dynamo.graph_break()
+    return ((scores > 0.5) == (wanted > 0.5)).float().mean()
+
+
+for x in batches(3, 4):
+    print(accurate(x, x * 2).item())
+"""
+
 WARMED = """
 @torch.compile
 def warmed(x, step):
@@ -719,6 +741,20 @@ PATCHES: tuple[Patched, ...] = (
         WARMED,
         (BROKEN, ""),
         ("min(1.0, step / 10)", "(step / 10)"),
+    ),
+    change(
+        "narrow_product",
+        "whole numbers that are large for their dtype",
+        PRODUCT,
+        (BROKEN, ""),
+        ("a.long() * b.long()", "(a * b).long()"),
+    ),
+    change(
+        "accurate_at_half",
+        "a number of the code in one input alone",
+        ACCURATE,
+        (BROKEN, ""),
+        ("(scores > 0.5) == (wanted > 0.5)", "(scores >= 0.5) == (wanted >= 0.5)"),
     ),
     change(
         "never_too_many",

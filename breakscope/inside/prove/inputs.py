@@ -15,6 +15,7 @@ from breakscope.inside.prove.attempt import Call, Conditions
 
 Fill = Callable[[torch.Tensor], None]
 _MOST_ALONE = 6
+_MOST_TOLD = 3
 _MOST_SIZES = 6
 _MOST_NUMBERS = 8
 _MOST_UNEVEN = 2
@@ -32,7 +33,7 @@ def values(
 ) -> Iterator[Conditions]:
     """Other values for the tensors that a function is given: all of them at once, then one alone."""
     yield from together(constants, gradients=gradients)
-    yield from alone(given, gradients=gradients)
+    yield from alone(given, constants, gradients=gradients)
 
 
 def together(constants: Iterable[float], *, gradients: bool) -> Iterator[Conditions]:
@@ -48,10 +49,15 @@ def together(constants: Iterable[float], *, gradients: bool) -> Iterator[Conditi
         yield _given(name, partial(_each, fill), gradients)
 
 
-def alone(given: Sequence[torch.Tensor], *, gradients: bool) -> Iterator[Conditions]:
-    """Other values for one of several tensors, the others as they are."""
+def alone(
+    given: Sequence[torch.Tensor], constants: Iterable[float], *, gradients: bool
+) -> Iterator[Conditions]:
+    """Other values for one of several tensors, the others as they are: edges, and numbers of the code."""
+    told: list[tuple[str, Fill]] = [
+        (f"all {value:g}", partial(_constant, value)) for value in _told(constants)[:_MOST_TOLD]
+    ]
     for index in range(min(len(given), _MOST_ALONE) if len(given) > 1 else 0):
-        for name, fill in _ALONE:
+        for name, fill in (*_ALONE, *told):
             yield _given(f"{name}, in input {index + 1} alone", partial(_only, index, fill), gradients)
 
 
