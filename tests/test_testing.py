@@ -80,7 +80,7 @@ def test_a_break_is_shown_with_place_source_cause_and_remedy() -> None:
     assert f"test_testing.py:{line}:8  branches" in text
     assert "       if y.sum() > 0:\n          ^^^^^^^^^^^" in text
     assert "reason   Data-dependent branching" in text
-    assert "do this  Compute both sides and select with torch.where" in text
+    assert "do this  Write in place of the branch `y = torch.where(y.sum() > 0" in text
 
 
 def test_what_is_allowed_and_what_a_comment_leaves_out_is_no_failure() -> None:

@@ -280,6 +280,39 @@ for x in batches(3, 4):
     print(accurate(x, x * 2).item())
 """
 
+SQUARE = """
+@torch.compile
+def a_row(x):
+    torch._dynamo.graph_break()
+    return x.sum() / x.shape[0]
+
+
+for _ in range(4):
+    print(a_row(torch.randn(4, 4)).item())
+"""
+
+GROUPS = """
+@torch.compile
+def joined(groups):
+    torch._dynamo.graph_break()
+    return [torch.cat(group) for group in groups]
+
+
+for x in batches(3, 4):
+    print(joined([[x, -x], [x, x]])[0].sum().item())
+"""
+
+FLAGS = """
+@torch.compile
+def hidden(x, before, after):
+    torch._dynamo.graph_break()
+    return x.tril() if before != after else x
+
+
+for x in batches(3, 4):
+    print(hidden(x, False, False).sum().item())
+"""
+
 WARMED = """
 @torch.compile
 def warmed(x, step):
@@ -755,6 +788,27 @@ PATCHES: tuple[Patched, ...] = (
         ACCURATE,
         (BROKEN, ""),
         ("(scores > 0.5) == (wanted > 0.5)", "(scores >= 0.5) == (wanted >= 0.5)"),
+    ),
+    change(
+        "other_side_of_a_square",
+        "sizes that are one by chance",
+        SQUARE,
+        (BROKEN, ""),
+        ("/ x.shape[0]", "/ x.shape[1]"),
+    ),
+    change(
+        "pairs_of_a_group",
+        "the length of a list in a list",
+        GROUPS,
+        (BROKEN, ""),
+        ("torch.cat(group)", "torch.cat([group[0], group[1]])"),
+    ),
+    change(
+        "either_flag",
+        "two flags at once",
+        FLAGS,
+        (BROKEN, ""),
+        ("before != after", "before or after"),
     ),
     change(
         "never_too_many",

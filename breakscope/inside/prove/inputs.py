@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from breakscope.inside.prove.attempt import Call, Conditions
 
 Fill = Callable[[torch.Tensor], None]
 _MOST_ALONE = 6
+_MOST_PAIRS = 6
 _MOST_TOLD = 3
 _MOST_SIZES = 6
 _MOST_NUMBERS = 8
@@ -156,11 +158,22 @@ def shapes(calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = F
         for other in dict.fromkeys((*near, *beside)):
             if other != size:
                 yield Conditions(f"size {other} for {size}", calls=partial(resized, size, other))
+        for place in _places_of(size, calls):  # square by chance: each dimension has a size of its own
+            for other in (size + 1, max(1, size - 1)):
+                name = f"size {other} for {size} in dimension {place + 1} alone"
+                yield Conditions(name, calls=partial(resized, size, other, place=place))
         most = max(
             one.numel() * _LONG // size for call in calls for one in tensors(call) if size in one.shape
         )
         if large and size < _LONG and most <= _MOST_ELEMENTS:
             yield Conditions(f"size {_LONG} for {size}", calls=partial(resized, size, _LONG))
+
+
+def _places_of(size: int, calls: Sequence[Call]) -> list[int]:
+    """The dimensions of one size, where a tensor has several of it."""
+    shapes = [tuple(tensor.shape) for call in calls for tensor in tensors(call)]
+    square = [shape for shape in shapes if shape.count(size) > 1]
+    return sorted({place for shape in square for place, one in enumerate(shape) if one == size})
 
 
 def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -177,6 +190,10 @@ def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Con
             first = partial(_relisted, change, 1)
             limit = "with lists of different lengths"
             yield Conditions(f"the first list with one item {name}", calls=first, beyond=limit)
+    if any(_is_list(one) for value in (*args, *kwargs.values()) for one in _items(value)):
+        for name, change in (("more", _longer), ("fewer", _shorter)):
+            inner = partial(_inner_relisted, change)
+            yield Conditions(f"lists in containers with one item {name}", calls=inner)
     kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     rest = inspect.Parameter.VAR_POSITIONAL
     if args and rest in kinds and len(args) >= kinds.index(rest):
@@ -238,6 +255,51 @@ def _relisted(change: Callable[[list[Any]], list[Any]], count: int, calls: Seque
         ]
         changed.append((tuple(values[: len(args)]), dict(zip(kwargs, values[len(args) :], strict=True))))
     return changed
+
+
+def _items(value: Any) -> list[Any]:
+    """What a list, tuple or dict holds."""
+    return (
+        list(value.values()) if type(value) is dict else list(value) if type(value) in (list, tuple) else []
+    )
+
+
+def _inner_relisted(change: Callable[[list[Any]], list[Any]], calls: Sequence[Call]) -> Sequence[Call]:
+    """The calls with each list of tensors changed that stands in a list, tuple or dict."""
+
+    def changed(value: Any) -> Any:
+        return type(value)(change(list(value))) if _is_list(value) else value
+
+    def within(value: Any) -> Any:
+        if type(value) is dict:
+            return {key: changed(one) for key, one in value.items()}
+        return type(value)(map(changed, value)) if type(value) in (list, tuple) else value
+
+    return [
+        (tuple(map(within, args)), {key: within(one) for key, one in kwargs.items()})
+        for args, kwargs in calls
+    ]
+
+
+def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Two flags turned at once, given or left at their defaults: ``a != b`` and ``a or b`` agree on one."""
+    args, kwargs = calls[0]
+    found: dict[int | str, bool] = {key: one for key, one in enumerate(args) if type(one) is bool}
+    found |= {key: one for key, one in kwargs.items() if type(one) is bool}
+    for parameter in list(inspect.signature(function).parameters.values())[len(args) :]:
+        if type(parameter.default) is bool and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
+            found.setdefault(parameter.name, parameter.default)
+    for (one, was), (two, before) in itertools.islice(itertools.combinations(found.items(), 2), _MOST_PAIRS):
+        names = " and ".join(str(key + 1 if isinstance(key, int) else key) for key in (one, two))
+        yield Conditions(
+            f"arguments {names} turned", calls=partial(_with_both, {one: not was, two: not before})
+        )
+
+
+def _with_both(values: dict[int | str, bool], calls: Sequence[Call]) -> Sequence[Call]:
+    for key, value in values.items():
+        calls = with_argument(key, value, calls)
+    return calls
 
 
 def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
@@ -596,12 +658,12 @@ def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return value
 
 
-def resized(size: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
-    """Calls in which every dimension of one size has another."""
+def resized(size: int, other: int, calls: Sequence[Call], place: int | None = None) -> Sequence[Call]:
+    """Calls in which every dimension of one size has another; ``place``: that dimension alone."""
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
         for dimension, length in enumerate(tensor.shape):
-            if length == size:
+            if length == size and place in (None, dimension):
                 index = torch.arange(other, device=tensor.device) % size
                 tensor = tensor.detach().index_select(dimension, index)
         return tensor
