@@ -58,16 +58,17 @@ def judge(proof: Mapping[str, Any], claims: Claims, observers: Observers | None 
     if told is not None:
         why = f"it needs your consent: {told}"
         return Verdict("needs consent", why, replace(evidence, needs_consent=True))
-    return Verdict("proved", _how(evidence), evidence)
+    return Verdict("proved", how(evidence), evidence)
 
 
-def _how(evidence: Evidence) -> str:
-    how = "bitwise equal" if evidence.exact else "equal up to the order of sums"
+def how(evidence: Evidence) -> str:
+    """How equal two forms were found, on how many inputs, and within how many limits."""
+    equal = "bitwise equal" if evidence.exact else "equal up to the order of sums"
     driven = all(one["true"] and one["false"] for one in evidence.branches or ())
     ways = ", both branches" if evidence.branches and driven else ""
     count = len(evidence.limits or ())
     limits = f", within {count} limit{'' if count == 1 else 's'}" if count else ""
-    return f"{how} on {evidence.compared} inputs{ways}{limits}"
+    return f"{equal} on {evidence.compared} inputs{ways}{limits}"
 
 
 def _observed(

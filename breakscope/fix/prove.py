@@ -17,7 +17,7 @@ from typing import Any
 from breakscope.fix import runs, unseen
 from breakscope.fix.diff import Change
 from breakscope.fix.evidence import Evidence, Verdict
-from breakscope.fix.judge import judge
+from breakscope.fix.judge import how, judge
 from breakscope.fix.observers import Observers
 from breakscope.fix.patch import Exactness, Patch, Rewrite
 from breakscope.fix.runs import Script
@@ -223,11 +223,12 @@ def _verdict(
     through = tuple(f"{name}: compared through the functions that call it" for _, name in sorted(parts))
     limits = (*(verdict.evidence.limits or ()), *_limits(changes, parts))
     evidence = replace(verdict.evidence, level="functions", through=through or None, limits=limits)
-    verdict = replace(verdict, evidence=evidence)
+    why = how(evidence) if verdict.status == "proved" else verdict.why
+    verdict = replace(verdict, why=why, evidence=evidence)
     if verdict.status == "refused":
         return verdict
-    if why := next(_not_covered(changes, proof, functions, parts), None):
-        return replace(verdict, status="unproved", why=why)
+    if left := next(_not_covered(changes, proof, functions, parts), None):
+        return replace(verdict, status="unproved", why=left)
     return verdict
 
 

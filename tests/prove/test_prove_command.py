@@ -116,6 +116,7 @@ def test_functions_of_a_module_that_change_together_are_compared_together(
     asked = asking.ask(product, tmp_path, "my.patch")
     assert (asked.exit_code, asked.status) == (0, "proved"), asked.why
     assert asked.answer["evidence"]["through"] == ["_part: compared through the functions that call it"]
+    assert f"within {len(asked.answer['evidence']['limits'])} limit" in asked.why
 
 
 def test_a_helper_that_others_use_is_not_excused_by_one_caller(tmp_path: Path, product: Warm) -> None:
