@@ -45,7 +45,7 @@ class InRange(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         name = getattr(func, "overloadpacket", func).__name__
         wanted = _WANTED.get(name) or _WANTED.get(name.strip("_"))
-        if wanted is not None:
+        if wanted is not None and getattr(func, "namespace", "") == "aten":
             names = [argument.name for argument in func._schema.arguments]
             given = {**dict(zip(names, args, strict=False)), **kwargs}
             if any(

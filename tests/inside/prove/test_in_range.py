@@ -75,6 +75,15 @@ def test_what_is_within_its_range_computes_as_ever(name: str) -> None:
     assert torch.equal(plain, checked)
 
 
+def test_an_operator_of_that_name_that_is_not_of_torch_is_left_alone() -> None:
+    @torch.library.custom_op("test_in_range::gather", mutates_args=())
+    def gather(index: torch.Tensor) -> torch.Tensor:
+        return index + 1
+
+    with InRange("cpu"):
+        assert gather(FAR).tolist() == [1, 5]
+
+
 def test_other_devices_are_left_alone() -> None:
     with pytest.raises(IndexError, match="index out of range in self"), InRange("cuda"):
         OUT["embedding"]()
