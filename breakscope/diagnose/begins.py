@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from breakscope.diagnose import uses
 from breakscope.diagnose.becomes import is_tensor
+from breakscope.source.names import root_name
 
 _OF_PYTHON = (
     "int",
@@ -94,7 +95,7 @@ def _numbers(
         case ast.Subscript(of, ast.Constant(int(at))):
             found = _numbers(of, way, callers, asked) or []
             return [found[at]] if -len(found) <= at < len(found) else None
-        case ast.Name(name) if name not in asked and (function := _function(way)) is not None:
+        case ast.Name(name) if name not in asked and (function := uses.function(way)) is not None:
             asked.add(name)
             values = _values(name, function)
             if values:
@@ -106,7 +107,7 @@ def _numbers(
 
 def _is_returned(around: _Way) -> bool:
     """Whether it is read of what the function computes and returns: then its caller has that anyway."""
-    function = _function(around)
+    function = uses.function(around)
     if function is None:
         return False
     parameters = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)}
@@ -145,7 +146,7 @@ def _joined(nodes: Sequence[ast.AST | None], way: _Way, asked: set[str]) -> set[
 
 
 def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
-    function = _function(way)
+    function = uses.function(way)
     if function is None or name in asked:
         return set() if name in asked else None
     asked.add(name)
@@ -175,27 +176,15 @@ def _is_changed(name: str, function: ast.FunctionDef, way: _Way) -> bool:
             case _:
                 continue
         if node.lineno < line and any(
-            isinstance(one, ast.Attribute | ast.Subscript) and _base(one) == name for one in targets
+            isinstance(one, ast.Attribute | ast.Subscript) and root_name(one) == name for one in targets
         ):
             return True
     return False
 
 
-def _base(node: ast.expr) -> str:
-    """``s`` of ``s.x[0]``."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def _is_constant(name: str, module: ast.AST) -> bool:
     """Whether a module gives a name its value, once and for all: ``SHIFT, REDUCE = 0, 1``."""
     return isinstance(module, ast.Module) and any(name in uses.targets(one) for one in module.body)
-
-
-def _function(way: _Way) -> ast.FunctionDef | None:
-    """The function around a place."""
-    return next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
 
 
 def _values(name: str, function: ast.FunctionDef) -> list[ast.expr] | None:
@@ -224,7 +213,7 @@ def _may_be_before(value: ast.expr, way: _Way) -> bool:
 
 def _given(name: str, around: _Way, caller: _Way) -> ast.expr | None:
     """What a call gives for a parameter of the function around a place."""
-    function = _function(around)
+    function = uses.function(around)
     call = caller[-1] if caller else None
     if function is None or not isinstance(call, ast.Call):
         return None

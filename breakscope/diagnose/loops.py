@@ -182,7 +182,7 @@ def mask_of(call: ast.Call) -> str:
 
 def of_backtrace(around: Sequence[ast.AST]) -> bool:
     """Whether the function of a place follows indices back one by one, as Viterbi: ``at = back[t][at]``."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     back = [
         node
         for node in (ast.walk(function) if function is not None else ())
@@ -291,7 +291,7 @@ class Groups:
 
 def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None:
     """The groups, where a mask picks one group in each turn of a loop: ``x[group == g]``."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     if isinstance(mask, ast.Name) and function is not None:
         made = [
             node.value

@@ -79,7 +79,7 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
 
 def _counted(test: ast.Name, around: Sequence[ast.AST]) -> ast.expr:
     """What a name was given, where that counts with % or //: whole numbers are no matter of tensors."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     values = [
         value
         for node in (ast.walk(function) if function is not None else ())
@@ -185,7 +185,7 @@ def names(sources: Sources, file: str, position: Position | None, words: tuple[s
         return None
     head = head_of(statement)
     asked = {node.id for node in ast.walk(head) if isinstance(node, ast.Name)}
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     made = [
         node.value
         for node in (ast.walk(function) if function is not None else ())
@@ -226,7 +226,7 @@ def statement(sources: Sources, file: str, position: Position | None) -> str:
 def called_in_loop(sources: Sources, file: str, position: Position | None) -> tuple[str, ...]:
     """What the outermost loop around a site calls that can be a module: arguments, attributes of self."""
     around = [] if position is None else sources.around(file, position)
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     if function is None:
         return ()
     inside = around[around.index(function) :]

@@ -143,7 +143,7 @@ def piece(around: _Way, name: str) -> str:
     Args:
         name: of the variable that holds the number.
     """
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), ast.Pass())
+    function = uses.function(around) or ast.Pass()
     for statement in ast.walk(function):
         match statement:
             case ast.Assign([ast.Subscript(ast.Name() | ast.Attribute() as of, at)], value):

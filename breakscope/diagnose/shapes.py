@@ -491,7 +491,7 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
         return False
     if _RANDOM.search(ast.unparse(around[-1])):
         return True
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     used = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
     return isinstance(around[-1], ast.BinOp | ast.Call) and any(
         isinstance(node, ast.Assign)

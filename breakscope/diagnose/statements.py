@@ -163,7 +163,7 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
 
 def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
     """Whether all that a branch does is to make what is None without it: ``if pad.any(): mask = ~pad``."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     if function is None or statement.orelse or not all(isinstance(one, ast.Assign) for one in statement.body):
         return False
     given = function.args
@@ -397,7 +397,7 @@ def _filters(around: Sequence[ast.AST]) -> bool:
 
 def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:
     """Whether a bare ``return`` skips what changes state: tensors in place, or attributes."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     match statement.body, function:
         case [ast.Return(None)], ast.FunctionDef(body=body) if statement in body:
             after = body[body.index(statement) + 1 :]
@@ -485,7 +485,7 @@ def _is_search(around: Sequence[ast.AST]) -> bool:
 
 def _last_returns(statement: ast.If, around: Sequence[ast.AST]) -> list[ast.expr]:
     """What is returned with and without a branch that is its function's last but a ``return``."""
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     if function is None or statement not in function.body:
         return []
     after = [*statement.orelse, *function.body[function.body.index(statement) + 1 :]]
@@ -541,7 +541,7 @@ def leaves_out_layers(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
     head = head_of(statement)
     if _DROP.search(ast.unparse(head)):
         return True
-    function = next((node for node in reversed(around) if isinstance(node, ast.FunctionDef)), None)
+    function = uses.function(around)
     asked = {node.id for node in ast.walk(head) if isinstance(node, ast.Name)}
     return any(
         isinstance(node, ast.Assign)

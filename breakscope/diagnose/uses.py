@@ -50,6 +50,11 @@ def statement(way: Sequence[ast.AST]) -> ast.stmt | None:
     return next((node for node in reversed(way) if isinstance(node, ast.stmt)), None)
 
 
+def function(way: Sequence[ast.AST]) -> ast.FunctionDef | None:
+    """The innermost function of a way from the outside."""
+    return next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
+
+
 def targets(statement: ast.stmt | None) -> list[str]:
     """The names that an assignment sets."""
     match statement:
