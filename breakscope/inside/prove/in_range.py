@@ -77,16 +77,19 @@ def _places(given: Arguments) -> None:
             at += index.dim()
 
 
+def _size(given: Arguments) -> int:
+    """Of the dimension that is indexed; a number has one place."""
+    source = given["self"]
+    return int(source.shape[given["dim"]]) if source.dim() else 1
+
+
 def _along(given: Arguments) -> None:
     """Along one dimension, from its beginning."""
-    source = given["self"]
-    _index(given["index"], 0, source.shape[given["dim"]] if source.dim() else 1)
+    _index(given["index"], 0, _size(given))
 
 
 def _from_either_end(given: Arguments) -> None:
-    source = given["self"]
-    size = source.shape[given["dim"]] if source.dim() else 1
-    _index(given["index"], -size, size)
+    _index(given["index"], -_size(given), _size(given))
 
 
 def _anywhere(given: Arguments) -> None:
@@ -105,15 +108,9 @@ def _weights(given: Arguments) -> None:
         raise OutOfRangeError("weights of a draw are negative, not finite, or all zero")
 
 
-def _shares(given: Arguments) -> None:
-    shares = given.get("p", given["self"])
+def _shares(shares: Any) -> None:
     if isinstance(shares, torch.Tensor) and not bool(((shares >= 0) & (shares <= 1)).all()):
         raise OutOfRangeError("a probability is not between 0 and 1")
-
-
-def _filled(given: Arguments) -> None:
-    """``x.bernoulli_(p)``: what was in it before says nothing."""
-    _shares({"self": None, **{name: one for name, one in given.items() if name == "p"}})
 
 
 def _holds(given: Arguments) -> None:
@@ -131,8 +128,8 @@ _WANTED: Mapping[str, Callable[[Arguments], None]] = {
     **dict.fromkeys(("take", "put"), _anywhere),
     **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _classes),
     "multinomial": _weights,
-    "bernoulli": _shares,
-    "bernoulli_": _filled,
-    "binary_cross_entropy": _shares,
+    "bernoulli": lambda given: _shares(given.get("p", given["self"])),
+    "bernoulli_": lambda given: _shares(given.get("p")),  # what was in it before says nothing
+    "binary_cross_entropy": lambda given: _shares(given["self"]),
     "assert_async": _holds,
 }

@@ -60,7 +60,7 @@ def alone(
     ]
     for index in range(min(len(given), _MOST_ALONE) if len(given) > 1 else 0):
         for name, fill in (*_ALONE, *told):
-            yield _given(f"{name}, in input {index + 1} alone", partial(_only, index, fill), gradients)
+            yield _given_alone(name, index, fill, gradients)
 
 
 def whole_numbers(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
@@ -70,18 +70,15 @@ def whole_numbers(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
     the script has none below zero, such are of another kind than its own.
     """
     whole = [index for index, tensor in enumerate(given) if _is_whole(tensor)]
+    if not whole:
+        return
     negative = any(bool((given[index] < 0).any()) for index in whole)
-    for (name, fill), beyond in [
-        *((one, "") for one in _WHOLE),
-        *((one, "" if negative else "with negative whole numbers in a tensor") for one in _NEGATIVE),
-    ]:
-        for each in [partial(_each, fill), *_each_alone(whole, fill, len(given))] if whole else ():
-            alone = f", in input {each.args[0] + 1} alone" if each.func is _only else ""
-            yield replace(_given(f"{name}{alone}", each, False), beyond=beyond)
-
-
-def _each_alone(whole: Sequence[int], fill: Fill, count: int) -> list[partial[None]]:
-    return [partial(_only, index, fill) for index in whole[:_MOST_ALONE]] if count > 1 else []
+    limit = "" if negative else "with negative whole numbers in a tensor"
+    alone = whole[:_MOST_ALONE] if len(given) > 1 else []
+    for name, fill, beyond in [*((*one, "") for one in _WHOLE), *((*one, limit) for one in _NEGATIVE)]:
+        yield replace(_given(name, partial(_each, fill), False), beyond=beyond)
+        for index in alone:
+            yield replace(_given_alone(name, index, fill, False), beyond=beyond)
 
 
 def _is_whole(tensor: torch.Tensor) -> bool:
@@ -91,6 +88,10 @@ def _is_whole(tensor: torch.Tensor) -> bool:
 def _given(name: str, mutate: Callable[[list[torch.Tensor]], None], gradients: bool) -> Conditions:
     change = to(torch.float64) if gradients else torch.clone
     return Conditions(name, change, mutate, gradients=gradients, other_dtypes=gradients)
+
+
+def _given_alone(name: str, index: int, fill: Fill, gradients: bool) -> Conditions:
+    return _given(f"{name}, in input {index + 1} alone", partial(_only, index, fill), gradients)
 
 
 def filled(edge: str) -> Callable[[list[torch.Tensor]], None]:
@@ -209,14 +210,12 @@ def orders(calls: Sequence[Call]) -> Iterator[Conditions]:
 
 
 def _has_order(value: Any) -> bool:
-    items = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
-    return (type(value) is dict and len(value) > 1) or any(map(_has_order, items))
+    return (type(value) is dict and len(value) > 1) or any(map(_has_order, _items(value)))
 
 
 def _reversed(value: Any) -> Any:
-    if type(value) is dict:
-        return {key: _reversed(value[key]) for key in reversed(value)}
-    return type(value)(map(_reversed, value)) if type(value) in (list, tuple) else value
+    made = _mapped(_reversed, value)
+    return dict(reversed(made.items())) if type(made) is dict else made
 
 
 def _with_one_more(calls: Sequence[Call]) -> Sequence[Call]:
@@ -257,11 +256,16 @@ def _relisted(change: Callable[[list[Any]], list[Any]], count: int, calls: Seque
     return changed
 
 
-def _items(value: Any) -> list[Any]:
-    """What a list, tuple or dict holds."""
-    return (
-        list(value.values()) if type(value) is dict else list(value) if type(value) in (list, tuple) else []
-    )
+def _items(value: Any) -> Iterable[Any]:
+    """What a list, tuple or dict holds; nothing of all else."""
+    return value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+
+
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """A list, tuple or dict with other items; all else as it is."""
+    if type(value) is dict:
+        return {key: change(item) for key, item in value.items()}
+    return type(value)(map(change, value)) if type(value) in (list, tuple) else value
 
 
 def _inner_relisted(change: Callable[[list[Any]], list[Any]], calls: Sequence[Call]) -> Sequence[Call]:
@@ -270,15 +274,8 @@ def _inner_relisted(change: Callable[[list[Any]], list[Any]], calls: Sequence[Ca
     def changed(value: Any) -> Any:
         return type(value)(change(list(value))) if _is_list(value) else value
 
-    def within(value: Any) -> Any:
-        if type(value) is dict:
-            return {key: changed(one) for key, one in value.items()}
-        return type(value)(map(changed, value)) if type(value) in (list, tuple) else value
-
-    return [
-        (tuple(map(within, args)), {key: within(one) for key, one in kwargs.items()})
-        for args, kwargs in calls
-    ]
+    within = partial(_mapped, changed)
+    return [(_mapped(within, args), _mapped(within, kwargs)) for args, kwargs in calls]
 
 
 def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -286,9 +283,8 @@ def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Condi
     args, kwargs = calls[0]
     found: dict[int | str, bool] = {key: one for key, one in enumerate(args) if type(one) is bool}
     found |= {key: one for key, one in kwargs.items() if type(one) is bool}
-    for parameter in list(inspect.signature(function).parameters.values())[len(args) :]:
-        if type(parameter.default) is bool and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
-            found.setdefault(parameter.name, parameter.default)
+    defaults = {one.name: one.default for one in _at_default(function, calls[0])}
+    found |= {name: one for name, one in defaults.items() if type(one) is bool}
     for (one, was), (two, before) in itertools.islice(itertools.combinations(found.items(), 2), _MOST_PAIRS):
         names = " and ".join(str(key + 1 if isinstance(key, int) else key) for key in (one, two))
         yield Conditions(
@@ -349,13 +345,19 @@ def _with_number(index: int, other: Any, calls: Sequence[Call]) -> Sequence[Call
         if type(value) in (bool, int, float) and depth > 2:
             left[0] -= 1
             return other if left[0] == -1 else value
-        if type(value) is dict:
-            return {key: changed(item, depth + 1, left) for key, item in value.items()}
-        if type(value) in (list, tuple):
-            return type(value)(changed(item, depth + 1, left) for item in value)
-        return value
+        return _mapped(lambda item: changed(item, depth + 1, left), value)
 
     return [changed(call, 0, [index]) for call in calls]
+
+
+def _at_default(function: Callable[..., Any], call: Call) -> list[inspect.Parameter]:
+    """The parameters that a call leaves out, and that it could name."""
+    args, kwargs = call
+    return [
+        parameter
+        for parameter in list(inspect.signature(function).parameters.values())[len(args) :]
+        if parameter.name not in kwargs and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+    ]
 
 
 def defaults(
@@ -368,14 +370,11 @@ def defaults(
     """
     limits = _limits(calls, constants)
     parameters = list(inspect.signature(function).parameters.values())
-    for args, kwargs in calls[:1]:
-        for parameter in parameters[len(args) :]:
-            if parameter.name in kwargs or parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-                continue
-            told = (*known, _TEXT) if type(parameter.default) is str else others(parameter.default, limits)
-            for other in told:
-                name = f"argument {parameter.name} = {other!r}"
-                yield Conditions(name, calls=partial(with_argument, parameter.name, other))
+    for parameter in _at_default(function, calls[0]):
+        told = (*known, _TEXT) if type(parameter.default) is str else others(parameter.default, limits)
+        for other in told:
+            name = f"argument {parameter.name} = {other!r}"
+            yield Conditions(name, calls=partial(with_argument, parameter.name, other))
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         taken = {parameter.name for parameter in parameters}
         for name in [text for text in known if text not in taken and text not in calls[0][1]]:
@@ -651,11 +650,7 @@ def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """Arguments with other tensors: built-in containers are built again, everything else stays itself."""
     if isinstance(value, torch.Tensor):
         return change(value)
-    if type(value) is dict:
-        return {key: rebuilt(item, change) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(rebuilt(item, change) for item in value)
-    return value
+    return _mapped(lambda item: rebuilt(item, change), value)
 
 
 def resized(size: int, other: int, calls: Sequence[Call], place: int | None = None) -> Sequence[Call]:

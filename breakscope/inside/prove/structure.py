@@ -103,9 +103,10 @@ def _with_loops(old: ast.stmt, new: ast.stmt, names: set[str]) -> bool:
         renamed = {one: next(fresh, "") for one in comprehensions.to_rename(around, node, parents) if name}
         if not name or comprehensions.why_no_loop(around, statement, node, name, parents, renamed):
             continue
+        changed[statement] = comprehensions.loop_of(node, name, renamed)
         if not filled:
+            changed[statement].append(statement)
             named.append((node, name))
-        changed[statement] = [*comprehensions.loop_of(node, name, renamed), *([] if filled else [statement])]
         names.update(called or (), {"set"} if isinstance(node, ast.SetComp) else ())
     for part, name in named:  # not before: what is asked of the others is asked of the tree as it was
         _Named(part, name).visit(_statement(part, parents))
