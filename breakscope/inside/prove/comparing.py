@@ -231,8 +231,8 @@ class Comparing:
             "call": self.tally.captured,
             "input": name,
             "arguments": look,
-            "old": shown(old) if old is not None else [],
-            "new": shown(new) if new is not None else [],
+            "old": shown(old, new),
+            "new": shown(new, old),
         }
 
     def too_late(self, what: str, needed: bool = True) -> bool:
