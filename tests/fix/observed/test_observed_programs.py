@@ -45,8 +45,8 @@ def test_there_are_enough() -> None:
     assert len(TWINS) >= 15
 
 
-# Of each class of attack so many stand for it in every run; twins always, hidden observers only at night.
-OF_EACH_CLASS = 2
+# Of each class of attack so many stand for it in every run; twins always, hidden observers and the rest at night.
+OF_EACH_CLASS = 1
 
 
 def in_every_run() -> set[str]:
@@ -62,7 +62,7 @@ def in_every_run() -> set[str]:
 def test_every_class_of_attack_is_in_every_run() -> None:
     seen = {one.attack for one in PROGRAMS if one.name in in_every_run()}
     assert seen >= {one.attack for one in PROGRAMS if one not in programs_hidden.PROGRAMS}
-    assert len(in_every_run()) >= 75
+    assert len(in_every_run()) >= 55
 
 
 @pytest.mark.parametrize("program", rows(PROGRAMS, in_every_run()))
