@@ -315,6 +315,18 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
             "in other dtypes (zeros, all tensors int64)",
         ),
         (
+            "def f(x, m):\n    return x * ~m",
+            "def f(x, m):\n    return x * (m == 0)",
+            "torch.randn(3), torch.tensor([True, False, True])",
+            "in other dtypes (all tensors of bool int64): result: values differ",
+        ),
+        (
+            "def f(t):\n    return (t * 3) // 2",
+            "def f(t):\n    return (t * 3) >> 1",
+            "torch.arange(-3, 3)",
+            "in other dtypes (all tensors of whole numbers float32): the old code returns, the new one raises",
+        ),
+        (
             "@torch.no_grad()\ndef f(x):\n    if x.sum() > 0:\n        return x @ x\n    return x * 1",
             "@torch.no_grad()\ndef f(x):\n    return torch.where(x.sum() > 0, x @ x, x * 1)",
             "torch.rand(3, 3)",
@@ -358,7 +370,7 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
         ),
     ],
     ids=[
-        "a number", "dimensions", "strides", "None", "dtype", "autocast", "below zero", "infinity", "hooks",
+        "a number", "dimensions", "strides", "None", "dtype", "a mask that counts", "fractions", "autocast", "below zero", "infinity", "hooks",
         "loggers", "written again", "gradients of gradients",
     ],
 )  # fmt: skip

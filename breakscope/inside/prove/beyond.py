@@ -54,6 +54,10 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
         ("in other dtypes", "bool", partial(_cast, torch.bool)),
         ("in other dtypes", "complex64", partial(_cast, torch.complex64)),
     ]
+    if any(tensor.dtype is torch.bool for tensor in tensors):
+        changes.append(("in other dtypes", "of bool int64", _counted))
+    if any(inputs.is_whole(tensor) for tensor in tensors):
+        changes.append(("in other dtypes", "of whole numbers float32", _fractional))
     for limit, name, change in changes:
         yield Conditions(f"all tensors {name}", calls=partial(_each, change), beyond=limit)
     alike = [
@@ -249,6 +253,15 @@ def _of_size_one(tensor: torch.Tensor) -> torch.Tensor:
 
 def _cast(dtype: torch.dtype, tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to(dtype) if tensor.is_floating_point() else tensor
+
+
+def _counted(tensor: torch.Tensor) -> torch.Tensor:
+    """A mask that counts: more than one where it is true."""
+    return tensor.to(torch.int64) * 3 if tensor.dtype is torch.bool else tensor
+
+
+def _fractional(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.float32) + 0.5 if inputs.is_whole(tensor) else tensor
 
 
 def _to(dtype: torch.dtype, tensor: torch.Tensor) -> torch.Tensor:

@@ -69,7 +69,7 @@ def whole_numbers(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
     All tensors of them at once, then one alone. Where they are indices, the old form raises for most. Where
     the script has none below zero, such are of another kind than its own.
     """
-    whole = [index for index, tensor in enumerate(given) if _is_whole(tensor)]
+    whole = [index for index, tensor in enumerate(given) if is_whole(tensor)]
     if not whole:
         return
     negative = any(bool((given[index] < 0).any()) for index in whole)
@@ -81,7 +81,8 @@ def whole_numbers(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
             yield replace(_given_alone(name, index, fill, False), beyond=beyond)
 
 
-def _is_whole(tensor: torch.Tensor) -> bool:
+def is_whole(tensor: torch.Tensor) -> bool:
+    """Whether it holds whole numbers below zero, too."""
     return tensor.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -517,7 +518,7 @@ def _few(values: int, seed: int, tensor: torch.Tensor) -> None:
 
 def _whole(change: Fill) -> Fill:
     """A fill that leaves all but whole numbers as they are."""
-    return lambda tensor: change(tensor) if _is_whole(tensor) else None
+    return lambda tensor: change(tensor) if is_whole(tensor) else None
 
 
 def _drawn(seed: int, low: int, tensor: torch.Tensor) -> None:
