@@ -44,7 +44,7 @@ class RandomState(NamedTuple):
         if self.numpy is not None:
             text += self.numpy[1].tobytes() + repr(self.numpy[2:]).encode()
         drawn = [
-            torch.cat([torch.tensor([device], dtype=torch.uint8), state])
+            torch.cat([torch.tensor([device], dtype=torch.uint8, device="cpu"), state])
             for device, state in enumerate(self.cuda)
             # The seed, and then how far it was drawn: nothing, where it was started since.
             if (not torch.equal(state, start.cuda[device]) if start.cuda else state[8:].any())

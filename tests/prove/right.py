@@ -304,6 +304,29 @@ with torch.no_grad():
         print(net(x).sum().item())
 """
 
+# The meta device stands for the "cuda" that scripts set: what is made without a device is not where the inputs are.
+ELSEWHERE = """
+torch.set_default_device("meta")
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4, device="cpu")
+
+    def forward(self, x, ids):
+        if x.sum() > 0:
+            x = x * 2
+        x = self.lin(x) + torch.rand_like(x)
+        return x[ids] * random.random()
+
+
+net = torch.compile(Net())
+for step in range(3):
+    x = torch.full((3, 4), step - 1.5, device="cpu")
+    print(net(x, torch.tensor([2, 0, 1], device="cpu")).sum().item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "sum_at_once",
@@ -587,5 +610,14 @@ PATCHES: tuple[Patched, ...] = (
             "torch.ones(n, n, dtype=torch.bool).tril()",
         ),
         beyond_rules=True,
+    ),
+    change(
+        "default_device",
+        "a branch where another default device is set",
+        "import random\n" + ELSEWHERE,
+        (
+            "        if x.sum() > 0:\n            x = x * 2\n",
+            "        x = torch.where(x.sum() > 0, x * 2, x * 1)\n",
+        ),
     ),
 )

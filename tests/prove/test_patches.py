@@ -19,7 +19,14 @@ pytestmark = pytest.mark.torch
 
 # One of each kind stands for it in every run; all of them at night.
 IN_EVERY_RUN = {
-    *("while_loop", "mask_outside", "item_in_the_caller", "cache_to_buffer", "forward_split"),
+    *(
+        "while_loop",
+        "mask_outside",
+        "item_in_the_caller",
+        "cache_to_buffer",
+        "forward_split",
+        "default_device",
+    ),
 }
 SHOWN_IN_EVERY_RUN = {"roots_by_where"}
 

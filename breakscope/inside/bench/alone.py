@@ -143,7 +143,7 @@ class _ContextLostError(Exception):
 
 def _flush_buffer(on_gpu: bool) -> Any:
     if not on_gpu:
-        return torch.empty(_CPU_FLUSH_BYTES, dtype=torch.uint8)
+        return torch.empty(_CPU_FLUSH_BYTES, dtype=torch.uint8, device="cpu")
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     # Twice the L2: whatever was in it is gone.
     size = 2 * int(getattr(properties, "L2_cache_size", 0) or 64 * 1024**2)

@@ -283,7 +283,7 @@ def _flowing(
     for index, output in enumerate(outputs):
         if output is not None and output.requires_grad:
             generator = torch.Generator().manual_seed(index)
-            weight = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+            weight = torch.randn(output.shape, generator=generator, dtype=torch.float64, device="cpu")
             weighted.append((output, weight.to(output.dtype).to(output.device)))
     if not weighted or not leaves:
         return []

@@ -497,13 +497,13 @@ def _extreme(which: str, tensor: torch.Tensor) -> None:
 
 def _noise(scale: float, seed: int, tensor: torch.Tensor) -> None:
     generator = torch.Generator().manual_seed(seed)
-    noise = torch.randn(tensor.shape, generator=generator)
+    noise = torch.randn(tensor.shape, generator=generator, device="cpu")
     if tensor.is_floating_point():
         tensor.copy_(noise * scale)
     elif tensor.dtype is torch.bool:
         tensor.copy_(noise > 0)
     else:
-        order = torch.randperm(tensor.numel(), generator=generator).to(tensor.device)
+        order = torch.randperm(tensor.numel(), generator=generator, device="cpu").to(tensor.device)
         tensor.copy_(tensor.flatten()[order].reshape(tensor.shape))
 
 
@@ -511,7 +511,7 @@ def _few(values: int, seed: int, tensor: torch.Tensor) -> None:
     """Whole numbers around zero, so few that most are there more than once."""
     if tensor.is_floating_point():
         generator = torch.Generator().manual_seed(seed)
-        tensor.copy_(torch.randint(values, tensor.shape, generator=generator) - values // 2)
+        tensor.copy_(torch.randint(values, tensor.shape, generator=generator, device="cpu") - values // 2)
     else:
         _noise(1.0, seed, tensor)
 
@@ -525,11 +525,13 @@ def _drawn(seed: int, low: int, tensor: torch.Tensor) -> None:
     """From 0, or from its negative, up to a little more than the largest."""
     most = min(int(tensor.long().abs().max()) + 2, torch.iinfo(tensor.dtype).max)
     generator = torch.Generator().manual_seed(seed)
-    tensor.copy_(torch.randint(low * most, most + 1, tensor.shape, generator=generator))
+    tensor.copy_(torch.randint(low * most, most + 1, tensor.shape, generator=generator, device="cpu"))
 
 
 def _repeated(tensor: torch.Tensor) -> None:
-    picked = torch.randint(min(2, tensor.numel()), tensor.shape, generator=torch.Generator().manual_seed(0))
+    picked = torch.randint(
+        min(2, tensor.numel()), tensor.shape, generator=torch.Generator().manual_seed(0), device="cpu"
+    )
     tensor.copy_(tensor.flatten()[picked.to(tensor.device)])
 
 
@@ -624,9 +626,9 @@ def _odd_one(value: float, rest: float, tensor: torch.Tensor) -> None:
 def _wild(seed: int, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
         generator = torch.Generator().manual_seed(seed)
-        power = torch.rand(tensor.shape, generator=generator) * 8 - 3
+        power = torch.rand(tensor.shape, generator=generator, device="cpu") * 8 - 3
         lean = 0.1 + 0.1 * seed  # from mostly positive to mostly negative
-        sign = torch.where(torch.rand(tensor.shape, generator=generator) < lean, -1.0, 1.0)
+        sign = torch.where(torch.rand(tensor.shape, generator=generator, device="cpu") < lean, -1.0, 1.0)
         tensor.copy_(sign * 10.0**power)
     else:
         _noise(1.0, seed, tensor)

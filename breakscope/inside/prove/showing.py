@@ -96,7 +96,11 @@ def _tensor(value: torch.Tensor, first: int = 0) -> str:
     numbers = [f"{one:.6g}" if isinstance(one, float) else str(one) for one in some]
     more = ["..."] if values.numel() > start + len(some) else []
     dtype = str(value.dtype).removeprefix("torch.")
-    where = [int(index) for index in torch.unravel_index(torch.tensor(start), value.shape)] if start else []
+    where = (
+        [int(index) for index in torch.unravel_index(torch.tensor(start, device="cpu"), value.shape)]
+        if start
+        else []
+    )
     return f"{dtype}{list(value.shape)}{f' from {where}:' if start else ''} [{', '.join(numbers + more)}]"
 
 
