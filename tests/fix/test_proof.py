@@ -339,6 +339,24 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
             "with a negative number (argument 2 = -4): the old code returns, the new one raises",
         ),
         (
+            "def f(x, up):\n    return x * 2 if up else x * 1",
+            "def f(x, up):\n    return x * 2 if up is True else x * 1",
+            "torch.randn(3), True",
+            "with a number for a flag (argument 2 = 2): result: values differ",
+        ),
+        (
+            "def f(x, n):\n    return x * (n / 2)",
+            "def f(x, n):\n    return x * (n // 2 if isinstance(n, int) else n / 2)",
+            "torch.randn(3), 3.0",
+            "with a whole number for a fraction (argument 2 = 3): result: values differ",
+        ),
+        (
+            "def f(x, n):\n    return x * (n / 2)",
+            "def f(x, n):\n    return x * (n / 2 if isinstance(n, int) else n)",
+            "torch.randn(3), 4",
+            "with a fraction for a whole number (argument 2 = 4.5): result: values differ",
+        ),
+        (
             "class f(nn.Module):\n    n = 2.5\n    def forward(self, x):\n        return x * (self.n - self.n)",
             "class f(nn.Module):\n    n = 2.5\n    def forward(self, x):\n        return x * 0.0",
             "torch.randn(3)",
@@ -370,7 +388,8 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
         ),
     ],
     ids=[
-        "a number", "dimensions", "strides", "None", "dtype", "a mask that counts", "fractions", "autocast", "below zero", "infinity", "hooks",
+        "a number", "dimensions", "strides", "None", "dtype", "a mask that counts", "fractions", "autocast", "below zero", "a flag",
+        "a fraction made whole", "a whole number made a fraction", "infinity", "hooks",
         "loggers", "written again", "gradients of gradients",
     ],
 )  # fmt: skip

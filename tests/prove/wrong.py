@@ -400,6 +400,20 @@ for x in batches(3, 4):
     print(grouped(x)["all"].sum().item())
 """
 
+LAYERS = """
+@torch.compile
+def scaled(x, name, frozen):
+    torch._dynamo.graph_break()
+    if name.startswith("res"):
+        x = x * 2
+    if name in frozen:
+        x = x + 1
+    return x.sin()
+
+
+for x in batches(3, 4):
+    print(scaled(x, "resnet", ("vgg",)).sum().item(), scaled(x, "vgg", ("vgg",)).sum().item())
+"""
 
 PATCHES: tuple[Patched, ...] = (
     change(
@@ -830,5 +844,19 @@ PATCHES: tuple[Patched, ...] = (
         GROUPED,
         (BROKEN, ""),
         ("defaultdict(list)", "defaultdict(dict)"),
+    ),
+    change(
+        "name_holds_it",
+        "a text that begins otherwise",
+        LAYERS,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ('name.startswith("res")', '"res" in name'),
+    ),
+    change(
+        "first_name_alone",
+        "another text in a tuple",
+        LAYERS,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("name in frozen", "frozen[:1] == (name,)"),
     ),
 )

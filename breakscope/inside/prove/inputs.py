@@ -24,6 +24,7 @@ _MOST_UNEVEN = 2
 _MOST_LIMITS = 8
 _MOST_STATES = 48
 _TEXT = "another"
+_MOST_TEXTS = 6  # of arguments
 _KEYWORD = 0.25  # for a keyword of which nothing but its name is known
 _LARGE = 10_000  # above every size
 _LONG = 300  # of a dimension: above what a byte counts
@@ -300,9 +301,33 @@ def _with_both(values: dict[int | str, bool], calls: Sequence[Call]) -> Sequence
 
 
 def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
-    """Other texts for arguments that are one: those that stand in the code, and one that does not."""
-    told = (*known, _TEXT)
-    return _one_other(calls, lambda value: told if type(value) is str else ())
+    """Other texts for arguments that are one, or hold some.
+
+    Those of the code, their like, those of other arguments, and one of no kind.
+    """
+    known = tuple(known)
+    likes = [like for one in known for like in (one + _TEXT, _TEXT + one, _TEXT + one + _TEXT, one.upper())]
+    given = [
+        text for args, kwargs in calls for value in (*args, *kwargs.values()) for text in _texts_of(value)
+    ]
+    told = tuple(dict.fromkeys((*known, *given[:_MOST_TEXTS], _TEXT)))
+
+    def others_of(value: Any) -> Iterable[Any]:
+        if type(value) is str:
+            return (*told, *likes)
+        if _texts_of(value):
+            return [*(type(value)([*value, one]) for one in told if one not in value), type(value)()]
+        return ()
+
+    return _one_other(calls, others_of)
+
+
+def _texts_of(value: Any) -> list[str]:
+    """A text, or those of a container that holds nothing else."""
+    if type(value) is str:
+        return [value]
+    held = list(value) if type(value) in (list, tuple, set, frozenset) else []
+    return held if all(type(one) is str for one in held) else []
 
 
 def scalars(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
@@ -693,10 +718,14 @@ def others(value: Any, limits: Collection[float] = ()) -> Iterator[Any]:
 
 def odd_numbers(value: Any) -> Iterator[tuple[str, Any]]:
     """Numbers of another kind than one that the script has, by the limit that a difference there would be."""
-    if type(value) is int:
+    if type(value) is bool:
+        yield "with a number for a flag", 2 * value
+    elif type(value) is int:
         yield from (("with a negative number", other) for other in (-value or -1, -value - 1))
+        yield "with a fraction for a whole number", value + 0.5
     elif type(value) is float:
         yield from (("with a number that is not finite", other) for other in (math.inf, math.nan))
+        yield "with a whole number for a fraction", round(value) if math.isfinite(value) else 1
 
 
 def with_argument(key: int | str, other: Any, calls: Sequence[Call]) -> Sequence[Call]:
