@@ -321,6 +321,12 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
             "in other dtypes (all tensors of bool int64): result: values differ",
         ),
         (
+            "def f(x, m):\n    return x * 2 if m.sum() == 0 else x * 1",
+            "def f(x, m):\n    return x * 1 if m.any() else x * 2",
+            "torch.randn(4), torch.tensor([True, True, False, False])",
+            "in other dtypes (all tensors of bool int64): result: values differ",
+        ),
+        (
             "def f(t):\n    return (t * 3) // 2",
             "def f(t):\n    return (t * 3) >> 1",
             "torch.arange(-3, 3)",
@@ -388,7 +394,7 @@ def test_of_conditions_alike_each_goes_both_ways(tmp_path: Path) -> None:
         ),
     ],
     ids=[
-        "a number", "dimensions", "strides", "None", "dtype", "a mask that counts", "fractions", "autocast", "below zero", "a flag",
+        "a number", "dimensions", "strides", "None", "dtype", "a mask that counts", "one below zero", "fractions", "autocast", "below zero", "a flag",
         "a fraction made whole", "a whole number made a fraction", "infinity", "hooks",
         "loggers", "written again", "gradients of gradients",
     ],

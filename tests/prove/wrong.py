@@ -415,6 +415,30 @@ for x in batches(3, 4):
     print(scaled(x, "resnet", ("vgg",)).sum().item(), scaled(x, "vgg", ("vgg",)).sum().item())
 """
 
+WARMING = """
+@torch.compile
+def warming(x, step, warm):
+    torch._dynamo.graph_break()
+    return x * (step % warm)
+
+
+for x in batches(3, 4):
+    print(warming(x, 1, 4).sum().item())
+"""
+
+COMPOSED = """
+@torch.compile
+def composed(x, parts):
+    torch._dynamo.graph_break()
+    for part in parts:
+        x = part(x)
+    return x
+
+
+for x in batches(3, 4):
+    print(composed(x, [torch.relu, torch.sin]).sum().item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "default_written_out",
@@ -858,5 +882,21 @@ PATCHES: tuple[Patched, ...] = (
         LAYERS,
         ("    torch._dynamo.graph_break()\n", ""),
         ("name in frozen", "frozen[:1] == (name,)"),
+    ),
+    change(
+        "left_over",
+        "two numbers at once",
+        WARMING,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("step % warm", "step - warm if step >= warm else step"),
+    ),
+    change(
+        "two_parts",
+        "the number of callables",
+        COMPOSED,
+        (
+            "    torch._dynamo.graph_break()\n    for part in parts:\n        x = part(x)\n    return x\n",
+            "    return parts[1](parts[0](x))\n",
+        ),
     ),
 )

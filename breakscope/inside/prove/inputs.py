@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ _MOST_UNEVEN = 2
 _MOST_LIMITS = 8
 _MOST_STATES = 48
 _TEXT = "another"
+_PRIMES = (3, 7, 5, 11)
 _MOST_TEXTS = 6  # of arguments
 _KEYWORD = 0.25  # for a keyword of which nothing but its name is known
 _LARGE = 10_000  # above every size
@@ -225,7 +226,8 @@ def _with_one_more(calls: Sequence[Call]) -> Sequence[Call]:
 
 
 def _is_list(value: Any) -> bool:
-    return type(value) in (list, tuple) and any(isinstance(item, torch.Tensor) for item in value)
+    """A list or tuple of which a function may go through the items: of all but texts."""
+    return type(value) in (list, tuple) and any(type(item) is not str for item in value)
 
 
 def _longer(items: list[Any]) -> list[Any]:
@@ -294,7 +296,22 @@ def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Condi
         )
 
 
-def _with_both(values: dict[int | str, bool], calls: Sequence[Call]) -> Sequence[Call]:
+def numbers(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """All numbers among the arguments at once: to tell what is left over of one may take two new ones."""
+    args, kwargs = calls[0]
+    arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+    found = {key: value for key, value in arguments if type(value) in (int, float)}
+    for primes in (_PRIMES, _PRIMES[::-1]) if 1 < len(found) <= len(_PRIMES) else ():
+        values = {
+            key: prime if type(value) is int else prime / 10
+            for (key, value), prime in zip(found.items(), primes, strict=False)
+        }
+        names = ", ".join(str(key + 1 if isinstance(key, int) else key) for key in values)
+        told = ", ".join(map(str, values.values()))
+        yield Conditions(f"arguments {names} = {told}", calls=partial(_with_both, values))
+
+
+def _with_both(values: Mapping[int | str, Any], calls: Sequence[Call]) -> Sequence[Call]:
     for key, value in values.items():
         calls = with_argument(key, value, calls)
     return calls

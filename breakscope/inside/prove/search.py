@@ -69,6 +69,7 @@ class Search:
             groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
             groups.append(("other lengths", inputs.lengths(bench.forms["old"], bench.calls), True, False))
             groups.append(("two flags at once", inputs.flags(bench.forms["old"], bench.calls), True, False))
+            groups.append(("all numbers at once", inputs.numbers(bench.calls), True, False))
             groups.append(("other orders", inputs.orders(bench.calls), True, False))
             groups.append(("numbers in containers", inputs.inside(bench.calls, constants), True, False))
             groups.append(("values of what is held", held, True, False))
