@@ -439,6 +439,18 @@ for x in batches(3, 4):
     print(composed(x, [torch.relu, torch.sin]).sum().item())
 """
 
+POOLED = """
+@torch.compile
+def pooled(x, mask):
+    torch._dynamo.graph_break()
+    m = mask.unsqueeze(-1)
+    return (x * m).sum(1) / m.sum(1).clamp(min=1)
+
+
+for x in batches(3, 4, 2):
+    print(pooled(x, x[:, :, 0] > 0).sum().item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "default_written_out",
@@ -898,5 +910,12 @@ PATCHES: tuple[Patched, ...] = (
             "    torch._dynamo.graph_break()\n    for part in parts:\n        x = part(x)\n    return x\n",
             "    return parts[1](parts[0](x))\n",
         ),
+    ),
+    change(
+        "masked_sum",
+        "NaN under a mask",
+        POOLED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("(x * m).sum(1)", "x.masked_fill(~m, 0.0).sum(1)"),
     ),
 )

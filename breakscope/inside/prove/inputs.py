@@ -14,7 +14,7 @@ import torch
 
 from breakscope.inside.prove.attempt import Call, Conditions
 
-Fill = Callable[[torch.Tensor], None]
+Fill = Callable[[torch.Tensor], object]
 _MOST_ALONE = 6
 _MOST_PAIRS = 6
 _MOST_TOLD = 3
@@ -63,6 +63,41 @@ def alone(
     for index in range(min(len(given), _MOST_ALONE) if len(given) > 1 else 0):
         for name, fill in (*_ALONE, *told):
             yield _given_alone(name, index, fill, gradients)
+    yield from _masked(given, gradients)
+
+
+def _masked(given: Sequence[torch.Tensor], gradients: bool) -> Iterator[Conditions]:
+    """NaN and infinity where a mask among them is false, and where it is true: ``x * mask`` keeps them."""
+    masks = [index for index, tensor in enumerate(given) if tensor.dtype is torch.bool and tensor.dim()]
+    values = [index for index, tensor in enumerate(given) if tensor.is_floating_point() and tensor.dim()]
+    pairs = [
+        pair for pair in itertools.product(values, masks) if _mask_of(*(given[at] for at in pair)) is not None
+    ]
+    for (index, mask), value, side in itertools.product(
+        pairs[:_MOST_PAIRS], (math.nan, math.inf), (False, True)
+    ):
+        yield _given(
+            f"{value} where input {mask + 1} is {side}, in input {index + 1}",
+            partial(_fill_masked, index, mask, value, side),
+            gradients,
+        )
+
+
+def _mask_of(tensor: torch.Tensor, mask: torch.Tensor) -> torch.Tensor | None:
+    """A mask in a tensor's shape: of its first dimensions, or as it broadcasts; None where it is neither."""
+    if tensor.shape[: mask.dim()] == mask.shape:
+        return mask.reshape(*mask.shape, *[1] * (tensor.dim() - mask.dim())).expand(tensor.shape)
+    try:
+        return mask.expand(tensor.shape)
+    except RuntimeError:
+        return None
+
+
+def _fill_masked(index: int, mask: int, value: float, side: bool, given: list[torch.Tensor]) -> None:
+    if max(index, mask) < len(given):
+        where = _mask_of(given[index], given[mask])
+        if where is not None and 0 not in given[index].stride():  # what is expanded is one element in memory
+            _apply(lambda tensor: tensor.masked_fill_(where == side, value), given[index])
 
 
 def whole_numbers(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
@@ -514,6 +549,13 @@ def _one_element(value: float, tensor: torch.Tensor) -> None:
         tensor[tuple(size // 2 for size in tensor.shape)] = _within(value, tensor)
 
 
+def _some_elements(value: float, tensor: torch.Tensor) -> None:
+    """In about a quarter of them: what is left out of a sum may stand anywhere."""
+    if tensor.is_floating_point():
+        drawn = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(0), device="cpu")
+        tensor[(drawn < 0.25).to(tensor.device)] = value
+
+
 def _scaled(factor: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
         tensor.mul_(factor)
@@ -607,6 +649,8 @@ _EDGES: tuple[tuple[str, Fill], ...] = (
     ("NaN in one element", partial(_one_element, float("nan"))),
     ("inf in one element", partial(_one_element, float("inf"))),
     ("-inf in one element", partial(_one_element, float("-inf"))),
+    ("NaN in some elements", partial(_some_elements, float("nan"))),
+    ("inf in some elements", partial(_some_elements, float("inf"))),
     ("NaN everywhere", partial(_constant, float("nan"))),
     ("inf everywhere", partial(_constant, float("inf"))),
     ("-inf everywhere", partial(_constant, float("-inf"))),
@@ -621,10 +665,11 @@ _EDGES: tuple[tuple[str, Fill], ...] = (
     ),
 )
 _ALONE = tuple(
-    pair
-    for pair in _EDGES
-    if pair[0] in ("random values", "zeros", "signs flipped", "times 1e4", "NaN in one element", "ones")
-    or pair[0] in ("inf in one element", "positive", "negative", "largest finite values")
+    (name, fill)
+    for name, fill in _EDGES
+    if name in ("random values", "zeros", "signs flipped", "times 1e4", "positive", "negative", "ones")
+    or name in ("largest finite values", "NaN in one element", "inf in one element")
+    or name in ("NaN in some elements", "inf in some elements")
 )
 
 
