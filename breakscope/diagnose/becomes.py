@@ -906,6 +906,11 @@ def _is_given(name: str, way: Sequence[ast.AST]) -> bool:
     return name in given and (annotation is None or "Tensor" in ast.unparse(annotation))
 
 
+_MAKES_TENSOR = re.compile(
+    r"(torch\.)?(nn\.)?(Parameter|Buffer)\(|torch\.((zeros|ones|empty|full|rand|randn)(_like)?|tensor|arange|eye)\("
+)
+
+
 def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | None = None) -> bool:
     """Whether an expression is surely a tensor: an argument, or what operations on tensors gave.
 
@@ -932,7 +937,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
             if attr in ("T", "mT", "data", "grad"):
                 return is_tensor(value, way, asked)
             values = values_of(ast.unparse(node), way)
-            return any(re.match(r"(torch\.)?(nn\.)?(Parameter|Buffer)\(", ast.unparse(one)) for one in values)
+            return any(map(_MAKES_TENSOR.match, map(ast.unparse, values)))
         case ast.Call(func):
             of = ast.unparse(func)
             if of.startswith(("torch.", "F.")):
@@ -956,7 +961,7 @@ def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bo
             return made or (isinstance(func, ast.Attribute) and is_array(func.value, way, depth))
         case ast.Subscript(value=value):
             return is_array(value, way, depth)
-        case ast.BinOp(left, _, right):
+        case ast.BinOp(left, _, right) | ast.Compare(left, _, [right]):
             return is_array(left, way, depth) or is_array(right, way, depth)
         case ast.Name() | ast.Attribute() if depth < _DEEP:
             return any(is_array(value, way, depth + 1) for value in values_of(ast.unparse(node), way))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Sequence
 
@@ -49,6 +50,24 @@ def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
     given = [_given(name, around, callers[0]) for name in sorted(made_of)]
     led = [arguments((*callers[0], one), callers[1:]) if one is not None else () for one in given]
     return tuple(dict.fromkeys(name for names in led for name in names)) if all(led) else ()
+
+
+def read_in(loop: ast.For | ast.While, around: _Way) -> tuple[str, ...]:
+    """The arguments of which alone a loop is made, with all that it reads; empty where it reads more."""
+    bound = {
+        node.id for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    names = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id not in bound]
+    names = [node for node in names if node.id not in dir(builtins)]
+    before = [_values(name, function) or [] for name in bound if (function := uses.function(around))]
+    inside = {id(node) for node in ast.walk(loop)}
+    first = [
+        value
+        for values in before
+        for value in values
+        if id(value) not in inside and value.lineno <= loop.lineno
+    ]
+    return tuple(sorted(_joined([*names, *first], around, set()) or ()))
 
 
 def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None:

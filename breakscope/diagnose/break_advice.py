@@ -40,6 +40,7 @@ _BY_TEST = (
     "backtrace",
     "neighbours",
     "tallies",
+    "flag",
 )
 # What asks for a value, where a call of Python's own (BS107) or a print asks for none.
 _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
@@ -74,8 +75,10 @@ class Site:
         function: qualified name of the function that holds it.
         module: the module of Python's own library that holds it; else empty.
         asserted: what an assert on tensors can ask for in the place of a check; else empty.
-        on_arrays: whether its statement works on arrays that numpy made there.
+        on_arrays: whether its statement works on arrays that numpy made there; of_array: whether what broke
+            is a method of one.
         turns: the loop or comprehension around it, without its body; else empty.
+        unsafe: what may be infinite or nan on the side of a branch that is not taken, as source; else empty.
         rewritten: the statement without the break, where its text tells that for sure; else empty.
     """
 
@@ -90,8 +93,10 @@ class Site:
     module: str = ""
     asserted: str = ""
     on_arrays: bool = False
+    of_array: bool = False
     rewritten: str = ""
     turns: str = ""
+    unsafe: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -148,7 +153,13 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     found = found or _of_record(code, cause, said, site)
     if found is None and site.theirs is not None:
         found = _of_library(code, site, site.theirs)
-    return found or _of_source(code, cause, said, site)
+    found = found or _of_source(code, cause, said, site)
+    selects = code in ("BS101", "BS102") and "torch.where(" in found and site.theirs is None
+    return (
+        f"{found.rstrip('.')}. {break_words.FINITE.format(unsafe=site.unsafe)}"
+        if site.unsafe and selects
+        else found
+    )
 
 
 def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
@@ -187,8 +198,11 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == "BS106" and site.asserted and "torch._check" not in said:
         less = site.asserted.endswith(checks.UNTOLD)
         return (break_words.ASSERTED_LESS if less else break_words.ASSERTED).format(asserted=site.asserted)
-    if code == "BS105" and site.on_arrays and re.search(r"\b(np|numpy)\.\w+\(", site.statement):
+    by_numpy = site.of_array or re.search(r"\b(np|numpy)\.\w+\(", site.statement)
+    if code == "BS105" and site.on_arrays and by_numpy:
         return break_words.ON_ARRAYS
+    if code == "BS111" and re.match(r"range\(", site.expression):
+        return break_words.BY_SHAPE["BS102", "loop"]
     if site.rewritten and (words := break_words.REWRITTEN.get(_how(code, site.shape))) is not None:
         return words.format(rewritten=site.rewritten, **_words(site.use))
     if code == "BS102" and site.shape == "math":
@@ -287,6 +301,13 @@ def _words(use: Use) -> dict[str, str]:
         "of": use.of or "x",
         "Of": _grouped(use.of or "x"),
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
+        "f": "g" if use.of == "f" else "f",
+        # A test that keeps the mean of nothing out is not needed then.
+        "asked": ", or by .clamp(min=1) of that and without the test"
+        f" (line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}), which gives 0 where the mask is"
+        " empty"
+        if use.also
+        else "",
         "listed": "s in the list" if use.gathered else "",
         "in_it": where and f" in {where}",
     }
@@ -343,6 +364,8 @@ def _of_draw(site: Site) -> str | None:
         r"\b(random|np|numpy)\b|seed", site.expression
     ):  # it was drawn before, and is needed as a number here
         return "Draw the number in the caller and pass it in, a graph for each that comes."
+    if site.turns.startswith("while"):
+        return break_words.DRAWN_UNTIL.format(turns=site.turns)
     if site.turns and re.search(r"\brandom\.\w+\(", site.expression):
         return break_words.DRAWS.format(turns=site.turns)
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):

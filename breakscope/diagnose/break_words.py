@@ -32,6 +32,14 @@ DRAWS = (
     " are known only here, draw between 0 and 1 there, and scale here); or draw them all at once as a tensor"
     " (torch.rand, torch.randint), and index with it, or mask by position in place of slices."
 )
+DRAWN_UNTIL = (
+    "How often a number is drawn depends on data, in `{turns}`: do the whole loop in the caller, before the"
+    " compiled call, and pass in what it draws, as a tensor where that serves."
+)
+FINITE = (
+    "Where `{unsafe}` is infinite or nan on the side that is not taken, its gradient is nan all the same: put"
+    " a harmless value under it there, with a torch.where of its own."
+)
 _CHECK = (
     "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
     " Dynamo"
@@ -656,8 +664,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " caller.",
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
-        " mean, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for rows the"
-        " mask is {Mask}[:, None]; or set"
+        " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for"
+        " rows the mask is {Mask}[:, None]; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "positions"): (
@@ -698,7 +706,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "selected"): (
-        "Keep the shape: compute for all elements and select, torch.where({mask}, f({of}), other), or weigh"
+        "Keep the shape: compute for all elements and select, torch.where({mask}, {f}({of}), other), or weigh"
         f" what is outside of the mask with 0; or set {_SHAPES}, where the rest of the graph can do with an"
         " unknown size."
     ),
@@ -760,6 +768,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
     },
     ("BS106", "check"): _CHECK,
+    ("BS105", "check"): (
+        "The check asks for what a mask selects, and how many that are depends on data: ask all elements, and"
+        " let those outside of the mask pass, as in assert (holds(x) | {unmasked}).all(), 'text', which"
+        " Dynamo traces; for rows the mask is {Mask}[:, None]."
+    ),
     ("BS111", "index"): (
         "A tensor is the index of a Python object, which has no value while Dynamo traces: return the"
         " tensor, and look"

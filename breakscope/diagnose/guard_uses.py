@@ -63,10 +63,14 @@ class Taken:
     @property
     def needs(self) -> str:
         """``a branch (line 13), a range (line 20)``: what needs a Python number; else empty."""
+        return self.needed(tuple(_NEEDS))
+
+    def needed(self, kinds: Sequence[Kind]) -> str:
+        """The same of some kinds of needs."""
         lines: dict[str, list[int]] = {}
         for end in self.ends:
             line = getattr(end.taker, "lineno", 0)
-            if end.kind in _NEEDS and line not in lines.setdefault(_NEEDS[end.kind], []):
+            if end.kind in kinds and line not in lines.setdefault(_NEEDS[end.kind], []):
                 lines[_NEEDS[end.kind]].append(line)
         return ", ".join(
             f"{what} (line{'s' * (len(at) > 1)} {', '.join(map(str, at[:3]))})" for what, at in lines.items()

@@ -61,7 +61,8 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
         around = [*around, around[-1].test]
     if any(isinstance(node, ast.Assert) for node in around):
         return None  # what must hold, not what raises
-    test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
+    compares = (node for node in reversed(around) if isinstance(node, ast.Compare))
+    test: ast.AST | None = next((node for node in compares if not _asks_identity(node)), None)
     whole = next((node for node in around if isinstance(node, ast.BoolOp)), None)
     if test is not None and whole is not None and all(_asks_tensor(one, around) for one in whole.values):
         test = whole
@@ -70,11 +71,21 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
             if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
                 test = child
         if isinstance(test, ast.BoolOp):
-            test = next((value for value in test.values if value in around), test)
+            test = next(
+                (value for value in test.values if value in around and not _asks_identity(value)), test
+            )
+        if isinstance(test, ast.BoolOp):  # `m is not None and m.any()`: the rest is what asks for values
+            asks = [value for value in test.values if not _asks_identity(value)]
+            test = asks[0] if len(asks) == 1 else test
     if isinstance(test, ast.Name):
         test = _counted(test, around)
     text = _of_tensors(test) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
+
+
+def _asks_identity(test: ast.AST) -> bool:
+    """Whether it is ``m is None``, which asks for no tensor's value."""
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot)
 
 
 def _counted(test: ast.Name, around: Sequence[ast.AST]) -> ast.expr:
@@ -140,11 +151,48 @@ def rewritten(sources: Sources, file: str, position: Position | None, use: Use) 
 def turns(sources: Sources, file: str, position: Position | None) -> str:
     """The innermost loop or comprehension around a site: ``for b in range(n)``; empty where there is none."""
     around = [] if position is None else sources.around(file, position)
-    for node in reversed([*takewhile(lambda one: not isinstance(one, ast.FunctionDef), reversed(around))]):
+    inside = [*takewhile(lambda one: not isinstance(one, ast.FunctionDef), reversed(around))]
+    for node in inside:
+        if isinstance(node, ast.While):
+            return f"while {ast.unparse(node.test)}"
+        if isinstance(node, ast.For):
+            break
+    for node in reversed(inside):
         generators = getattr(node, "generators", [])
         loop = node if isinstance(node, ast.For) else next(iter(generators), None)
         if loop is not None:
             return f"for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}"
+    return ""
+
+
+_UNSAFE = re.compile(r"(log(2|10)?|sqrt|rsqrt|reciprocal|acos|asin|arccos|arcsin)$")
+_BOUNDED = re.compile(r"clamp|clip\(|\beps|exp\(|sigmoid|softmax|\+ ?1(e-|\b)")  # what is kept from 0 already
+
+
+def unsafe(sources: Sources, file: str, position: Position | None) -> str:
+    """The first operation of a branch, or of what its return leaves out, that may give nan: ``v / n``."""
+    around = [] if position is None else sources.around(file, position)
+    branch = next((node for node in reversed(around) if isinstance(node, ast.If | ast.IfExp)), None)
+    sides: list[ast.AST] = []
+    if isinstance(branch, ast.IfExp):
+        sides = [branch.body, branch.orelse]
+    elif isinstance(branch, ast.If):
+        sides = [*branch.body, *branch.orelse]
+        function = uses.function(around)
+        if isinstance(branch.body[-1], ast.Return) and function is not None and branch in function.body:
+            sides += function.body[function.body.index(branch) + 1 :]
+    for node in (part for side in sides for part in ast.walk(side)):
+        match node:
+            case ast.BinOp(_, ast.Div(), asked) if is_tensor(asked, around):
+                pass
+            case ast.Call(func) if _UNSAFE.match(uses.called(node)) and not ast.unparse(func).startswith(
+                "math."
+            ):
+                asked = node
+            case _:
+                continue
+        if not _BOUNDED.search(ast.unparse(asked)):
+            return ast.unparse(node)[:_LONG]
     return ""
 
 
@@ -154,6 +202,17 @@ def works_on_arrays(sources: Sources, file: str, position: Position | None) -> b
     found = uses.statement(around)
     parts = () if found is None else ast.walk(head_of(found))
     return any(is_array(part, around) for part in parts if isinstance(part, ast.Name | ast.Attribute))
+
+
+def is_of_array(sources: Sources, file: str, position: Position | None) -> bool:
+    """Whether what breaks is a method of an array: ``(labels == 1).nonzero()``."""
+    around = [] if position is None else sources.around(file, position)
+    call = around[-1] if around else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and is_array(call.func.value, around)
+    )
 
 
 def message(sources: Sources, file: str, position: Position | None) -> str | None:

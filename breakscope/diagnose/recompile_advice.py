@@ -434,19 +434,25 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
             " apart where it is a size). To save this compile, pass dynamic=True to torch.compile, which"
             " does so where no branch of the code tells the two apart, or keep the value the same"
         )
-    hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
-        return (
-            f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
-            " save this"
-            f" compile, {hold} {what} {as_} tensor, torch.tensor({name}), where it is only calculated with"
-        )
+        return _second_float(guard, name, what, does)
     if guard.cause == "int_value" and not _stays_constant(guard):
         return _few_values(guard, name)
     return (
         f"the code needs {name} as a constant ({does.needs or _CONSTANTS}), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
+    )
+
+
+def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
+    symbolic = f"nothing to do for a second value: torch treats the float {name} as symbolic from then on."
+    if asks := does.needed(("test", "step", "loop test", "turns")):
+        return f"{symbolic} Python asks for its value ({asks}), so a tensor does not serve in its place"
+    hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
+    return (
+        f"{symbolic} To save this compile, {hold} {what} {as_} tensor, torch.tensor({name}), where it is only"
+        " calculated with"
     )
 
 

@@ -113,11 +113,17 @@ def use_of(
     made_of = begins.arguments(around, callers) if entered else ()
     shape = of_statement(around)
     if shape and not (code == "BS105" and shape in _BRANCHES):
-        use = Use(shape, _short(around[-1] if around else None), mask=_asked_mask(around))
+        mask = _selecting(around[-1]) if code == "BS105" else _asked_mask(around)
+        use = Use(shape, _short(around[-1] if around else None), mask=mask)
     else:
         use = _of_place(around, code, callers)
     own = entered and not callers
     return _in_loops(replace(use, arguments=made_of, own=own), around, callers, code)
+
+
+def _selecting(node: ast.AST) -> str:
+    """The mask by which an expression selects: ``m`` of ``x[m]``; empty of other ones."""
+    return ast.unparse(node.slice) if isinstance(node, ast.Subscript) else ""
 
 
 def _asked_mask(around: Sequence[ast.AST]) -> str:
@@ -157,7 +163,8 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
     ends = becomes.ends(around, callers, is_number=True)
     loop = loops.of_bookkeeping(around, ends, is_given=bool(use.arguments))
     if loop is not None:
-        return replace(use, shape="books", taker=_short(loop), line=loop.lineno)
+        made_of = begins.read_in(loop, around) if use.arguments else ()
+        return replace(use, shape="books", taker=_short(loop), line=loop.lineno, arguments=made_of)
     return replace(use, shape="steered") if use.shape == "python" and in_loop(around) else use
 
 
@@ -191,10 +198,13 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         return Use("distinct", value)
     if code == "BS105" and shape not in ("loop", "message"):
         return Use("plain", value)  # unique, repeat_interleave: no mask selects
-    if shape == "plain" and value.endswith(".tolist()"):
+    if shape in ("plain", "tested pick") and value.endswith(".tolist()"):
         shape = "list"
     use = _ended(shape, end, innermost, value)
-    returned = shape != "returned" and any(end.kind == "returned" for end in ends)
+    returned = shape != "returned" and any(
+        end.kind == "returned" or (end.kind == "arithmetic" and isinstance(end.way[-2], ast.Return))
+        for end in ends
+    )
     return replace(use, also=_also(ends, use, around), returned=returned)
 
 
@@ -324,9 +334,16 @@ def _of_rows(base: ast.expr, parts: Sequence[ast.expr], around: Sequence[ast.AST
     match parts:
         case [chosen, ast.Slice(None, None)]:
             return ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
+        case [*before, chosen] if before and all(map(_is_whole, before)):
+            return ast.unparse(base), ast.unparse(chosen)
         case [chosen, ast.Name(turn)] if turn in _turns(around):
             return f"{ast.unparse(base)}[:, {turn}]", ast.unparse(chosen)
     return "", ""
+
+
+def _is_whole(part: ast.expr) -> bool:
+    """Whether an index leaves its dimension, or all before the last, as they are: ``:`` and ``...``."""
+    return ast.unparse(part) in (":", "...")
 
 
 def _turns(around: Sequence[ast.AST]) -> set[str]:
@@ -378,7 +395,9 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
     if shape == "reduced" and end is not None and not _takes(end, around):
         of = restated.reduced(innermost, end.name, end.taker)  # what is reduced was made of it
     ascending = shape == "ranked" and end is not None and _ascends(end)
-    return replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
+    tests = {_line(other) for other in ends if shape == "reduced" and other.kind == "test" and other.counted}
+    use = replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
+    return replace(use, also=tuple(sorted(tests - {0}))[:_MOST_ALSO])
 
 
 def _keeps_to_mask(innermost: ast.AST, end: End | None) -> bool:

@@ -252,8 +252,10 @@ def _told(
         _module(location.file),
         reach.asserted(*at) if use.shape == "check" else "",
         reach.works_on_arrays(*at),
+        reach.is_of_array(*at),
         reach.rewritten(*at, use),
         reach.turns(*at),
+        reach.unsafe(*at),
     )
 
 

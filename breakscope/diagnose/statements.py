@@ -197,8 +197,14 @@ def _spared(statement: ast.If) -> Shape:
 def _writes_item(statement: ast.stmt) -> bool:
     """Whether it writes ``table[c]``, and of no dict by its name."""
     match statement:
-        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple() | ast.Subscript())]):
+        case ast.Assign([ast.Subscript(slice=ast.Name() | ast.Tuple() | ast.Subscript() | ast.Compare())]):
             return True
+        case ast.Assign(
+            [ast.Subscript(slice=ast.UnaryOp(ast.Invert()) | ast.BinOp(op=ast.BitAnd() | ast.BitOr()))]
+        ):
+            return True
+        case ast.AugAssign(ast.Subscript(slice=ast.Name() | ast.Tuple() | ast.Compare()), _, value):
+            return not _is_count(value)
     return False
 
 
@@ -278,7 +284,10 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     if silent and all(map(_sets_flag, silent)):
         return "choice"
     of_python = any(
-        _is_of_python(side) or _steps_a_number(side, around) or _sets_own_item(side, around)
+        _is_of_python(side)
+        or _keeps_a_number(side, silent)
+        or _steps_a_number(side, around)
+        or _sets_own_item(side, around)
         for side in silent
     )
     if _filters(around):
@@ -290,6 +299,22 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     if any(map(_writes_item, silent)):
         return "change"
     return "told" if len(silent) < len(sides) else None
+
+
+def _keeps_a_number(side: ast.stmt, sides: Sequence[ast.stmt]) -> bool:
+    """Whether an object keeps a number that the branch reads of a tensor: ``self.over = x.sum().item()``."""
+    match side:
+        case ast.Assign([ast.Attribute(ast.Name("self"))], value):
+            given = {
+                name: one
+                for part in sides
+                if isinstance(part, ast.Assign)
+                for name in uses.targets(part)
+                if (one := uses.given(part, name))
+            }
+            made = given.get(value.id, value) if isinstance(value, ast.Name) else value
+            return uses.READS.search(ast.unparse(made)) is not None
+    return False
 
 
 def _sets_tensor(side: ast.stmt) -> bool:
@@ -424,7 +449,14 @@ def _sets_flag(statement: ast.stmt) -> bool:
 
 def _spares(statement: ast.If) -> bool:
     """Whether ``if mask.any():`` stands before what is done where the mask is set, and only there."""
-    match _without_read(statement.test):
+    test = statement.test
+    match test:  # `mask is not None and …`
+        case ast.BoolOp(ast.And(), [ast.Compare(ast.Name(), [ast.IsNot()]), last]):
+            test = last
+    match test:
+        case ast.UnaryOp(ast.Not(), ast.Call(ast.Attribute(ast.Name() as kept, "all"), [])):
+            test = ast.Call(ast.Attribute(ast.UnaryOp(ast.Invert(), kept), "any"), [], [])
+    match _without_read(test):
         case (
             ast.Call(ast.Attribute(mask, "any"), [])
             | ast.Call(ast.Attribute(_, "any"), [mask])
@@ -464,7 +496,8 @@ def _is_under_mask(statement: ast.stmt, mask: str) -> bool:
     """Whether it only sets what a mask selects, as ``torch.where(mask, 0, x)`` and ``masked_fill`` do."""
     match statement:
         case ast.Assign(value=ast.Call(args=[first, *_]) as call):
-            return uses.called(call) in ("where", "masked_fill") and ast.unparse(first) == mask
+            by = re.sub(r"\[\.\.\., None\]$", "", ast.unparse(first))
+            return uses.called(call) in ("where", "masked_fill") and by == mask
     return False
 
 
@@ -571,6 +604,8 @@ _MEANS = re.compile(
 def _returns_value(statement: ast.stmt) -> bool:
     """Whether it returns more than None or texts and flags, which torch.where cannot select."""
     match statement:
+        case ast.Return(ast.Attribute(ast.Name(owner))) if owner[:1].isupper():
+            return False  # of an enum
         case ast.Return(ast.Tuple(parts)):
             plain = [part.value for part in parts if isinstance(part, ast.Constant)]
             return len(plain) < len(parts) and not any(one is None or isinstance(one, str) for one in plain)

@@ -424,4 +424,127 @@ LOOPS: tuple[Followed, ...] = (
         ),
         near=True,
     ),
+    f(
+        "BS101",
+        "a test beside one for None",
+        r"The test only saves work: drop it",
+        "if m is not None and not m.all():\n    x = x.masked_fill(~m[..., None], 0)\nreturn x",
+        ("if m is not None and not m.all():", "if m is not None:"),
+        outside="m = torch.tensor([True, False])",
+    ),
+    f(
+        "BS101",
+        "a test of a tensor beside one for None",
+        r"torch\.where\(m\.sum\(\) > 1, …, …\)",
+        "if m is not None and m.sum() > 1:\n    x = x.flip(0).clone()\nelse:\n    x = x.flip(1)\nreturn x",
+        (
+            "if m is not None and m.sum() > 1:\n        x = x.flip(0).clone()\n    else:\n        x = x.flip(1)",
+            "x = torch.where(m.sum() > 1, x.flip(0), x.flip(1))",
+        ),
+        outside="m = torch.tensor([True, False])",
+    ),
+    f(
+        "BS101",
+        "a loop that computes with what its object keeps",
+        r"`gae = torch\.where\(self\.done\[t\], self\.r\[t\], self\.r\[t\] \+ gae / 2\)`",
+        "return buffer.finish() + x.sum()",
+        (
+            "if self.done[t]:\n                gae = self.r[t]\n            else:\n                gae = self.r[t] + gae / 2",
+            "gae = torch.where(self.done[t], self.r[t], self.r[t] + gae / 2)",
+        ),
+        outside="class Buffer:\n    def __init__(self):\n        self.r = torch.ones(3)\n"
+        "        self.done = torch.zeros(3, dtype=torch.bool)\n        self.adv = torch.zeros(3)\n"
+        "    def finish(self):\n        gae = 0.0\n        for t in reversed(range(3)):\n"
+        "            if self.done[t]:\n                gae = self.r[t]\n            else:\n"
+        "                gae = self.r[t] + gae / 2\n            self.adv[t] = gae\n        return self.adv\n"
+        "buffer = Buffer()",
+    ),
+    f(
+        "BS101",
+        "a side whose gradient is nan",
+        r"Where `x / n` is infinite or nan on the side that is not taken, its gradient is nan all the same",
+        "n = x.detach().abs().sum() * 0\nif n > 0:\n    x = x / n\nreturn x",
+        ("if n > 0:\n        x = x / n", "x = torch.where(n > 0, x / torch.where(n > 0, n, 1), x)"),
+        call="torch.autograd.grad(f(y := x.clone().requires_grad_()).sum(), y)",
+    ),
+    f(
+        "BS105",
+        "positions in an array",
+        r"^The line works on numpy's arrays, which Dynamo traces as tensors: call the function that does it in",
+        "names = labels.numpy()\nat = (names == 1).nonzero()\nreturn x[:, at[0][:1]]",
+        (
+            "def f(x):\n    names = labels.numpy()\n    at = (names == 1).nonzero()\n    return x[:, at[0][:1]]",
+            "def f(x, at):\n    return x[:, at]",
+        ),
+        ("say(f(x))", "say(f(x, torch.from_numpy((labels.numpy() == 1).nonzero()[0][:1])))"),
+        outside="labels = torch.tensor([0, 1, 1])",
+    ),
+    f(
+        "BS105",
+        "a check of what a mask selects",
+        r"ask all elements, .* as in assert \(holds\(x\) \| ~m\)\.all\(\), 'text'",
+        "assert torch.equal(x[m], x[m]), 'leak'\nreturn x * 2",
+        ("assert torch.equal(x[m], x[m]), 'leak'", "assert ((x == x) | ~m[:, None]).all(), 'leak'"),
+        outside="m = torch.tensor([True, False])",
+    ),
+    f(
+        "BS105",
+        "a mean behind a test of how many there are",
+        r"or by \.clamp\(min=1\) of that and without the test \(line \d+\)",
+        "hard = x[x > 1]\nreturn hard.mean() if hard.numel() > 0 else x.mean() * 0",
+        (
+            "hard = x[x > 1]\n    return hard.mean() if hard.numel() > 0 else x.mean() * 0",
+            "m = x > 1\n    return torch.where(m, x, 0).sum() / m.sum().clamp(min=1)",
+        ),
+        near=True,
+    ),
+    f(
+        "BS105",
+        "columns that a mask selects",
+        r"only returned: return x and m, and select in the caller",
+        "return x[:, m] * 2",
+        ("x[:, m] * 2", "x * 2"),
+        ("say(f(x))", "say(f(x)[:, m])"),
+        outside="m = torch.tensor([True, False, True])",
+    ),
+    f(
+        "BS101",
+        "a number that the object keeps",
+        r"^What the branch does is Python's own, so torch\.where cannot select it",
+        "return model(x)",
+        (
+            "if x.max() > 2:\n            over = x.sum().item()\n            self.over = over\n        return x * 2",
+            "return x * 2",
+        ),
+        ("say(f(x))", "say(f(x)); model.over = x.sum().item() if x.max() > 2 else 0; say(model.over)"),
+        outside="class Model(nn.Module):\n    over = 0\n    def forward(self, x):\n        if x.max() > 2:\n"
+        "            over = x.sum().item()\n            self.over = over\n        return x * 2\nmodel = Model()",
+        silent=True,
+    ),
+    f(
+        "BS101",
+        "an enum that is returned",
+        r"^The branch leaves early or sets None, so torch\.where cannot select: .* return what the test asks for",
+        "return x * 2, level(x)",
+        ("return x * 2, level(x)", "return x * 2, x.max() > 9"),
+        ("say(f(x))", "y, high = f(x); say([y, (Level.HIGH if high else Level.LOW).value])"),
+        outside="import enum\nclass Level(enum.Enum):\n    LOW = 0\n    HIGH = 1\ndef level(x):\n    if x.max() > 9:\n"
+        "        return Level.HIGH\n    x = x + 1\n    return Level.LOW",
+        silent=True,
+    ),
+    f(
+        "BS301>BS127",
+        "draws until one fits",
+        r"How often a number is drawn depends on data, in `while len\(found\) < 2`: do the whole loop in the caller",
+        "found = []\nwhile len(found) < 2:\n    n = random.sample(range(3), 1)[0]\n    if n not in found:\n"
+        "        found.append(n)\nreturn x[:, found]",
+        ("def f(x):\n    found = []", "def draw():\n    found = []"),
+        (
+            "return x[:, found]",
+            "return torch.tensor(found)\n@torch.compile\ndef f(x, at):\n    return x[:, at]",
+        ),
+        ("@torch.compile\ndef draw", "def draw"),
+        ("say(f(x))", "say(f(x, draw()))"),
+        guard="random.seed(0)\n    ",
+    ),
 )
