@@ -155,8 +155,17 @@ def piece(around: _Way, name: str) -> str:
         if len(pieces) == 1 and all(ast.unparse(part) == ":" for part in rest):
             length = ast.unparse(parts[pieces[0]].upper.right)  # type: ignore[attr-defined]
             index = f"{name} + torch.arange({length})"
-            return _short(f"{ast.unparse(of)}.index_copy_({pieces[0]}, {index}, {ast.unparse(value)})")
+            # One number for all of the piece is no tensor of its shape.
+            writes = "index_fill_" if _is_number(value) or _reduces_all(value) else "index_copy_"
+            return _short(f"{ast.unparse(of)}.{writes}({pieces[0]}, {index}, {ast.unparse(value)})")
     return ""
+
+
+def _reduces_all(value: ast.expr) -> bool:
+    """Whether it is one number of a whole tensor: ``x.mean()``."""
+    return (
+        isinstance(value, ast.Call) and not value.args and uses.called(value) in ("mean", "sum", "max", "min")
+    )
 
 
 def _begins_at(part: ast.expr, name: str) -> bool:

@@ -134,7 +134,7 @@ def _runs_one_each(loop: ast.For) -> bool:
 
 def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves what it is in, or changes it, where it does."""
-    if isinstance(statement, ast.If) and _is_flag(statement.test):
+    if isinstance(statement, ast.If) and _is_flag(statement.test) and not _is_counted(statement.test, around):
         return "flag"
     if _ends_loop(statement, around):
         return "loop"
@@ -411,6 +411,13 @@ def _is_flag(test: ast.expr) -> bool:
         case ast.Call(ast.Attribute(asked, "item" | "bool"), []) | ast.Call(ast.Name("bool"), [asked]):
             pass
     return isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == "self"
+
+
+def _is_counted(test: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether what a test asks for is added to in its class: ``self.n`` of ``self.n += 1``."""
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), ast.Pass())
+    added = {ast.unparse(node.target) for node in ast.walk(owner) if isinstance(node, ast.AugAssign)}
+    return any(ast.unparse(node) in added for node in ast.walk(test) if isinstance(node, ast.Attribute))
 
 
 def _filters(around: Sequence[ast.AST]) -> bool:

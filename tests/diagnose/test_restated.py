@@ -39,6 +39,7 @@ SAME = (
         "for n in range(4):\n    for m in range(3):\n        h[n, [[at[n, m]]] ] += w[n, m]; h[n, at[n, m] - 0] += w[n, m] * 2",
     ),
     (piece, "n = 2\np = j[:1] + 1\nh[:, p : p + n] = w[:, : [[n]] ]"),
+    (piece, "n = 2\np = j[:1] + 1\nh[:, p : p + n] = w[:, : [[n]] ].mean()"),
     (restated.tally, "for n in range(4):\n    c[int([[i[n]]])] += x[n]"),
     (restated.tally, "for n in range(4):\n    c[ [[i[n].item()]] ] += x[n].item()"),
 )

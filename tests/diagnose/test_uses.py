@@ -29,6 +29,13 @@ SHAPES = (
         "python",
         "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
     ),
+    (
+        "branch",
+        (
+            "class A:\n    def f(self, x):\n        self.n += 1\n        if [[self.n == 1]]:\n            y = x\n"
+            "        else:\n            y = x * 2\n        return y + x"
+        ),
+    ),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
     ("python", "if [[done.any()]]:\n    x = env.reset()"),
     ("list", "return [[x[:n]]].tolist()"),
