@@ -84,7 +84,7 @@ _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is n
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
 _GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
 # What arithmetic with an argument gives may go where no tensor can be.
-_NO_TENSOR = ("turns", "loop test", "size", "slice", "test", "math")
+_NO_TENSOR = ("turns", "loop test", "size", "slice", "test", "math", "given")
 _DEEP = 6  # names that a value is handed through
 _MOST = 40  # ends of one value: what goes to so many places has no advice of its own
 

@@ -741,8 +741,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " selected; where Python needs the number, read it in the caller."
     ),
     ("BS105", "returned"): (
-        "What the mask selects is only returned: return {both}, and select in the caller, after the"
-        f" compiled call; or set {_SHAPES}."
+        "Here what the mask selects is only returned: return {both}, and select after the compiled call,"
+        f" where no compiled caller goes on with it; or set {_SHAPES}."
     ),
     (
         "BS105",

@@ -18,6 +18,7 @@ ENDS = (
     ("size", "n = [[int(x.max())]]\nreturn [0] * n"),
     ("slice", "n = [[x.max().item()]]\nx[:, n:] = 0"),
     ("arithmetic, turns", "n = x - [[y.sum().item()]]\nfor i in range(n):\n    z = z + i"),
+    ("arithmetic, given", "import random\nlow = [[y.min().item()]] / x\nreturn random.uniform(low, 1.0)"),
     ("turns", "n = [[int(x.max())]]\nfor i in range(n):\n    x = x + i"),
     ("loop test", "err = [[x.norm().item()]]\nwhile err > 1:\n    err = 0"),
     ("order", "found = []\nfor r in x:\n    found.append(([[r.sum().item()]], r))\nfound.sort()"),
