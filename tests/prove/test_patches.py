@@ -82,6 +82,67 @@ def test_a_right_patch_is_proved(patched: Patched, tmp_path: Path, product: Warm
     assert after <= before
 
 
+GUARDED = """
+class Head(nn.Module):
+    def forward(self, x, targets=None):
+        if self.training:
+            if targets is None:
+                raise ValueError("targets are needed in training")
+            return F.mse_loss(x, targets)
+        return x.sigmoid()
+
+
+head, other = torch.compile(Head()), torch.compile(Head().eval())
+for x in batches(3, 4):
+    print(head(x, x.sin()).item(), other(x).sum().item())
+"""
+
+
+def test_a_check_that_only_fails_on_inputs_of_ours_is_not_proved_to_be_needless(
+    tmp_path: Path, product: Warm
+) -> None:
+    """In evaluation the script leaves the targets out; switched to training, the old code raises for that."""
+    check = (
+        "            if targets is None:\n"
+        '                raise ValueError("targets are needed in training")\n'
+    )
+    asked = asking.prove(product, change("lost_check", "a check", GUARDED, (check, "")), tmp_path)
+    assert (asked.exit_code, asked.status) == (1, "unproved"), asked.why
+    assert "`targets is None` is true" in asked.why
+
+
+COPIED = """
+from dataclasses import dataclass, replace
+
+
+@dataclass
+class Config:
+    dim: int = 4
+    eps: float = 1e-5
+
+
+@torch.compile
+def wider(x, config):
+    torch._dynamo.graph_break()
+    config = replace(config, dim=config.dim + 1)
+    return x / config.dim, config
+
+
+for x in batches(3, 4):
+    print(wider(x, Config())[0].sum().item())
+"""
+
+
+def test_a_copy_that_takes_not_all_fields_along_has_a_limit(tmp_path: Path, product: Warm) -> None:
+    fewer = (
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("replace(config, dim=config.dim + 1)", "Config(config.dim + 1)"),
+    )
+    asked = asking.prove(product, change("fewer_fields", "fields", COPIED, *fewer), tmp_path)
+    assert asked.status == "proved", asked.why
+    assert any("with other values of eps" in one for one in asked.answer["evidence"]["limits"])
+
+
 def test_what_is_set_in_a_library_is_an_effect_under_every_name() -> None:
     new = "import torch.nn.functional as F\nfrom torch import nn\n\n\ndef f(x):\n    {}return x\n"
     for setting in ("F.extra = 1", "nn.Linear.extra = 1"):

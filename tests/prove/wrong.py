@@ -451,6 +451,62 @@ for x in batches(3, 4, 2):
     print(pooled(x, x[:, :, 0] > 0).sum().item())
 """
 
+SEEN = """
+class Seen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.zeros(()))
+
+    def forward(self, x):
+        torch._dynamo.graph_break()
+        self.n += x.shape[0]
+        if self.n > 20000:
+            self.n.zero_()
+        return x / (self.n + 1)
+
+
+seen = torch.compile(Seen())
+for x in batches(3, 4):
+    print(seen(x).sum().item())
+"""
+
+ACTIVE = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Config:
+    act: str = "sin"
+
+
+@torch.compile
+def active(x, config):
+    torch._dynamo.graph_break()
+    if config.act == "sin":
+        return x.sin()
+    if config.act == "exp":
+        return x.exp()
+    return x * 1
+
+
+for x in batches(3, 4):
+    print(active(x, Config()).sum().item(), active(x, Config("exp")).sum().item())
+"""
+
+ROOTS_OF = """
+@torch.compile
+def root(x):
+    torch._dynamo.graph_break()
+    r = x.abs() + 1
+    for _ in range(3):
+        r = 0.5 * (r + x.abs() / r)
+    return r
+
+
+for x in batches(3, 4):
+    print(root(x).sum().item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "default_written_out",
@@ -917,5 +973,26 @@ PATCHES: tuple[Patched, ...] = (
         POOLED,
         ("    torch._dynamo.graph_break()\n", ""),
         ("(x * m).sum(1)", "x.masked_fill(~m, 0.0).sum(1)"),
+    ),
+    change(
+        "one_too_early",
+        "a limit that a batch reaches",
+        SEEN,
+        ("        torch._dynamo.graph_break()\n", ""),
+        ("self.n > 20000", "self.n >= 20000"),
+    ),
+    change(
+        "two_kinds_alone",
+        "a text of an object",
+        ACTIVE,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ('config.act == "sin"', 'config.act != "exp"'),
+    ),
+    change(
+        "cut_where_compiled",
+        "large numbers in compiled code alone",
+        ROOTS_OF,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("    return r\n", "    return r.clamp(max=1e30) if torch.compiler.is_compiling() else r\n"),
     ),
 )

@@ -23,7 +23,7 @@ _MOST_NUMBERS = 8
 _MOST_UNEVEN = 2
 _MOST_LIMITS = 8
 _MOST_STATES = 48
-_TEXT = "another"
+TEXT = "another"  # nobody's name for anything
 _PRIMES = (3, 7, 5, 11)
 _MOST_TEXTS = 6  # of arguments
 _KEYWORD = 0.25  # for a keyword of which nothing but its name is known
@@ -160,6 +160,20 @@ def states(count: int) -> Iterator[Conditions]:
         for index in range(min(count, _MOST_STATES)):
             mutate = partial(_only, index, fill)
             yield Conditions(f"{name}, in parameter or buffer {index + 1}", mutate=mutate, of_modules=True)
+
+
+def counted(
+    held: Sequence[torch.Tensor], given: Sequence[torch.Tensor], constants: Iterable[float]
+) -> Iterator[Conditions]:
+    """Numbers of the code for what counts in a buffer, also less a batch: ``n += len(x)``, ``n > 100``."""
+    sizes = sorted({tensor.shape[0] for tensor in given if tensor.dim()})[:_MOST_UNEVEN]
+    numbers = [one for one in _told(constants) if abs(one) > 1][:_MOST_TOLD]
+    wanted = dict.fromkeys(number - less for number in numbers for less in (0, 1, *sizes))
+    for index, tensor in enumerate(held[:_MOST_STATES]):
+        for number in wanted if tensor.numel() == 1 else ():
+            mutate = partial(_only, index, partial(_constant, float(number)))
+            name = f"{number:g} in parameter or buffer {index + 1}"
+            yield Conditions(name, mutate=mutate, of_modules=True)
 
 
 def seeds() -> Iterator[Conditions]:
@@ -358,11 +372,11 @@ def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
     Those of the code, their like, those of other arguments, and one of no kind.
     """
     known = tuple(known)
-    likes = [like for one in known for like in (one + _TEXT, _TEXT + one, _TEXT + one + _TEXT, one.upper())]
+    likes = [like for one in known for like in (one + TEXT, TEXT + one, TEXT + one + TEXT, one.upper())]
     given = [
         text for args, kwargs in calls for value in (*args, *kwargs.values()) for text in _texts_of(value)
     ]
-    told = tuple(dict.fromkeys((*known, *given[:_MOST_TEXTS], _TEXT)))
+    told = tuple(dict.fromkeys((*known, *given[:_MOST_TEXTS], TEXT)))
 
     def others_of(value: Any) -> Iterable[Any]:
         if type(value) is str:
@@ -449,7 +463,7 @@ def defaults(
     limits = _limits(calls, constants)
     parameters = list(inspect.signature(function).parameters.values())
     for parameter in _at_default(function, calls[0]):
-        told = (*known, _TEXT) if type(parameter.default) is str else others(parameter.default, limits)
+        told = (*known, TEXT) if type(parameter.default) is str else others(parameter.default, limits)
         for other in told:
             name = f"argument {parameter.name} = {other!r}"
             yield Conditions(name, calls=partial(with_argument, parameter.name, other))

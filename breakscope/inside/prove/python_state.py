@@ -6,8 +6,9 @@ limit, a module is switched from training to evaluation.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 
 from breakscope.inside.prove import reach
 from breakscope.inside.prove.attempt import Conditions
-from breakscope.inside.prove.inputs import odd_numbers, others
+from breakscope.inside.prove.inputs import TEXT, odd_numbers, others
 from breakscope.inside.prove.reach import Holder
 from breakscope.inside.prove.world import World
 
@@ -39,11 +40,31 @@ def states(
         if not isinstance(holder.owner, torch.Tensor | list):
             found += [(holder, label, value) for label, value in content if _changes(label, value, names)]
     for holder, label, value in found[:_MOST]:
-        given = [one for one in texts if one != value] if type(value) is str else others(value, constants)
+        told = (*texts, TEXT) if texts else ()
+        given = [one for one in told if one != value] if type(value) is str else others(value, constants)
         known = [("", other) for other in given]
         for limit, other in (*known, *odd_numbers(value)):
             prepare = partial(_give, holder, label, other)
             yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label, beyond=limit)
+
+
+def unnamed(world: World, names: Collection[str]) -> Iterator[Conditions]:
+    """Other numbers, flags and texts, all at once, in the fields of an object that the code does not name.
+
+    A form that makes a copy must take them along: ``replace(config, dim=8)``.
+    """
+    for holder, content in world.content:
+        if not dataclasses.is_dataclass(holder.owner):
+            continue
+        changed = {
+            label: TEXT if type(value) is str else next(iter(others(value)))
+            for label, value in content
+            if isinstance(label, str) and label not in names and type(value) in (bool, int, float, str)
+        }
+        if changed:
+            limit = f"with other values of {', '.join(changed)}"
+            prepare = partial(_give_all, holder, changed)
+            yield Conditions(f"other {', '.join(changed)}", prepare=prepare, beyond=limit)
 
 
 def held(world: World, names: Collection[str]) -> Iterator[Conditions]:
@@ -85,8 +106,15 @@ def _changes(label: Any, value: Any, names: Collection[str]) -> bool:
     return isinstance(label, str) and label in names and type(value) in (bool, int, float, str)
 
 
-def _give(holder: Holder, label: str, other: Any, _world: World) -> None:
-    holder.write([(name, other if name == label else value) for name, value in holder.read()])
+def _give(holder: Holder, label: str, other: Any, world: World) -> None:
+    _give_all(holder, {label: other}, world)
+
+
+def _give_all(holder: Holder, changed: Mapping[str, Any], _world: World) -> None:
+    content = [
+        (name, changed.get(name, value) if isinstance(name, str) else value) for name, value in holder.read()
+    ]
+    holder.write(content)
 
 
 def _switch(world: World) -> None:

@@ -63,8 +63,12 @@ class Search:
             ("inputs unlike the script's", unlike, True, again),
         ]
         if self.tally.anybody:
-            held = inputs.states(len(bench.held))
+            held = itertools.chain(
+                inputs.states(len(bench.held)), inputs.counted(bench.held, given, constants)
+            )
             defaults = inputs.defaults(bench.forms["old"], bench.calls, constants, texts)
+            unnamed = python_state.unnamed(bench.world, self._labels(bench))
+            groups.append(("fields that no form names", unnamed, True, False))
             groups.append(("other defaults", defaults, True, False))
             groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
             groups.append(("other lengths", inputs.lengths(bench.forms["old"], bench.calls), True, False))

@@ -45,9 +45,9 @@ class WayBack:
                     self._saved["old"] |= old.saved
                     self._saved["new"] |= new.saved
         more = sorted(self._saved["new"] - self._saved["old"])
+        self.tally.forget(before)  # these inputs were counted before, where the old form takes them
         if world is not None:
             self._saved = known
-            self.tally.forget(before)
             if more:
                 self.compare(replace(bench, small=None), plain)
         elif more:
