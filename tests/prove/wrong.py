@@ -455,7 +455,7 @@ SEEN = """
 class Seen(nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("n", torch.zeros(()))
+        self.register_buffer("n", torch.zeros((), dtype=torch.long))
 
     def forward(self, x):
         torch._dynamo.graph_break()

@@ -23,6 +23,7 @@ _MOST_NUMBERS = 8
 _MOST_UNEVEN = 2
 _MOST_LIMITS = 8
 _MOST_STATES = 48
+_MOST_COUNTS = 4
 TEXT = "another"  # nobody's name for anything
 _PRIMES = (3, 7, 5, 11)
 _MOST_TEXTS = 6  # of arguments
@@ -167,11 +168,12 @@ def counted(
 ) -> Iterator[Conditions]:
     """Numbers of the code for what counts in a buffer, also less a batch: ``n += len(x)``, ``n > 100``."""
     sizes = sorted({tensor.shape[0] for tensor in given if tensor.dim()})[:_MOST_UNEVEN]
-    numbers = [one for one in _told(constants) if abs(one) > 1][:_MOST_TOLD]
+    numbers = [one for one in _told(constants) if abs(one) > 1]
     wanted = dict.fromkeys(number - less for number in numbers for less in (0, 1, *sizes))
-    for index, tensor in enumerate(held[:_MOST_STATES]):
-        for number in wanted if tensor.numel() == 1 else ():
-            mutate = partial(_only, index, partial(_constant, float(number)))
+    counts = [index for index, tensor in enumerate(held) if tensor.numel() == 1]
+    for index in counts[:_MOST_COUNTS]:
+        for number in wanted:
+            mutate = partial(_only, index, partial(_count, number))
             name = f"{number:g} in parameter or buffer {index + 1}"
             yield Conditions(name, mutate=mutate, of_modules=True)
 
@@ -550,6 +552,14 @@ def _constant(value: float, tensor: torch.Tensor) -> None:
         tensor.fill_(_within(value, tensor))
     elif abs(value) < 127:
         tensor.fill_(max(int(value), 0) if tensor.dtype is torch.uint8 else int(value))
+
+
+def _count(value: float, tensor: torch.Tensor) -> None:
+    """A number in what counts: whole numbers as large as their dtype allows."""
+    if tensor.is_floating_point() or tensor.dtype is torch.bool:
+        _constant(value, tensor)
+    elif value == int(value) and torch.iinfo(tensor.dtype).min <= value <= torch.iinfo(tensor.dtype).max:
+        tensor.fill_(int(value))
 
 
 def _within(value: float, tensor: torch.Tensor) -> float:
