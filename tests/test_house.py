@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -43,3 +44,19 @@ def test_a_question_has_one_home(home: str, definition: str) -> None:
     found = [path for path, text in PRODUCT.items() if re.search(definition, text, re.MULTILINE)]
     # The text of exported scripts, which run without us, has what it needs in it.
     assert [path for path in found if path.name != "export_text.py"] == [ROOT / "breakscope" / home]
+
+
+def test_what_needs_torch_to_be_collected_says_so() -> None:
+    """`make quick` runs where there is no torch."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "import torch" in text or "from torch" in text:
+            imported = [
+                name.split(".")[0]
+                for node in ast.parse(text).body
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            ]
+            assert "torch" not in imported or re.search(r"^pytestmark = .*mark\.torch", text, re.MULTILINE), (
+                path
+            )

@@ -10,6 +10,7 @@ import torch
 
 from breakscope.diagnose import checks
 
+pytestmark = pytest.mark.torch
 VALUES = (-3.0, -0.5, 0.0, 0.5, 7.0, math.nan, math.inf)
 
 

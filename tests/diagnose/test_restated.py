@@ -11,6 +11,8 @@ from test_becomes import around
 
 from breakscope.diagnose import restated
 
+pytestmark = pytest.mark.torch
+
 
 def piece(way: Sequence[ast.AST]) -> str:
     before = "n = 2; p = j[:1] + 1; "
