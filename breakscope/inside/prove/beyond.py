@@ -152,11 +152,9 @@ def _modes(tensors: Sequence[torch.Tensor]) -> Iterator[Conditions]:
 
 
 def _odd_numbers(call: Call) -> Iterator[Conditions]:
-    args, kwargs = call
-    arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
-    for key, value in arguments:
+    for key, value in inputs.arguments(call):
         for limit, other in inputs.odd_numbers(value):
-            name = f"argument {key + 1 if isinstance(key, int) else key} = {other!r}"
+            name = f"argument {inputs.named(key)} = {other!r}"
             yield Conditions(name, calls=partial(inputs.with_argument, key, other), beyond=limit)
 
 

@@ -19,7 +19,7 @@ from breakscope.inside.prove.comparing import Comparing
 from breakscope.inside.prove.tally import Tally
 
 # Each is compiled anew.
-EDGES_COMPILED = 18  # up to the largest finite values
+NOT_COMPILED = "smallest normal values"  # nor the edges after it
 ENDS_ALL = "compiled, inputs for which the check fails were not tried: on a GPU that ends all computation"
 OTHERWISE = "compiled, the old code too computes something else than uncompiled, and the same as the new one"
 
@@ -98,7 +98,8 @@ def _to_compile(tally: Tally, bench: Bench, plain: Conditions) -> Iterator[Condi
         name = one.name if one.gradients else f"{one.name}, with gradients"
         yield replace(one, name=name, gradients=True)
     if searched:
-        yield from itertools.islice(inputs.values(bench.given, (), gradients=False), EDGES_COMPILED)
+        edges = inputs.values(bench.given, (), gradients=False)
+        yield from itertools.takewhile(lambda one: one.name != NOT_COMPILED, edges)
 
 
 def compiling(function: Callable[..., Any]) -> Callable[..., Any]:

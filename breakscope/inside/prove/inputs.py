@@ -335,13 +335,11 @@ def _inner_relisted(change: Callable[[list[Any]], list[Any]], calls: Sequence[Ca
 
 def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
     """Two flags turned at once, given or left at their defaults: ``a != b`` and ``a or b`` agree on one."""
-    args, kwargs = calls[0]
-    found: dict[int | str, bool] = {key: one for key, one in enumerate(args) if type(one) is bool}
-    found |= {key: one for key, one in kwargs.items() if type(one) is bool}
+    found: dict[int | str, bool] = {key: one for key, one in arguments(calls[0]) if type(one) is bool}
     defaults = {one.name: one.default for one in _at_default(function, calls[0])}
     found |= {name: one for name, one in defaults.items() if type(one) is bool}
     for (one, was), (two, before) in itertools.islice(itertools.combinations(found.items(), 2), _MOST_PAIRS):
-        names = " and ".join(str(key + 1 if isinstance(key, int) else key) for key in (one, two))
+        names = " and ".join(map(named, (one, two)))
         yield Conditions(
             f"arguments {names} turned", calls=partial(_with_both, {one: not was, two: not before})
         )
@@ -349,15 +347,13 @@ def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Condi
 
 def numbers(calls: Sequence[Call]) -> Iterator[Conditions]:
     """All numbers among the arguments at once: to tell what is left over of one may take two new ones."""
-    args, kwargs = calls[0]
-    arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
-    found = {key: value for key, value in arguments if type(value) in (int, float)}
+    found = {key: value for key, value in arguments(calls[0]) if type(value) in (int, float)}
     for primes in (_PRIMES, _PRIMES[::-1]) if 1 < len(found) <= len(_PRIMES) else ():
         values = {
             key: prime if type(value) is int else prime / 10
             for (key, value), prime in zip(found.items(), primes, strict=False)
         }
-        names = ", ".join(str(key + 1 if isinstance(key, int) else key) for key in values)
+        names = ", ".join(map(named, values))
         told = ", ".join(map(str, values.values()))
         yield Conditions(f"arguments {names} = {told}", calls=partial(_with_both, values))
 
@@ -405,13 +401,22 @@ def scalars(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Condi
 
 def _one_other(calls: Sequence[Call], others_of: Callable[[Any], Iterable[Any]]) -> Iterator[Conditions]:
     """Other values for the arguments of the first call, one argument at a time."""
-    for args, kwargs in calls[:1]:
-        arguments: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
-        for key, value in arguments:
-            for other in others_of(value):
-                if other != value:
-                    name = key + 1 if isinstance(key, int) else key
-                    yield Conditions(f"argument {name} = {other!r}", calls=partial(with_argument, key, other))
+    for key, value in arguments(calls[0]) if calls else ():
+        for other in others_of(value):
+            if other != value:
+                name = f"argument {named(key)} = {other!r}"
+                yield Conditions(name, calls=partial(with_argument, key, other))
+
+
+def arguments(call: Call) -> list[tuple[int | str, Any]]:
+    """What a call is given, each by its place or its keyword."""
+    args, kwargs = call
+    return [*enumerate(args), *kwargs.items()]
+
+
+def named(key: int | str) -> str:
+    """An argument's place or keyword for the reader, who counts from one."""
+    return str(key + 1) if isinstance(key, int) else key
 
 
 def inside(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
@@ -688,13 +693,12 @@ _EDGES: tuple[tuple[str, Fill], ...] = (
         for count, seed in ((5, 3), (3, 4), (2, 5), (3, 6))
     ),
 )
-_ALONE = tuple(
-    (name, fill)
-    for name, fill in _EDGES
-    if name in ("random values", "zeros", "signs flipped", "times 1e4", "positive", "negative", "ones")
-    or name in ("largest finite values", "NaN in one element", "inf in one element")
-    or name in ("NaN in some elements", "inf in some elements")
-)
+_ALONE_TOO = {
+    *("random values", "zeros", "signs flipped", "times 1e4", "positive", "negative", "ones"),
+    *("largest finite values", "NaN in one element", "inf in one element"),
+    *("NaN in some elements", "inf in some elements"),
+}
+_ALONE = tuple(pair for pair in _EDGES if pair[0] in _ALONE_TOO)
 
 
 _STATES = tuple(

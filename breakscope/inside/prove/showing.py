@@ -54,16 +54,12 @@ def shown(outcome: Outcome | None, other: Outcome | None) -> list[str]:
 
 def _results(outcome: Outcome | None) -> dict[str, TensorEntry | tuple[str, str]]:
     """Of what was returned, the tensors and the plain values, by their paths."""
-    return {
-        entry.path: entry.what
-        for entry in (outcome.picture.entries if outcome is not None else ())
-        if entry.path.startswith("result")
-        and (isinstance(entry.what, TensorEntry) or (_is_pair(entry.what) and isinstance(entry.what[1], str)))
-    }
-
-
-def _is_pair(what: Any) -> bool:
-    return isinstance(what, tuple) and len(what) == 2
+    found = {}
+    for entry in outcome.picture.entries if outcome is not None else ():
+        match entry:
+            case (str(path), (TensorEntry() | tuple((_, str()))) as what) if path.startswith("result"):
+                found[path] = what
+    return found
 
 
 def _result(what: TensorEntry | tuple[str, str], first: int) -> str:
