@@ -73,6 +73,11 @@ def run_cold(*words: str, folder: Path | None = None, **options: Any) -> subproc
     return run_python("-m", "breakscope", *words, folder=folder, **options)
 
 
+def elsewhere(text: str) -> str:
+    """A text as it would be in a checkout of another name: a folder called breakscope is no frame of ours."""
+    return text.replace(str(Path(__file__).resolve().parent.parent), "")
+
+
 def rows(table: Iterable[Any], every_run: Collection[str], quick: Collection[str] | None = None) -> list[Any]:
     """Parameters of a test from a table of names, or of what has a name.
 
