@@ -61,8 +61,7 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
         around = [*around, around[-1].test]
     if any(isinstance(node, ast.Assert) for node in around):
         return None  # what must hold, not what raises
-    compares = (node for node in reversed(around) if isinstance(node, ast.Compare))
-    test: ast.AST | None = next((node for node in compares if not _asks_identity(node)), None)
+    test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
     whole = next((node for node in around if isinstance(node, ast.BoolOp)), None)
     if test is not None and whole is not None and all(_asks_tensor(one, around) for one in whole.values):
         test = whole
@@ -71,21 +70,11 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
             if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
                 test = child
         if isinstance(test, ast.BoolOp):
-            test = next(
-                (value for value in test.values if value in around and not _asks_identity(value)), test
-            )
-        if isinstance(test, ast.BoolOp):  # `m is not None and m.any()`: the rest is what asks for values
-            asks = [value for value in test.values if not _asks_identity(value)]
-            test = asks[0] if len(asks) == 1 else test
+            test = next((value for value in test.values if value in around), test)
     if isinstance(test, ast.Name):
         test = _counted(test, around)
     text = _of_tensors(test) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
-
-
-def _asks_identity(test: ast.AST) -> bool:
-    """Whether it is ``m is None``, which asks for no tensor's value."""
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot)
 
 
 def _counted(test: ast.Name, around: Sequence[ast.AST]) -> ast.expr:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from breakscope import catalog
@@ -169,7 +169,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
         (b.frame.qualname for b in site.own if b.frame and not b.frame.resumed and not b.inlined), None
     )
     location = places.location(site.frame, site.position, qualname)
-    stack = _stack(telling, places)
+    stack = _ending_at(location, _stack(telling, places))
     skipped = _skipped(found, site, places)
     kind = "skip" if code.startswith("BS3") else "graph_break"
     steps = [b.step for b in site.breaks if b.step is not None]
@@ -312,6 +312,13 @@ def _is_entered(site: Site, found: Collected) -> bool:
 
 def _stack(item: Break, places: Places) -> tuple[Frame, ...]:
     return places.stack(item.record.frames, resumed=item.frame is not None and item.frame.resumed)
+
+
+def _ending_at(location: Location, stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """A call path whose last line is the site's: in a test of several lines torch's may be the first."""
+    if not stack or (stack[-1].file, stack[-1].function) != (location.file, location.function):
+        return stack
+    return (*stack[:-1], replace(stack[-1], line=location.line, source=location.source))
 
 
 def site_code(site: Site, places: Places) -> str:

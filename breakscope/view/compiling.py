@@ -1,4 +1,4 @@
-"""What is said of compile times, in every format: how much, and what compiled again after warm-up."""
+"""What is said of compile times, in every format: how much, and what was compiled after warm-up."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ def late(report: Report) -> tuple[Compile, ...]:
 
 
 def compiled_late(report: Report) -> str | None:
-    """``compiled again at step 412: 3 frames, 0.7 s``; None where nothing did."""
-    again = late(report)
-    if not again:
+    """``compiled again at step 412: 3 frames, 0.7 s``; None where nothing was compiled late."""
+    found = late(report)
+    if not found:
         return None
-    steps = dict.fromkeys(one.step for one in again)
+    again = sum(not one.compile_id.partition("_")[0].endswith("/0") for one in found)
+    how = "compiled again" if again == len(found) else "compiled after warm-up" if again else "first compiled"
+    steps = dict.fromkeys(one.step for one in found)
     where = and_more([f"{step:,}" for step in steps if step is not None], _SHOWN_STEPS)
-    spent = sum(one.seconds or 0.0 for one in again)
+    spent = sum(one.seconds or 0.0 for one in found)
     noun = "step" if len(steps) == 1 else "steps"
-    return f"compiled again at {noun} {where}: {count(len(again), 'frame')}, {seconds(spent)}"
+    return f"{how} at {noun} {where}: {count(len(found), 'frame')}, {seconds(spent)}"
 
 
 def compiled(report: Report) -> str | None:

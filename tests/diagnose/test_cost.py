@@ -214,6 +214,27 @@ def test_a_late_recompile_is_shown_at_its_step(scan: Callable[..., Scanned]) -> 
     assert [step.index for step in scanned.report.steps if step.compiles] == [0, 200]
 
 
+def test_a_part_that_is_reached_late_was_not_compiled_before(scan: Callable[..., Scanned]) -> None:
+    scanned = scan(
+        """
+        import torch
+
+        def step(x):
+            if x.sum() > 0:
+                return x * 2
+            return x - 1
+
+        compiled = torch.compile(step)
+        for at in range(40):
+            compiled(torch.full((4,), 1.0 if at > 20 else -1.0))
+        """,
+        quiet=False,
+    )
+    assert scanned.report.totals.recompiles == 0
+    assert "first compiled at step 21: 1 frame" in scanned.text
+    assert "compiled again" not in scanned.text
+
+
 TRAINING = """
     import torch
     from torch import nn

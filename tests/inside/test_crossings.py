@@ -193,6 +193,40 @@ def test_expressions_and_enclosing_scopes(scan: Scan) -> None:
     assert {(s.function, s.calls) for s in found["F"][0].skipped} == {("of_property", 3)}
 
 
+def test_a_later_operand_beside_an_identity_test(scan: Scan) -> None:
+    # CPython 3.11 gives the jump of `not mask.all()` the place of `mask is not None`.
+    scanned = scan(
+        """
+        import torch
+
+        @torch.compile
+        def of_one_line(x, mask=None):
+            if mask is not None and not mask.all():  # A
+                x = x * mask
+            return x + 1
+
+        @torch.compile
+        def of_several(x, mask=None):
+            if (
+                mask is None
+                or mask.all()  # B
+            ):
+                x = x * 2
+            return x + 1
+
+        x = torch.arange(4.0)
+        for _ in range(3):
+            of_one_line(x, x > 2)
+            of_several(x, x > 2)
+        """
+    )
+    assert crossings(scanned) == {"A": [3], "B": [3]}
+    found = sites(scanned)
+    assert [columns(found[mark][0]) for mark in "AB"] == ["mask.all()", "mask.all()"]
+    assert [frame.function for frame in found["B"][0].stack] == ["<module>", "of_several"]
+    assert found["B"][0].stack[-1].line == found["B"][0].location.line
+
+
 def test_threads_reset_limit_and_exceptions(scan: Scan) -> None:
     scanned = scan(
         """

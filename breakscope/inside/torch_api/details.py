@@ -11,6 +11,9 @@ from typing import Any
 from breakscope.diagnose.records import unresumed
 from breakscope.inside.torch_api import available, get
 
+# (line, byte column, end line, end byte column)
+Span = tuple[int, int, int, int]
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BreakDetails:
@@ -25,7 +28,7 @@ class BreakDetails:
             record's text leaves the first one out where an item() or the like broke in an inlined call.
     """
 
-    position: tuple[int, int, int, int] | None
+    position: Span | None
     inlined: int | None
     path: tuple[tuple[str, int, str], ...] = ()
 
@@ -86,22 +89,39 @@ def _translator_of(frame: types.FrameType) -> Iterator[Any]:
         yield translator
 
 
-def _position(translator: Any, file: str, line: int | None) -> tuple[int, int, int, int] | None:
-    positions = getattr(translator.current_instruction, "positions", None)
-    if positions is None or translator.f_code.co_filename != file:
+def _position(translator: Any, file: str, line: int | None) -> Span | None:
+    span = _span(translator.current_instruction)
+    if span is None or translator.f_code.co_filename != file:
         return None
-    start, column, end, end_column = (
-        positions.lineno,
-        positions.col_offset,
-        positions.end_lineno,
-        positions.end_col_offset,
-    )
-    if None in (start, column, end, end_column) or (line is not None and not start <= line <= end):
+    if line is not None and not span[0] <= line <= span[2]:
         return None
-    return start, column, end, end_column
+    return _tested(translator, span) or span
 
 
-def _summary_position(summary: Any, file: str, line: int) -> tuple[int, int, int, int] | None:
+def _span(instruction: Any) -> Span | None:
+    at = getattr(instruction, "positions", None)
+    if at is None:
+        return None
+    span = at.lineno, at.col_offset, at.end_lineno, at.end_col_offset
+    return None if None in span else span
+
+
+def _tested(translator: Any, span: Span) -> Span | None:
+    """The place of the value that a jump tests, where the jump's own place does not hold it.
+
+    In ``mask is not None and not mask.all()`` CPython 3.11 gives the second jump the place of the first.
+    """
+    jump = translator.current_instruction
+    if "_IF_" not in jump.opname:
+        return None
+    at = next((n for n, instruction in enumerate(translator.instructions) if instruction is jump), 0)
+    value = _span(translator.instructions[at - 1]) if at else None
+    if value is None or (span[:2] <= value[:2] and value[2:] <= span[2:]):
+        return None
+    return value
+
+
+def _summary_position(summary: Any, file: str, line: int) -> Span | None:
     column, end_column = getattr(summary, "colno", None), getattr(summary, "end_colno", None)
     if summary.filename != file or summary.lineno != line or column is None or end_column is None:
         return None
