@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from breakscope.diagnose.guard_advice import describe, remedy
+from breakscope.diagnose.guard_advice import TENSORS, describe, remedy
 from breakscope.diagnose.guard_context import Context
 from breakscope.diagnose.guard_expressions import read_expression, sources
 from breakscope.diagnose.guard_messages import (
@@ -80,4 +80,7 @@ def finding_key(guard: Guard, function: str) -> tuple[str, GuardCause, str | Non
 
 def merge_values(old: Guard, new: Guard) -> Guard:
     """The first guard, with the values of both in order of first sight, at most 32."""
-    return replace(old, values=tuple(dict.fromkeys((*old.values, *new.values)))[:MAX_VALUES])
+    values = dict.fromkeys((*old.values, *new.values))
+    if "a tensor" in values and not values.keys() <= TENSORS:
+        values.pop("torch.Tensor", None)  # it says no more beside None
+    return replace(old, values=tuple(values)[:MAX_VALUES])

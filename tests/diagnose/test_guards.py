@@ -424,6 +424,14 @@ class TestFolding:
             merged = merge_values(merged, guard_of(f"n == {expected}", n=str(actual)))
         assert merged == replace(guard_of("n == 3", n="4"), values=("3", "4", "7", "1"))
 
+    def test_an_optional_tensor_is_of_two_kinds(self) -> None:
+        left_out = Guard("", "x", "a tensor", "None", "type", values=("a tensor", "None"))
+        given = Guard("", "x", "None", "torch.Tensor", "type", values=("None", "torch.Tensor"))
+        merged = merge_values(merge_values(left_out, given), given)
+        assert merged.values == ("a tensor", "None")
+        parameter = Guard("", "x", "a tensor", "torch.Tensor", "type", values=("a tensor", "torch.Tensor"))
+        assert merge_values(parameter, parameter).values == ("a tensor", "torch.Tensor")
+
     def test_values_are_bounded(self) -> None:
         merged = guard_of("n == 0")
         for value in range(100):
