@@ -103,7 +103,10 @@ def load(path: str | os.PathLike[str]) -> Report:
     """Read a report file of up to ``MAX_BYTES``. Raises ReportError, one sentence that names the file."""
     name = os.fspath(path)
     try:
-        return from_dict(_parse(_read(name)))
+        data = _read(name)
+        if name.endswith(".py"):
+            raise ReportError(f"it is a script, not a report: breakscope scan {name} runs it and writes one")
+        return from_dict(_parse(data))
     except ReportError as error:
         raise ReportError(f"cannot read {name}: {error}") from None
     except MemoryError:

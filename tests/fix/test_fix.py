@@ -429,4 +429,4 @@ def test_a_recompile_without_a_remedy_says_why(scan: Scan) -> None:
     folder = scan(script + "for t in (torch.float32, torch.float64):\n    f(torch.ones(2, dtype=t))\n").folder
     done = fix(folder)
     assert done.returncode == 1
-    assert re.search(r"^refused  BS2\d\d .*\n.*each dtype is a program of its own", done.stdout, re.MULTILINE)
+    assert re.search(r"^refused  BS2\d\d .*\n.*A version for each dtype of x", done.stdout, re.MULTILINE)

@@ -220,6 +220,13 @@ BAD_FILES = {
 }
 
 
+def test_a_script_is_no_report(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("import torch\n")
+    with pytest.raises(ReportError, match="it is a script, not a report: breakscope scan "):
+        schema.load(path)
+
+
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_a_bad_file_is_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
     content, problem = BAD_FILES[name]

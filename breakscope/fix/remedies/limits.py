@@ -22,11 +22,7 @@ def limit(subject: Subject, files: Files) -> list[Proposal]:
         return [Refusal("no guard is known that used up the limit")]
     if not causes <= set(_PER_INSTANCE):
         named = ", ".join(dict.fromkeys(guard.source or guard.cause for guard in finding.guards))
-        return [
-            Refusal(
-                f"{named} takes ever new values: a higher limit only moves the end; repair its recompiles"
-            )
-        ]
+        return [Refusal(f"a higher limit only moves the end: repair what it is compiled again for ({named})")]
     if not shares_code(subject):
         return [Refusal("the value changes from call to call: a higher limit only moves the end")]
     proposals: list[Proposal] = []

@@ -13,13 +13,10 @@ from breakscope.report.model import GuardCause
 Proposer = Callable[[Subject, Files], list[Proposal]]
 
 
-def _refusing(why: str) -> Proposer:
-    def propose(subject: Subject, _files: Files) -> list[Proposal]:
-        guard = subject.guard
-        seen = ", ".join(guard.values) or "several"
-        return [Refusal(why.format(source=guard.source or "it", seen=seen))]
-
-    return propose
+def _advised(subject: Subject, _files: Files) -> list[Proposal]:
+    """Nothing that may be tried: what the finding's advice says is for a person to do."""
+    finding = subject.finding
+    return [Refusal(finding.advice or f"breakscope explain {finding.code} says what may be done by hand")]
 
 
 def _size(subject: Subject, files: Files) -> list[Proposal]:
@@ -40,26 +37,12 @@ PROPOSERS: dict[GuardCause, Proposer] = {
     "aliasing": states.aliasing,
     "identity": states.kinds,
     "type": states.kinds,
-    "dtype": _refusing(
-        "each dtype is a program of its own ({seen}), and converting {source} changes what is computed: "
-        "convert it where you know that one dtype is enough"
-    ),
-    "device": _refusing("each device is a program of its own ({seen}): move {source} before the call"),
-    "constant_value": _refusing(
-        "{source} decides which code runs ({seen}): each value has to be compiled, once; "
-        "compile them at start-up"
-    ),
-    "container": _refusing(
-        "a container is compiled item by item ({seen}): pass {source} always with the same items, or as one "
-        "stacked tensor, whose size can be dynamic"
-    ),
-    "item_value": _refusing(
-        "the {source} was read from a tensor at a graph break: repair that break (breakscope fix), and no "
-        "number enters the code after it"
-    ),
-    "other": _refusing(
-        "the guard is not one that breakscope knows: keep what it names the same between calls"
-    ),
+    "dtype": _advised,
+    "device": _advised,
+    "constant_value": _advised,
+    "container": _advised,
+    "item_value": _advised,
+    "other": _advised,
 }
 
 

@@ -66,13 +66,13 @@ REFUSED_AT_ONCE = {
     "dtype_change": ("BS203", "float32, bfloat16, float64"),
     "reduction_flag": ("BS208", "'mean', 'sample'"),
     "growing_list": ("BS211", "1 item, 2 items, 3 items, 4 items"),
-    "dict_keys": ("BS211", "item by item"),
+    "dict_keys": ("BS211", "keep its items the same in number and names"),
     "optional_mask": ("BS210", "with and without mask"),
     "two_activations": ("BS210", "activation decides which code runs"),
     "autocast_check": ("BS212", "autocast decides the dtypes"),
     "thread_count": ("BS212", "it is called in lines"),
     "train_eval": ("BS209", "compiled once each"),
-    "item_resumed": ("BS213", "repair that break"),
+    "item_resumed": ("BS213", "Goes with BS102"),
     "recompile_limit": ("BS303", "only moves the end"),
 }
 
