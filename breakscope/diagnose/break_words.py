@@ -894,6 +894,15 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS120",),
+        r"Unsupported functorch tracing attempt",
+        (
+            "A transform of torch.func (grad, vmap) is applied in eager to this compiled function, which"
+            " Dynamo does not trace: compile the function that applies the transform, and give it the plain"
+            " function."
+        ),
+    ),
+    (
+        ("BS120",),
         r"",
         (
             "Take what breaks out of the functions given to the operator (prints, .item(), writes to outer"

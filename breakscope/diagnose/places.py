@@ -44,6 +44,9 @@ class Places:
         elif frame.carets is not None and frame.source:
             extent = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
         line = extent[0] if extent else frame.line
+        span = self.sources.function(frame.file, line, frame.name)
+        if span is not None and line < span.line:
+            line = span.line  # a code object begins at its first decorator
         source = self.sources.line(frame.file, line)
         column = end_line = end_column = None
         if extent is not None:
@@ -51,7 +54,6 @@ class Places:
             if extent[2] is not None:
                 end_line = extent[2]
                 end_column = self.sources.column(frame.file, end_line, extent[3])
-        span = self.sources.function(frame.file, line, frame.name)
         return Location(
             file=frame.file,
             line=line,

@@ -28,6 +28,10 @@ _GB_LINK = re.compile(r"/gb/gb(\d+)\.html")
 _RESUME = re.compile(r"^torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
 _UNSUPPORTED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: ", re.MULTILINE)
 _WONT_CONVERT = re.compile(r"^WON'T CONVERT (?P<name>.+?) (?P<file>\S.*) line (?P<line>\d+)")
+_SKIPPED = re.compile(
+    r"^torch\.compile will skip tracing the frame (?P<name>.+?) \((?P<file>.+) line (?P<line>\d+)\)",
+    re.MULTILINE,
+)
 _EXCEPTION = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Limit\w*|Hit)): (?P<text>.*)", re.MULTILINE
 )
@@ -116,8 +120,17 @@ def parse_break(payload: str) -> BreakRecord:
     if payload.startswith("Graph break: "):
         head, _, tail = payload.partition("\nTraceback (most recent call last):\n")
         reason = _exception_message(tail)
-        return BreakRecord(parse_frames(head), parse_reasons(reason), True, False, payload)
+        frames = parse_frames(head) or _skipped_frame(head)
+        return BreakRecord(frames, parse_reasons(reason), True, False, payload)
     return BreakRecord((), (), False, False, payload)
+
+
+def _skipped_frame(head: str) -> tuple[RawFrame, ...]:
+    """The frame that is given up before anything of it is traced, as under an eager ``torch.func.grad``."""
+    found = _SKIPPED.search(head)
+    if found is None:
+        return ()
+    return (RawFrame(found["file"], int(found["line"]), unresumed(found["name"]), None),)
 
 
 def with_compiled_frame(record: BreakRecord, path: Sequence[Sequence[Any]]) -> BreakRecord:

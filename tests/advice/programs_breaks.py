@@ -505,6 +505,15 @@ BREAKS: tuple[Followed, ...] = (
         outside="rnn = nn.GRU(3, 3)",
         near=True,
     ),
+    Followed(
+        "BS302>BS120",
+        "torch.func in eager",
+        r"compile the function that applies the\s+transform",
+        "def energy(x): return (x * x).sum()\n\n"
+        "compiled = torch.compile(energy)\ngradient = torch.func.grad(compiled)\n"
+        "for _ in range(2): say(gradient(x))\n",
+        (("torch.func.grad(compiled)", "torch.compile(torch.func.grad(energy))"),),
+    ),
     f(
         "BS302>BS117",
         "a sparse tensor",

@@ -437,3 +437,21 @@ def test_a_nested_break_is_one_record_and_one_crossing_a_call(scan: Scan) -> Non
     )
     assert crossings(scanned) == {"A": [4]}
     assert sites(scanned)["A"][0].counts.occurrences == 1
+
+
+def test_a_frame_that_is_given_up_before_its_first_instruction(scan: Scan) -> None:
+    scanned = scan(
+        """
+        import torch
+
+        @torch.compile
+        def energy(x):  # A
+            return (x * x).sum()
+
+        for _ in range(3):
+            torch.func.grad(energy)(torch.arange(4.0))
+        """
+    )
+    assert crossings(scanned) == {"A": [3]}
+    [finding] = sites(scanned)["A"]
+    assert (finding.code, finding.gb_id) == ("BS302", "GB0149")
