@@ -143,6 +143,59 @@ def test_a_copy_that_takes_not_all_fields_along_has_a_limit(tmp_path: Path, prod
     assert any("with other values of eps" in one for one in asked.answer["evidence"]["limits"])
 
 
+BEYOND = """
+class Crossed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.seen = []
+
+    def forward(self, q, k):
+        torch._dynamo.graph_break()
+        self.seen.append(q.shape[0])
+        mask = torch.ones(q.shape[0], k.shape[0]).tril()
+        return (self.lin(q) @ k.T) * mask
+
+
+crossed = torch.compile(Crossed())
+for x in batches(3, 4):
+    print(crossed(x, x + 1).sum().item())
+"""
+APPENDED = "        self.seen.append(q.shape[0])\n"
+
+
+@pytest.mark.parametrize(
+    ("edits", "limit"),
+    [
+        pytest.param(
+            (("k.shape[0]).tril()", "q.shape[0]).tril()"),),
+            "with tensors of different sizes, which the script has alike",
+            id="two sizes that are the same by chance",
+        ),
+        pytest.param(
+            (
+                (APPENDED, ""),
+                ("        return (self.lin(q)", f"        q = self.lin(q)\n{APPENDED}        return (q"),
+            ),
+            "on inputs that the old code refuses",
+            id="what is left behind where both raise",
+        ),
+        pytest.param(
+            (("k.shape[0]).tril()", "k.shape[0], dtype=torch.float32).tril()"),),
+            "under another default dtype",
+            id="a dtype written out",
+        ),
+    ],
+)
+def test_a_limit_says_what_the_script_does_not_give(
+    edits: tuple[tuple[str, str], ...], limit: str, tmp_path: Path, product: Warm
+) -> None:
+    patched = change("beyond", "limits", BEYOND, ("        torch._dynamo.graph_break()\n", ""), *edits)
+    asked = asking.prove(product, patched, tmp_path)
+    assert asked.status == "proved", asked.why
+    assert [one for one in asked.answer["evidence"]["limits"] if one.startswith(limit)]
+
+
 def test_what_is_set_in_a_library_is_an_effect_under_every_name() -> None:
     new = "import torch.nn.functional as F\nfrom torch import nn\n\n\ndef f(x):\n    {}return x\n"
     for setting in ("F.extra = 1", "nn.Linear.extra = 1"):

@@ -158,9 +158,9 @@ def test_a_helper_that_others_use_is_not_excused_by_one_caller(tmp_path: Path, p
         ),
         pytest.param(
             {
-                "    return x - mean\n": "    for _ in range(x.shape[0] * 2 - 1500):\n        mean = mean + 1\n    return x - mean\n"
+                "    return x - mean\n": "    for _ in range(x.shape[0] * 2 - 90000):\n        mean = mean + 1\n    return x - mean\n"
             },
-            "for _ in range(x.shape[0] * 2 - 1500): runs",
+            "for _ in range(x.shape[0] * 2 - 90000): runs",
             id="a loop that never runs",
         ),
         pytest.param(

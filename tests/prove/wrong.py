@@ -507,6 +507,108 @@ for x in batches(3, 4):
     print(root(x).sum().item())
 """
 
+BATCHED = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Batch:
+    x: torch.Tensor
+    step: int
+
+
+@torch.compile
+def placed(batch):
+    torch._dynamo.graph_break()
+    return batch.x + torch.arange(batch.x.shape[1])
+
+
+for step, x in enumerate(batches(4, 4)):
+    print(placed(Batch(x, step)).sum().item())
+"""
+
+FLAGGED = """
+@torch.compile
+def through(x, w, hard=False, freeze=False):
+    torch._dynamo.graph_break()
+    if freeze:
+        w = w.detach()
+    y = x * w
+    if hard:
+        y = y + (y.sign() - y).detach()
+    if y.requires_grad:
+        y.register_hook(lambda g: g.clamp(-100, 100))
+    return y
+
+
+w = torch.ones(4, requires_grad=True)
+for x in batches(3, 4):
+    print(through(x, w).sum().item())
+"""
+
+COUNTS = """
+@torch.compile
+def counts(mask, ids, n):
+    torch._dynamo.graph_break()
+    return mask.sum(-1) + ids % n
+
+
+for x in batches(3, 4):
+    print(counts(x > 0, torch.arange(3), 7).sum().item())
+"""
+
+SAME = """
+@torch.compile
+def same(a, b, lr, decay):
+    torch._dynamo.graph_break()
+    if torch.equal(a, b):
+        return a * 2
+    return a - b * (lr == decay)
+
+
+for x in batches(3, 4):
+    print(same(x, x + 1, 0.1, 0.2).sum().item())
+"""
+
+NUMBERED = """
+@torch.compile
+def numbered(x, name, items):
+    torch._dynamo.graph_break()
+    order = list(dict.fromkeys(key for key, _ in items))
+    return x * int(name.split("_")[-1]), order
+
+
+for x in batches(3, 4):
+    print(numbered(x, "layer_3", [("a", 1), ("b", 2)])[0].sum().item())
+"""
+
+ARRAY = """
+@torch.compile
+def array(x):
+    torch._dynamo.graph_break()
+    return x.detach().numpy()
+
+
+for x in batches(3, 4):
+    print(array(x).sum())
+"""
+
+RETAINED = """
+class Keep(nn.Module):
+    def forward(self, x):
+        torch._dynamo.graph_break()
+        h = x * 2
+        if h.requires_grad:
+            h.retain_grad()
+        self.h = h
+        return h.sum()
+
+
+keep = torch.compile(Keep())
+for x in batches(3, 4):
+    print(keep(x.requires_grad_()).item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "default_written_out",
@@ -994,5 +1096,96 @@ PATCHES: tuple[Patched, ...] = (
         ROOTS_OF,
         ("    torch._dynamo.graph_break()\n", ""),
         ("    return r\n", "    return r.clamp(max=1e30) if torch.compiler.is_compiling() else r\n"),
+    ),
+    change(
+        "size_in_an_object",
+        "size",
+        BATCHED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("torch.arange(batch.x.shape[1])", "torch.arange(4)"),
+    ),
+    change(
+        "square_in_an_object",
+        "dimension",
+        BATCHED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("batch.x.shape[1]", "batch.x.shape[0]"),
+    ),
+    change(
+        "detach_under_a_flag",
+        "with gradients",
+        FLAGGED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("        w = w.detach()\n", "        pass\n"),
+    ),
+    change(
+        "straight_through_under_a_flag",
+        "with gradients",
+        FLAGGED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("(y.sign() - y).detach()", "(y.sign() - y)"),
+    ),
+    change(
+        "hook_that_clamps",
+        "gradients that come in",
+        FLAGGED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("        y.register_hook(lambda g: g.clamp(-100, 100))\n", "        pass\n"),
+    ),
+    change(
+        "count_in_half",
+        "ones",
+        COUNTS,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("mask.sum(-1)", "mask.half().sum(-1).long()"),
+    ),
+    change(
+        "ids_in_int32",
+        "huge",
+        COUNTS,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("ids % n", "ids.int().long() % n"),
+    ),
+    change(
+        "allclose_for_equal",
+        "nearly equal",
+        SAME,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("torch.equal(a, b)", "torch.allclose(a, b)"),
+    ),
+    change(
+        "isclose_for_equal",
+        "nearly",
+        SAME,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("(lr == decay)", "(abs(lr - decay) < 1e-9)"),
+    ),
+    change(
+        "last_digit",
+        "name",
+        NUMBERED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ('int(name.split("_")[-1])', "int(name[-1])"),
+    ),
+    change(
+        "sorted_for_first_seen",
+        "reverse order",
+        NUMBERED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("list(dict.fromkeys(key for key, _ in items))", "sorted({key for key, _ in items})"),
+    ),
+    change(
+        "array_of_its_own",
+        "share its memory",
+        ARRAY,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("x.detach().numpy()", "x.detach().numpy().copy()"),
+    ),
+    change(
+        "retain_grad",
+        "retain_grad",
+        RETAINED,
+        ("        torch._dynamo.graph_break()\n", ""),
+        ("            h.retain_grad()\n", "            pass\n"),
     ),
 )

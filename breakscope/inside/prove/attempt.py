@@ -50,6 +50,7 @@ class Conditions:
         words: what is written is compared, though the input is of another kind.
         unfrozen: parameters that take no gradients take part as well.
         twice: gradients are those of the gradients.
+        flowing: what the gradients that come in are multiplied by.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Conditions:
     words: bool = False
     unfrozen: bool = False
     twice: bool = False
+    flowing: float = 1.0
 
     @property
     def leads(self) -> bool:
@@ -165,7 +167,7 @@ def attempt(
             raise UnreadableError(str(error)) from error
         wanted = conditions.gradients and not raised and not conditions.saved
         gradients, failed = (
-            _gradients([one for at, one in taken.floating if at not in apart], copies, conditions.twice)
+            _gradients([one for at, one in taken.floating if at not in apart], copies, conditions)
             if wanted
             else ([], None)
         )
@@ -259,15 +261,16 @@ def _noting(saved: set[int]) -> Iterator[None]:
 
 
 def _gradients(
-    floating: Sequence[torch.Tensor], copies: Copies, twice: bool
+    floating: Sequence[torch.Tensor], copies: Copies, conditions: Conditions
 ) -> tuple[list[torch.Tensor | None], str | None]:
     leaves = {id(leaf) for leaf in copies.leaves}
     outputs = [one for one in floating if one.requires_grad and id(one) not in leaves]
     try:
-        first = _flowing(outputs, copies.leaves, create_graph=twice)
+        twice = conditions.twice
+        first = _flowing(outputs, copies.leaves, conditions.flowing, create_graph=twice)
         if not twice:
             return first, None
-        again = _flowing(first, copies.leaves) or [None] * len(leaves)
+        again = _flowing(first, copies.leaves, 1.0) or [None] * len(leaves)
         # Whoever asks for them adds them to others: none is zero.
         pairs = zip(again, copies.leaves, strict=True)
         return [torch.zeros_like(leaf) if one is None else one for one, leaf in pairs], None
@@ -276,7 +279,10 @@ def _gradients(
 
 
 def _flowing(
-    outputs: Sequence[torch.Tensor | None], leaves: Sequence[torch.Tensor], create_graph: bool = False
+    outputs: Sequence[torch.Tensor | None],
+    leaves: Sequence[torch.Tensor],
+    scale: float,
+    create_graph: bool = False,
 ) -> list[torch.Tensor | None]:
     """The gradients of outputs, each weighted at random by its place; empty where there are none."""
     weighted: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -284,6 +290,7 @@ def _flowing(
         if output is not None and output.requires_grad:
             generator = torch.Generator().manual_seed(index)
             weight = torch.randn(output.shape, generator=generator, dtype=torch.float64, device="cpu")
+            weight *= scale
             weighted.append((output, weight.to(output.dtype).to(output.device)))
     if not weighted or not leaves:
         return []

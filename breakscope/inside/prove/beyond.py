@@ -41,11 +41,12 @@ def beyond(
     for name, fill in (("", None), ("signs flipped, ", "signs flipped"), ("zeros, ", "zeros")):
         for kind in _kinds(function, calls):
             yield kind if fill is None else replace(kind, name=name + kind.name, mutate=inputs.filled(fill))
+    yield from inputs.uneven(function, calls)
     yield from _around(names)
 
 
 def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
-    tensors = list(inputs.tensors(calls[0]))
+    tensors = list(inputs.tensors(inputs.without_self(function, calls[0])))
     changes: list[tuple[str, str, _Change]] = [
         ("with another number of dimensions", "one dimension fewer", _fewer),
         ("with another number of dimensions", "one dimension more", _more),
@@ -59,7 +60,7 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     if any(inputs.is_whole(tensor) for tensor in tensors):
         changes.append(("in other dtypes", "of whole numbers float32", _fractional))
     for limit, name, change in changes:
-        yield Conditions(f"all tensors {name}", calls=partial(_each, change), beyond=limit)
+        yield Conditions(f"all tensors {name}", calls=partial(_each, function, change), beyond=limit)
     alike = [
         pair
         for pair in itertools.combinations(range(min(len(tensors), _MOST_ALONE)), 2)
@@ -67,7 +68,7 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     ]
     for first, second in alike:
         name, limit = f"input {second + 1} is input {first + 1}", "with one tensor in two places"
-        yield Conditions(name, calls=partial(_twice, first, second), beyond=limit)
+        yield Conditions(name, calls=partial(_twice, function, first, second), beyond=limit)
     for text, more in (("a key more", True), ("a key fewer", False)):
         if any(type(value) is dict and value for value in _arguments(calls[0])):
             limit = "with other keys in a dict"
@@ -80,12 +81,16 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     yield Conditions(
         "gradients of gradients", gradients=True, twice=True, beyond="with gradients of gradients"
     )
-    yield Conditions("all tensors made in inference mode", calls=_inferred, beyond="with inference tensors")
+    yield Conditions(
+        "all tensors made in inference mode",
+        calls=partial(_inferred, function),
+        beyond="with inference tensors",
+    )
     yield from _modes(tensors)
     for index, tensor in enumerate(tensors[:_MOST_ALONE]):
         for limit, name, alone in _of_one(tensor):
             if len(tensors) > 1 or limit == "with a number":
-                made = partial(_one, index, alone)
+                made = partial(_one, function, index, alone)
                 yield Conditions(f"input {index + 1} alone {name}", calls=made, beyond=limit)
 
 
@@ -144,11 +149,22 @@ def _modes(tensors: Sequence[torch.Tensor]) -> Iterator[Conditions]:
     modes: list[tuple[str, Callable[[], AbstractContextManager[Any]]]] = [
         ("inference mode", torch.inference_mode),
         ("no_grad", torch.no_grad),
+        ("another default dtype", _other_default_dtype),
     ]
     if device in ("cpu", "cuda") and not torch.is_autocast_enabled(device):
         modes.append(("autocast", partial(torch.autocast, device, low)))
     for name, mode in modes:
         yield Conditions(name, mode=mode, beyond=f"under {name}")
+
+
+@contextmanager
+def _other_default_dtype() -> Iterator[None]:
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32 if usual is torch.float64 else torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
 
 
 def _odd_numbers(call: Call) -> Iterator[Conditions]:
@@ -172,21 +188,15 @@ def _omitted(function: Callable[..., Any], call: Call) -> Iterator[tuple[int | s
             yield parameter.name, parameter.name, None
 
 
-def _each(change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
-    return [inputs.rebuilt(call, change) for call in calls]
+def _each(function: Callable[..., Any], change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
+    return inputs.changed(function, calls, change)
 
 
-def _one(index: int, change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
+def _one(function: Callable[..., Any], index: int, change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
     """Another value in the place of one tensor of each call."""
-    changed = []
-    for call in calls:
-        wanted = dict(enumerate(inputs.tensors(call))).get(index)
-
-        def only(tensor: torch.Tensor, wanted: torch.Tensor | None = wanted) -> torch.Tensor:
-            return change(tensor) if tensor is wanted else tensor
-
-        changed.append(inputs.rebuilt(call, only))
-    return changed
+    there = [list(inputs.tensors(inputs.without_self(function, call))) for call in calls]
+    wanted = {id(one[index]) for one in there if len(one) > index}
+    return inputs.changed(function, calls, lambda tensor: change(tensor) if id(tensor) in wanted else tensor)
 
 
 def _arguments(call: Call) -> list[Any]:
@@ -198,18 +208,14 @@ def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.shape, tensor.device, tensor.requires_grad
 
 
-def _twice(one: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
+def _twice(function: Callable[..., Any], one: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
     """One tensor in the place of another as well."""
-    changed = []
+    same: dict[int, torch.Tensor] = {}
     for call in calls:
-        there = list(inputs.tensors(call))
-        same = {id(there[other]): there[one]} if len(there) > other else {}
-
-        def first(tensor: torch.Tensor, same: dict[int, torch.Tensor] = same) -> torch.Tensor:
-            return same.get(id(tensor), tensor)
-
-        changed.append(inputs.rebuilt(call, first))
-    return changed
+        there = list(inputs.tensors(inputs.without_self(function, call)))
+        if len(there) > other:
+            same[id(there[other])] = there[one]
+    return inputs.changed(function, calls, lambda tensor: same.get(id(tensor), tensor))
 
 
 def _rekeyed(more: bool, calls: Sequence[Call]) -> Sequence[Call]:
@@ -228,9 +234,9 @@ def _rekeyed(more: bool, calls: Sequence[Call]) -> Sequence[Call]:
     ]
 
 
-def _inferred(calls: Sequence[Call]) -> Sequence[Call]:
+def _inferred(function: Callable[..., Any], calls: Sequence[Call]) -> Sequence[Call]:
     with torch.inference_mode():
-        return [inputs.rebuilt(call, torch.clone) for call in calls]
+        return inputs.changed(function, calls, torch.clone)
 
 
 def _fewer(tensor: torch.Tensor) -> torch.Tensor:

@@ -24,6 +24,8 @@ from breakscope.inside.prove.tally import ENDLESS, TIME_IS_UP, Tally
 REASSOCIATED = 1e-5
 # Kinds that are only tried in small around a call like one around which they were tried in full size.
 AS_BEFORE = ("gradients", "sequences")
+_REFUSED = "on inputs that the old code refuses"
+_MOST_REFUSED = 12  # of a kind on which the new form is called as well
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class Comparing:
     allowance: Allowance
     new: bool = False
     _shown: set[Any] = field(default_factory=set)
+    _refused: Counter[str] = field(default_factory=Counter)
 
     def agree(
         self,
@@ -70,6 +73,7 @@ class Comparing:
             return self.tally.reject(before)
         self._note_shown(old, before)
         if old.raised and (skip_raising or in_range.stops(old.raised)):
+            self._note_refused(bench, conditions, old, kind)
             return self.tally.reject(before)
         new = self._new_form(bench, conditions, old)
         if new is None:
@@ -99,6 +103,27 @@ class Comparing:
         self.tally.count(old, new, comparer, kind)
         self.tally.note_driving(before, conditions)
         return True
+
+    def _note_refused(self, bench: Bench, conditions: Conditions, old: Outcome, kind: str) -> None:
+        """A limit where the new form takes what the old one refuses, or leaves something else behind then."""
+        known = _REFUSED in self.tally.limits or self._refused[kind] >= _MOST_REFUSED
+        if known or not self.tally.anybody or conditions.beyond or in_range.stops(old.raised or ""):
+            return
+        self._refused[kind] += 1
+        try:
+            new = bench.run("new", conditions)
+        except (UnreadableError, EndlessError):
+            return
+        found = ""
+        if not new.raised:
+            found = f"the old code raises {old.raised}, the new one returns"
+        elif (
+            apart := self.comparer(conditions).difference(old.picture.entries, new.picture.entries)
+        ) is not None:
+            found = f"both raise, and then {apart.text}"
+        if found and not in_range.stops(new.raised or ""):
+            text = found.splitlines()[0][:160]
+            self.tally.limits[_REFUSED] = f"{_REFUSED} ({conditions.name}): {text}"
 
     def find_small(
         self, bench: Bench, roots: Sequence[Any], full: Outcome, path: set[tuple[int, int]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import re
+import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +14,7 @@ from typing import Any
 
 import torch
 
+from breakscope.inside.prove import reach
 from breakscope.inside.prove.attempt import Call, Conditions
 
 Fill = Callable[[torch.Tensor], object]
@@ -29,8 +32,10 @@ _PRIMES = (3, 7, 5, 11)
 _MOST_TEXTS = 6  # of arguments
 _KEYWORD = 0.25  # for a keyword of which nothing but its name is known
 _LARGE = 10_000  # above every size
-_LONG = 300  # of a dimension: above what a byte counts
+_THOUSAND = 1000  # its logarithm is rounded down
+_LONG = (301, 2051)  # of a dimension: above what a byte, bfloat16 or float16 counts
 _MOST_ELEMENTS = 2**20
+_DEEPEST = 4  # objects in objects that are looked into
 
 
 def values(
@@ -65,6 +70,35 @@ def alone(
         for name, fill in (*_ALONE, *told):
             yield _given_alone(name, index, fill, gradients)
     yield from _masked(given, gradients)
+    if not gradients:
+        yield from _alike(given)
+
+
+def flowing_back() -> Iterator[Conditions]:
+    """Other gradients that come in: large and small ones, none, and what an overflow leaves."""
+    for scale in (1e4, 1e-4, 0.0, math.nan):
+        name = f"gradients that come in times {scale:g}"
+        yield Conditions(name, to(torch.float64), gradients=True, other_dtypes=True, flowing=scale)
+
+
+def _alike(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
+    """One tensor with the values of another, and with nearly those: ``torch.equal`` is no ``allclose``."""
+    alike = [
+        (one, other)
+        for one, other in itertools.combinations(range(len(given)), 2)
+        if given[one].is_floating_point()
+        and (given[one].dtype, given[one].shape) == (given[other].dtype, given[other].shape)
+    ]
+    for one, other in alike[:_MOST_PAIRS]:
+        for how, factor in (("", 1.0), ("nearly ", 1 + 1e-6)):
+            name = f"input {other + 1} {how}equal to input {one + 1}"
+            yield _given(name, partial(_copied, one, other, factor), gradients=False)
+
+
+def _copied(one: int, other: int, factor: float, given: list[torch.Tensor]) -> None:
+    if max(one, other) < len(given) and 0 not in given[other].stride():
+        values = given[one].detach() * factor
+        _apply(lambda tensor: tensor.copy_(values), given[other])
 
 
 def _masked(given: Sequence[torch.Tensor], gradients: bool) -> Iterator[Conditions]:
@@ -184,19 +218,22 @@ def seeds() -> Iterator[Conditions]:
         yield Conditions(f"random seed {seed}", seed=seed)
 
 
-def dtypes(calls: Sequence[Call]) -> Iterator[Conditions]:
+def dtypes(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
     """All floating tensors, the parameters too, in another dtype: at their sizes, and at uneven ones."""
-    sizes = dict.fromkeys(size for tensor in tensors(calls[0]) for size in tensor.shape if size)
+    given = tensors(without_self(function, calls[0]))
+    sizes = dict.fromkeys(size for tensor in given for size in tensor.shape if size)
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
         name = f"everything in {str(dtype).removeprefix('torch.')}"
         yield Conditions(name, to(dtype), other_dtypes=True)
         for size in list(sizes)[:_MOST_UNEVEN]:
             odd = size + 1 + size % 2
-            other = partial(resized, size, odd)
+            other = partial(resized, function, size, odd)
             yield Conditions(f"{name}, size {odd} for {size}", to(dtype), other_dtypes=True, calls=other)
 
 
-def shapes(calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = False) -> Iterator[Conditions]:
+def shapes(
+    function: Callable[..., Any], calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = False
+) -> Iterator[Conditions]:
     """Other sizes: every dimension of one size, in all arguments, one longer or shorter, halved, 2, 1 or 0.
 
     Args:
@@ -204,30 +241,53 @@ def shapes(calls: Sequence[Call], limits: Iterable[int] = (), *, large: bool = F
         large: also a size above what a byte counts, where the memory for it is small.
     """
     beside = [size for limit in limits for size in (limit, limit + 1)]
-    sizes: dict[int, None] = {}
-    for args, kwargs in calls:
-        for tensor in tensors((args, kwargs)):
-            sizes.update(dict.fromkeys(tensor.shape))
-    for size in [one for one in sizes if one > 0][:_MOST_SIZES]:
+    given = [tensor for call in calls for tensor in tensors(without_self(function, call))]
+    other_sizes = partial(resized, function)
+    for size in _sizes_of(given):
         near = (size + 1, max(1, size - 1), max(1, size // 2), 2, 1, 0)
         for other in dict.fromkeys((*near, *beside)):
             if other != size:
-                yield Conditions(f"size {other} for {size}", calls=partial(resized, size, other))
-        for place in _places_of(size, calls):  # square by chance: each dimension has a size of its own
+                yield Conditions(f"size {other} for {size}", calls=partial(other_sizes, size, other))
+        for place in _places_of(size, given):  # square by chance: each dimension has a size of its own
             for other in (size + 1, max(1, size - 1)):
                 name = f"size {other} for {size} in dimension {place + 1} alone"
-                yield Conditions(name, calls=partial(resized, size, other, place=place))
-        most = max(
-            one.numel() * _LONG // size for call in calls for one in tensors(call) if size in one.shape
-        )
-        if large and size < _LONG and most <= _MOST_ELEMENTS:
-            yield Conditions(f"size {_LONG} for {size}", calls=partial(resized, size, _LONG))
+                yield Conditions(name, calls=partial(other_sizes, size, other, place=place))
+        most = max(one.numel() // size for one in given if size in one.shape)
+        for long in _LONG if large else ():
+            if size < long and most * long <= _MOST_ELEMENTS:
+                name, calls_of = f"size {long} for {size}", partial(other_sizes, size, long)
+                yield Conditions(name, calls=calls_of)
+                yield Conditions(f"{name}, ones", mutate=filled("ones"), calls=calls_of)
 
 
-def _places_of(size: int, calls: Sequence[Call]) -> list[int]:
+def _sizes_of(given: Iterable[torch.Tensor]) -> list[int]:
+    """The first few sizes of tensors, without zero."""
+    return [one for one in dict.fromkeys(size for tensor in given for size in tensor.shape) if one][
+        :_MOST_SIZES
+    ]
+
+
+def uneven(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Other sizes of one tensor alone, or of all but one, where those of several are the same."""
+    limit = "with tensors of different sizes, which the script has alike"
+    given = list(tensors(without_self(function, calls[0])))
+    for size in _sizes_of(given):
+        those = [at for at, tensor in enumerate(given) if size in tensor.shape][:_MOST_ALONE]
+        for at in those if len(those) > 1 else ():
+            rest = [one for one in those if one != at]
+            for only, where in (([at], f"input {at + 1} alone"), (rest, f"all but input {at + 1}")):
+                if len(those) == 2 and only is rest:
+                    continue  # it comes by itself
+                for place in (None, *_places_of(size, [given[one] for one in only])):
+                    of = "" if place is None else f"dimension {place + 1} of "
+                    name = f"size {size + 1} for {size} in {of}{where}"
+                    other_sizes = partial(resized, function, size, size + 1, place=place, only=only)
+                    yield Conditions(name, calls=other_sizes, beyond=limit)
+
+
+def _places_of(size: int, given: Iterable[torch.Tensor]) -> list[int]:
     """The dimensions of one size, where a tensor has several of it."""
-    shapes = [tuple(tensor.shape) for call in calls for tensor in tensors(call)]
-    square = [shape for shape in shapes if shape.count(size) > 1]
+    square = [shape for tensor in given if (shape := tuple(tensor.shape)).count(size) > 1]
     return sorted({place for shape in square for place, one in enumerate(shape) if one == size})
 
 
@@ -256,20 +316,26 @@ def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Con
 
 
 def orders(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Dicts among the arguments with their keys in the reverse order."""
-    if _has_order(calls[0]):
-        yield Conditions(
-            "dicts in the reverse order", calls=lambda calls: [_reversed(call) for call in calls]
-        )
+    """Lists, and dicts with their keys, among the arguments in the reverse order."""
+    for kind in (dict, list):
+        if _has_order(kind, calls[0]):
+            yield Conditions(f"{kind.__name__}s in the reverse order", calls=partial(_all_reversed, kind))
 
 
-def _has_order(value: Any) -> bool:
-    return (type(value) is dict and len(value) > 1) or any(map(_has_order, _items(value)))
+def _all_reversed(kind: type[Any], calls: Sequence[Call]) -> Sequence[Call]:
+    return [_reversed(kind, call) for call in calls]
 
 
-def _reversed(value: Any) -> Any:
-    made = _mapped(_reversed, value)
-    return dict(reversed(made.items())) if type(made) is dict else made
+def _has_order(kind: type[Any], value: Any) -> bool:
+    within = any(_has_order(kind, item) for item in _items(value))
+    return within or (type(value) is kind and len(value) > 1)
+
+
+def _reversed(kind: type[Any], value: Any) -> Any:
+    made: Any = _mapped(partial(_reversed, kind), value)
+    if type(made) is kind:
+        return dict(reversed(made.items())) if isinstance(made, dict) else made[::-1]
+    return made
 
 
 def _with_one_more(calls: Sequence[Call]) -> Sequence[Call]:
@@ -320,6 +386,8 @@ def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
     """A list, tuple or dict with other items; all else as it is."""
     if type(value) is dict:
         return {key: change(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(change, value))
     return type(value)(map(change, value)) if type(value) in (list, tuple) else value
 
 
@@ -356,6 +424,11 @@ def numbers(calls: Sequence[Call]) -> Iterator[Conditions]:
         names = ", ".join(map(named, values))
         told = ", ".join(map(str, values.values()))
         yield Conditions(f"arguments {names} = {told}", calls=partial(_with_both, values))
+    fractions = [(key, value) for key, value in found.items() if type(value) is float]
+    for (one, value), (other, _) in itertools.islice(itertools.combinations(fractions, 2), _MOST_PAIRS):
+        for how, near in (("", value), ("nearly ", math.nextafter(value, math.inf))):
+            name = f"argument {named(other)} {how}as argument {named(one)}"
+            yield Conditions(name, calls=partial(with_argument, other, near))
 
 
 def _with_both(values: Mapping[int | str, Any], calls: Sequence[Call]) -> Sequence[Call]:
@@ -378,7 +451,8 @@ def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
 
     def others_of(value: Any) -> Iterable[Any]:
         if type(value) is str:
-            return (*told, *likes)
+            longer = re.sub(r"\d+", r"\g<0>2", value)  # a number in it has one digit, and is the only one
+            return (*told, *likes, *((longer, f"{TEXT}7_{value}") if longer != value else ()))
         if _texts_of(value):
             return [*(type(value)([*value, one]) for one in told if one not in value), type(value)()]
         return ()
@@ -656,12 +730,20 @@ def _large(tensor: torch.Tensor) -> None:
         tensor.abs_().add_(1).mul_(50_000)
 
 
+def _huge(value: int, tensor: torch.Tensor) -> None:
+    """One number that no smaller dtype holds: as a size torch refuses it before it asks for memory."""
+    if tensor.dtype is torch.int64:
+        tensor[tuple(size // 2 for size in tensor.shape)] = value
+
+
 _WHOLE: tuple[tuple[str, Fill], ...] = (
     *((f"other whole numbers, {seed}", _whole(partial(_drawn, seed, 0))) for seed in range(2)),
     ("two of the whole numbers, repeated", _whole(_repeated)),
     ("large whole numbers", _whole(_large)),
+    ("a huge whole number", _whole(partial(_huge, 2**62 + 3))),
 )
 _NEGATIVE: tuple[tuple[str, Fill], ...] = (
+    ("a huge negative number", _whole(partial(_huge, -(2**62) - 2**61 - 3))),
     ("signs of whole numbers flipped", _whole(lambda tensor: tensor.mul_(-1))),
     *((f"whole numbers of either sign, {seed}", _whole(partial(_drawn, seed, -1))) for seed in range(2)),
 )
@@ -753,15 +835,30 @@ def _wild(seed: int, tensor: torch.Tensor) -> None:
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors in arguments, in order."""
+    """The tensors in arguments, in order; also those in objects of the user's, each object once."""
+    return _tensors(value, set(), 0)
+
+
+def _tensors(value: Any, seen: set[int], depth: int) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors(item)
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item, seen, depth)
+    elif depth < _DEEPEST and _is_record(value) and id(value) not in seen:
+        seen.add(id(value))
+        for holder in reach.holders(value):
+            for _, item in holder.read():
+                yield from _tensors(item, seen, depth + 1)
+
+
+def _is_record(value: Any) -> bool:
+    """Whether it is an object that holds things and is no module: a batch, a state, a dict of one's own."""
+    if isinstance(value, dict | list | types.SimpleNamespace):
+        return True
+    # A class of Python's or torch's looks after its own state, and what can be called is code.
+    strange = reach.foreign(type(value).__module__) or callable(value) or hasattr(value, "__next__")
+    return not (strange or reach.is_atom(value))
 
 
 def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
@@ -771,17 +868,74 @@ def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return _mapped(lambda item: rebuilt(item, change), value)
 
 
-def resized(size: int, other: int, calls: Sequence[Call], place: int | None = None) -> Sequence[Call]:
-    """Calls in which every dimension of one size has another; ``place``: that dimension alone."""
+def changed(
+    function: Callable[..., Any], calls: Sequence[Call], change: Callable[[torch.Tensor], torch.Tensor]
+) -> Sequence[Call]:
+    """Calls in a test with other tensors, also in objects of the user's, which stay themselves.
+
+    Those get their own tensors back with the world. The object whose method is called is left as it is: what
+    it holds goes with numbers that it holds.
+    """
+    seen: set[int] = {id(call[0][0]) for call in calls if call[0] and is_method(function)}
+
+    def made(depth: int, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return change(value)
+        if type(value) in (dict, list) or isinstance(value, tuple):
+            return _mapped(partial(made, depth), value)
+        if depth < _DEEPEST and _is_record(value) and id(value) not in seen:
+            seen.add(id(value))
+            for holder in reach.holders(value):
+                content = holder.read()
+                other = [(label, made(depth + 1, item)) for label, item in content]
+                if any(one is not was for (_, one), (_, was) in zip(other, content, strict=True)):
+                    holder.write(other)
+        return value
+
+    return [made(0, call) for call in calls]
+
+
+def is_method(function: Callable[..., Any]) -> bool:
+    """Whether its first argument is the object that it belongs to."""
+    return next(iter(inspect.signature(inspect.unwrap(function)).parameters), "") == "self"
+
+
+def without_self(function: Callable[..., Any], call: Call) -> Call:
+    """A call without the object that its method belongs to."""
+    args, kwargs = call
+    return (args[1:], kwargs) if is_method(function) else call
+
+
+def resized(
+    function: Callable[..., Any],
+    size: int,
+    other: int,
+    calls: Sequence[Call],
+    place: int | None = None,
+    only: Collection[int] | None = None,
+) -> Sequence[Call]:
+    """Calls in which every dimension of one size has another.
+
+    Args:
+        place: that dimension alone. only: in these tensors of each call alone, by their places.
+    """
+    wanted = {
+        id(tensor)
+        for call in calls
+        for at, tensor in enumerate(tensors(without_self(function, call)))
+        if only is None or at in only
+    }
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in wanted:
+            return tensor
         for dimension, length in enumerate(tensor.shape):
             if length == size and place in (None, dimension):
                 index = torch.arange(other, device=tensor.device) % size
                 tensor = tensor.detach().index_select(dimension, index)
         return tensor
 
-    return [rebuilt(call, change) for call in calls]
+    return changed(function, calls, change)
 
 
 def _limits(calls: Sequence[Call], constants: Iterable[float]) -> list[float]:
@@ -801,7 +955,7 @@ def others(value: Any, limits: Collection[float] = ()) -> Iterator[Any]:
     within = {one for one in limits if not whole or abs(one) <= _LARGE}
     known = sorted(within, key=abs, reverse=True)[:_MOST_LIMITS]
     beside = [step for one in known for step in (one, one + 1)]
-    wanted = [value + 1, 0, *beside] if whole else [value * 2 + 1, -value, 0.0, *beside]
+    wanted = [value + 1, 0, _THOUSAND, *beside] if whole else [value * 2 + 1, -value, 0.0, *beside]
     made = [int(one) if whole else float(one) for one in wanted if not whole or float(one).is_integer()]
     yield from (candidate for candidate in dict.fromkeys(made) if candidate != value)
 

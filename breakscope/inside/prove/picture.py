@@ -11,7 +11,7 @@ import collections
 import math
 import types
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +22,8 @@ from breakscope.inside.prove.copies import PLAIN
 from breakscope.inside.prove.paths import join
 from breakscope.inside.tensors import gaps, same_bits
 
+_NO_MEMORY = -1
+
 
 @dataclass(frozen=True, slots=True)
 class TensorEntry:
@@ -29,6 +31,14 @@ class TensorEntry:
 
     layout: tuple[Any, ...]
     values: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of numpy's, and the memory that it looks at: that of a tensor, where ``numpy()`` made it."""
+
+    content: tuple[Any, ...]
+    memory: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,7 @@ def take(
     floating: list[tuple[str, torch.Tensor]] = []
     holders: dict[int, str] = {}
     kept: dict[str, int] = {}
+    arrays: list[tuple[int, Any]] = []
     stack = [(path, value) for path, value in reversed(roots)]
     # What tensors carry comes last: one that is met again has no entries of its own, and places must match.
     carried: list[tuple[str, Any]] = []
@@ -159,9 +170,35 @@ def take(
         below, what = _inside(path, value, early, found)
         if isinstance(what, Unseen):
             what = Unseen(what.text, id(value) in unseen)
+        if isinstance(what, Array) and reach.is_array(value):
+            arrays.append((len(entries), value))
         entries.append(Entry(path, what))
         stack += reversed(below)
+    _find_memory(entries, arrays, alive, memories)
     return Picture(entries, floating, {at: one.detach().clone() for at, one in found.items()}, holders, kept)
+
+
+def _find_memory(
+    entries: list[Entry], arrays: Sequence[tuple[int, Any]], alive: Sequence[Any], memories: dict[int, int]
+) -> None:
+    """Note which memory each array looks at: of a tensor, or of another array."""
+    extents: list[tuple[int, int, int]] = []
+    for tensor in (one for one in alive if isinstance(one, torch.Tensor)) if arrays else ():
+        known = memories.get(memory_of(tensor)) if tensor.layout is torch.strided else None
+        if known is not None and tensor.device.type == "cpu":
+            begin = tensor.untyped_storage().data_ptr()
+            extents.append((begin, begin + tensor.untyped_storage().nbytes(), known))
+    for at, array in arrays:
+        whole = array
+        while type(whole.base) is type(array):
+            whole = whole.base
+        begin = whole.__array_interface__["data"][0]
+        memory = next((known for first, end, known in extents if first <= begin < end), None)
+        if memory is None:
+            memory = len(memories)
+            memories[-begin] = memory
+            extents.append((begin, begin + whole.nbytes, memory))
+        entries[at] = entries[at]._replace(what=replace(entries[at].what, memory=memory))
 
 
 # What is said of an empty container: it has no labels, nor has what lies beside its content, if that can be.
@@ -203,7 +240,7 @@ def _inside(
     except reach.Opaque:
         return below, Unseen(reach.shown(value), known=False)
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
-        return [], (str(value.dtype), value.shape, value.tobytes())
+        return [], Array((str(value.dtype), value.shape, value.tobytes()), _NO_MEMORY)
     # A function made in the call is known by its place in the source, its code, and what it closes over.
     if isinstance(value, types.FunctionType):
         place = (value.__module__, value.__qualname__, labels)
@@ -247,6 +284,7 @@ def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tenso
         memory,
         value.storage_offset() if value.numel() else 0,
         value.is_inference(),
+        value.retains_grad,
     )
     with torch.no_grad():
         values = value.detach()
@@ -269,12 +307,12 @@ _ASPECTS = (
     "memory",
     "offset",
     "inference mode",
+    "retain_grad",
 )
 # Places in a layout of what follows from sizes.
 SIZED = frozenset(_ASPECTS.index(aspect) for aspect in ("shape", "stride", "offset"))
 CODE = "code"
 _MEMORY, _OFFSET = _ASPECTS.index("memory"), _ASPECTS.index("offset")
-_NO_MEMORY = -1
 # How many roundings the order of a sum may cost in half precision, where one is more than any tolerance.
 _ROUNDINGS = 4
 
@@ -324,6 +362,10 @@ class Comparer:
             if isinstance(first, TensorEntry) and (again or isinstance(now, TensorEntry)):
                 self.apart.append(Apart(path, shared.old[was.index].path))
                 return None if again else self._tensors(index, path, first, now, shared, own=True)
+        if isinstance(was, Array) and isinstance(now, Array) and was.content == now.content:
+            whom = shared.newly(index) or shared.lost(index)
+            text = f"{path}: it does not share its memory with {whom} as it did before"
+            return Difference(text) if whom else None
         if not isinstance(was, TensorEntry) or not isinstance(now, TensorEntry):
             if isinstance(was, Unseen) and not was.known:
                 return Difference(f"{path} is {was.text}, which nobody can look into", aspect=CODE)
@@ -398,6 +440,8 @@ class _Shared:
 
 
 def _memory(entry: Entry) -> int:
+    if isinstance(entry.what, Array):
+        return entry.what.memory
     return int(entry.what.layout[_MEMORY]) if isinstance(entry.what, TensorEntry) else _NO_MEMORY
 
 

@@ -91,6 +91,12 @@ def is_atom(value: Any) -> bool:
     return known[0]
 
 
+def is_array(value: Any) -> bool:
+    """Whether it is an array of numpy's."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
 def shown(value: Any) -> str:
     """The text of an object of Python's own, without the address that two equal ones differ in."""
     return _ADDRESS.sub("", repr(value))
@@ -404,11 +410,7 @@ class Pair(int):
 
 def _of_object(value: Any) -> Iterator[Holder]:
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.ndarray):
-        # An array is its memory: the content is a copy of it.
-        yield Holder(
-            value, lambda: [("array", value.copy())], lambda content: numpy.copyto(value, content[0][1])
-        )
+    if is_array(value):
         return
     if (own := _of_random(value, numpy) or _of_text(value)) is not None:
         yield own

@@ -40,43 +40,9 @@ class Search:
 
     def around(self, bench: Bench, constants: Iterable[float], *, again: bool) -> None:
         """Look for an input that tells the forms apart; ``again``: around a second call of one kind."""
-        given = bench.given
         constants = tuple(constants)
-        # Kind, inputs, whether those are left out on which the old form raises, whether the kind may end
-        # early. Edge values never do, and no kind does for a patch of which nothing is believed.
-        again = again and not self.tally.anybody
-        around = python_state.held(bench.world, self._labels(bench)) if self.tally.anybody else ()
-        unlike = itertools.chain(
-            around, _unfrozen(bench), beyond(bench.forms["old"], bench.calls, names_in(bench.forms))
-        )
-        texts = self._texts(bench)
-        state = python_state.states(bench.world, self._labels(bench), constants, texts)
-        groups: list[tuple[str, Iterator[Conditions], bool, bool]] = [
-            (EDGES, inputs.values(given, constants, gradients=False), False, False),
-            ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
-            ("other whole numbers", inputs.whole_numbers(given), True, again),
-            ("random seeds", inputs.seeds(), False, again),
-            ("other shapes", self._shapes(bench, constants), True, again),
-            ("other scalars", inputs.scalars(bench.calls, constants), True, again),
-            ("other state in Python", state, True, again),
-            ("other dtypes", inputs.dtypes(bench.calls), True, False),
-            ("inputs unlike the script's", unlike, True, again),
-        ]
-        if self.tally.anybody:
-            held = itertools.chain(
-                inputs.states(len(bench.held)), inputs.counted(bench.held, given, constants)
-            )
-            defaults = inputs.defaults(bench.forms["old"], bench.calls, constants, texts)
-            unnamed = python_state.unnamed(bench.world, self._labels(bench))
-            groups.append(("fields that no form names", unnamed, True, False))
-            groups.append(("other defaults", defaults, True, False))
-            groups.append(("other texts", inputs.texts(bench.calls, texts), True, False))
-            groups.append(("other lengths", inputs.lengths(bench.forms["old"], bench.calls), True, False))
-            groups.append(("two flags at once", inputs.flags(bench.forms["old"], bench.calls), True, False))
-            groups.append(("all numbers at once", inputs.numbers(bench.calls), True, False))
-            groups.append(("other orders", inputs.orders(bench.calls), True, False))
-            groups.append(("numbers in containers", inputs.inside(bench.calls, constants), True, False))
-            groups.append(("values of what is held", held, True, False))
+        # No kind ends early for a patch of which nothing is believed.
+        groups = self._kinds(bench, constants, again=again and not self.tally.anybody)
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
         # values: what is wrong on NaN alone must not be proved because the machine is slow.
         self.tally.untried = dict.fromkeys(kind for kind, *_ in groups if kind not in self._tried)
@@ -113,6 +79,52 @@ class Search:
             if self.tally.driven() or not self.comparing.agree(bench, conditions, "values of parameters"):
                 return
 
+    def _kinds(
+        self, bench: Bench, constants: Sequence[float], *, again: bool
+    ) -> list[tuple[str, Iterator[Conditions], bool, bool]]:
+        """Each kind of inputs.
+
+        By its name: the inputs, whether those are left out on which the old form raises, whether it may end
+        early, which edge values never do.
+        """
+        given, old = bench.given, bench.forms["old"]
+        around = python_state.held(bench.world, self._labels(bench)) if self.tally.anybody else ()
+        unlike = itertools.chain(around, _unfrozen(bench), beyond(old, bench.calls, names_in(bench.forms)))
+        texts = self._texts(bench)
+        state = python_state.states(bench.world, self._labels(bench), constants, texts)
+        scalars = inputs.scalars(bench.calls, constants)
+        both_ways = _both_ways if self.tally.anybody and _take_gradients(bench) else iter
+        kinds: list[tuple[str, Iterator[Conditions], bool, bool]] = [
+            (EDGES, inputs.values(given, constants, gradients=False), False, False),
+            ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
+            ("other whole numbers", inputs.whole_numbers(given), True, again),
+            ("random seeds", inputs.seeds(), False, again),
+            ("other shapes", self._shapes(bench, constants), True, again),
+            ("other scalars", both_ways(scalars), True, again),
+            ("other state in Python", both_ways(state), True, again),
+            ("other dtypes", inputs.dtypes(old, bench.calls), True, False),
+            ("inputs unlike the script's", unlike, True, again),
+        ]
+        if not self.tally.anybody:
+            return kinds
+        states = inputs.states(len(bench.held))
+        held = itertools.chain(states, inputs.counted(bench.held, given, constants))
+        unnamed = python_state.unnamed(bench.world, self._labels(bench))
+        for kind, group in (
+            ("fields that no form names", unnamed),
+            ("other defaults", both_ways(inputs.defaults(old, bench.calls, constants, texts))),
+            ("other texts", both_ways(inputs.texts(bench.calls, texts))),
+            ("other lengths", inputs.lengths(old, bench.calls)),
+            ("two flags at once", both_ways(inputs.flags(old, bench.calls))),
+            ("all numbers at once", both_ways(inputs.numbers(bench.calls))),
+            ("other orders", inputs.orders(bench.calls)),
+            ("numbers in containers", both_ways(inputs.inside(bench.calls, constants))),
+            ("values of what is held", held),
+            ("gradients that come in", inputs.flowing_back() if _take_gradients(bench) else iter(())),
+        ):
+            kinds.append((kind, group, True, False))
+        return kinds
+
     def _time_is_up(self) -> bool:
         """Whether it is, also for one who has not seen all that a proof needs."""
         budget = self.comparing.budget
@@ -124,6 +136,7 @@ class Search:
     def _elsewhere(self, constants: Sequence[float]) -> Iterator[Conditions]:
         """Edge values on ways to which no values lead: behind a dtype, a size, a flag, a number."""
         found = [one for one in self.tally.inputs_that_drive() if one.leads]
+        yield from map(_with_gradients, found)
         for one, (name, fill) in itertools.product(found[:MOST_LEADING], inputs.fills(constants)):
             yield replace(one, name=f"{name}, {one.name}", mutate=fill)
 
@@ -186,7 +199,8 @@ class Search:
         return list(dict.fromkeys(text for text in wanted if text.isidentifier()))[:MOST_TEXTS]
 
     def _shapes(self, bench: Bench, constants: Iterable[float]) -> Iterator[Conditions]:
-        return inputs.shapes(bench.calls, self._sizes(bench, constants), large=self.tally.anybody)
+        sizes = self._sizes(bench, constants)
+        return inputs.shapes(bench.forms["old"], bench.calls, sizes, large=self.tally.anybody)
 
     def _sizes(self, bench: Bench, constants: Iterable[float]) -> list[int]:
         """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
@@ -195,6 +209,23 @@ class Search:
         held = {size for tensor in bench.held for size in tensor.shape}
         written = {int(one) for one in constants if one == one // 1 and abs(one) < MAX_SIZE}
         return sorted({one for one in held | written if 1 < one < MAX_SIZE}, reverse=True)[:MOST_SIZES]
+
+
+def _take_gradients(bench: Bench) -> bool:
+    return any(tensor.is_floating_point() for tensor in bench.world.tensors)
+
+
+def _both_ways(group: Iterable[Conditions]) -> Iterator[Conditions]:
+    """Each input, and the gradients on it: a ``detach()`` may hang on a flag."""
+    for conditions in group:
+        yield conditions
+        if not conditions.beyond:
+            yield _with_gradients(conditions)
+
+
+def _with_gradients(conditions: Conditions) -> Conditions:
+    name, change = f"{conditions.name}, with gradients", inputs.to(torch.float64)
+    return replace(conditions, name=name, change=change, gradients=True, other_dtypes=True)
 
 
 def _unfrozen(bench: Bench) -> Iterator[Conditions]:

@@ -24,7 +24,7 @@ MAX_OBJECTS = 300_000
 
 
 class TooLargeError(Exception):
-    """More is reachable than can be walked or copied; the message says what."""
+    """More is reachable than can be walked, copied or varied; the message says what."""
 
 
 class World:
@@ -95,6 +95,8 @@ class World:
                 alive.append(value)
                 if len(alive) > MAX_OBJECTS:
                     raise TooLargeError(f"it can reach more than {MAX_OBJECTS} objects")
+                if reach.is_array(value):
+                    raise TooLargeError("it can reach an array of numpy's, in which no others are tried")
                 if isinstance(value, torch.Tensor):
                     self.tensors.append(value)
                     # Its gradient is copied with it; what else it carries may be written to by the call.
