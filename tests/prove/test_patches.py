@@ -148,12 +148,15 @@ class Crossed(nn.Module):
     def __init__(self):
         super().__init__()
         self.lin = nn.Linear(4, 4)
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Tanh()])
         self.seen = []
 
     def forward(self, q, k):
         torch._dynamo.graph_break()
         self.seen.append(q.shape[0])
         mask = torch.ones(q.shape[0], k.shape[0]).tril()
+        for layer in self.layers:
+            k = layer(k)
         return (self.lin(q) @ k.T) * mask
 
 
@@ -161,6 +164,7 @@ crossed = torch.compile(Crossed())
 for x in batches(3, 4):
     print(crossed(x, x + 1).sum().item())
 """
+UNROLLED = "        k = self.layers[1](self.layers[0](k))\n"
 APPENDED = "        self.seen.append(q.shape[0])\n"
 
 
@@ -184,6 +188,16 @@ APPENDED = "        self.seen.append(q.shape[0])\n"
             (("k.shape[0]).tril()", "k.shape[0], dtype=torch.float32).tril()"),),
             "under another default dtype",
             id="a dtype written out",
+        ),
+        pytest.param(
+            (("        for layer in self.layers:\n            k = layer(k)\n", UNROLLED),),
+            "with another number of items in `layers`",
+            id="a loop over layers unrolled",
+        ),
+        pytest.param(
+            (("* mask\n", "* mask.reshape(-1, k.shape[0] * 4 // 4)\n"),),
+            "with modules of other sizes than 4",
+            id="a size written out",
         ),
     ],
 )

@@ -87,6 +87,35 @@ def held(world: World, names: Collection[str]) -> Iterator[Conditions]:
             yield Conditions(f"{label} = {other!r}", prepare=prepare, beyond=f"with another `{label}`")
 
 
+def lengths(world: World, names: Collection[str]) -> Iterator[Conditions]:
+    """One item more or fewer in a list that is held: another instance of the class has other layers."""
+    kinds = list | torch.nn.ModuleList
+    found = [
+        (label, value)
+        for _, content in world.content
+        for label, value in content
+        if isinstance(label, str) and label in names and isinstance(value, kinds) and len(value)
+    ]
+    for label, value in found[:_MOST]:
+        parts = value if isinstance(value, list) else value._modules
+        for word, more in (("more", True), ("fewer", False)):
+            yield Conditions(
+                f"one item {word} in {label}",
+                prepare=partial(_relength, parts, more),
+                beyond=f"with another number of items in `{label}`",
+            )
+
+
+def _relength(parts: Any, more: bool, _world: World) -> None:
+    """The last item once more, or left out."""
+    holder = next(reach.holders(parts))
+    *others, (_, last) = content = holder.read()
+    if more and isinstance(parts, dict):
+        holder.write([*content, (str(len(content)), last)])
+    else:
+        holder.write([*content, (len(content), last)] if more else others)
+
+
 def keys_of_dicts(world: World) -> Iterator[str]:
     """Texts that are keys of dicts, and names in dicts of modules."""
     named: set[int] = set()  # what every module keeps its parts in, by attribute

@@ -27,6 +27,7 @@ MOST_TEXTS = 12
 # Of tensors that the function makes for arguments that were left out.
 MOST_MADE = 4
 MOST_SIZES = 6
+_MOST_LISTED = 3
 EDGES = "edge values"
 
 
@@ -43,6 +44,7 @@ class Search:
         constants = tuple(constants)
         # No kind ends early for a patch of which nothing is believed.
         groups = self._kinds(bench, constants, again=again and not self.tally.anybody)
+        self._note_written_out(bench)
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
         # values: what is wrong on NaN alone must not be proved because the machine is slow.
         self.tally.untried = dict.fromkeys(kind for kind, *_ in groups if kind not in self._tried)
@@ -112,6 +114,7 @@ class Search:
         unnamed = python_state.unnamed(bench.world, self._labels(bench))
         for kind, group in (
             ("fields that no form names", unnamed),
+            ("lists that are held", python_state.lengths(bench.world, self._labels(bench))),
             ("other defaults", both_ways(inputs.defaults(old, bench.calls, constants, texts))),
             ("other texts", both_ways(inputs.texts(bench.calls, texts))),
             ("other lengths", inputs.lengths(old, bench.calls)),
@@ -124,6 +127,14 @@ class Search:
         ):
             kinds.append((kind, group, True, False))
         return kinds
+
+    def _note_written_out(self, bench: Bench) -> None:
+        """A limit where the new code alone has a number that is a size of what modules hold."""
+        written, was = (set(reach.constants_in(code_of(bench.forms[form]))) for form in ("new", "watched"))
+        sizes = {size for tensor in bench.held for size in tensor.shape if size > 1}
+        if found := sorted(sizes & (written - was)) if self.tally.anybody else ():
+            limit = f"with modules of other sizes than {', '.join(map(str, found))}"
+            self.tally.limits.setdefault(limit, f"{limit}: the new code has that written out")
 
     def _time_is_up(self) -> bool:
         """Whether it is, also for one who has not seen all that a proof needs."""
@@ -240,4 +251,6 @@ def numbers_in(bench: Bench, call: Call) -> Iterator[float]:
     yield from (float(arg) for arg in (*args, *kwargs.values()) if type(arg) in (int, float))
     names = names_in(bench.forms)
     for _, content in bench.world.content:
-        yield from (float(one) for name, one in content if name in names and type(one) in (int, float))
+        read = [value for name, value in content if name in names]
+        listed = [one for value in read if type(value) in (list, tuple) for one in value[:_MOST_LISTED]]
+        yield from (float(one) for one in (*read, *listed) if type(one) in (int, float))
