@@ -195,7 +195,7 @@ APPENDED = "        self.seen.append(q.shape[0])\n"
             id="a loop over layers unrolled",
         ),
         pytest.param(
-            (("* mask\n", "* mask.reshape(-1, k.shape[0] * 4 // 4)\n"),),
+            (("self.lin(q) @ k.T", "self.lin(q) @ k.reshape(-1, 4).T"),),
             "with modules of other sizes than 4",
             id="a size written out",
         ),

@@ -609,6 +609,23 @@ for x in batches(3, 4):
     print(keep(x.requires_grad_()).item())
 """
 
+HISTORY = """
+class History(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, x):
+        torch._dynamo.graph_break()
+        self.seen = (self.seen + [x.shape[0]])[-20:]
+        return x * len(self.seen)
+
+
+history = torch.compile(History())
+for x in batches(3, 4):
+    print(history(x).sum().item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "default_written_out",
@@ -1187,5 +1204,12 @@ PATCHES: tuple[Patched, ...] = (
         RETAINED,
         ("        torch._dynamo.graph_break()\n", ""),
         ("            h.retain_grad()\n", "            pass\n"),
+    ),
+    change(
+        "shorter_history",
+        "21 calls in a row",
+        HISTORY,
+        ("        torch._dynamo.graph_break()\n", ""),
+        ("[-20:]", "[-10:]"),
     ),
 )

@@ -93,6 +93,7 @@ class Outcome:
         own: for each gradient, whether the script itself wants it.
         saved: what was there before the call and is saved for the way back, by its first path.
         written: what was there before the call and was written to, by its first path.
+        moved: what was there before the call and looks at other memory since, by its first path.
     """
 
     picture: Picture
@@ -106,6 +107,7 @@ class Outcome:
     own: tuple[bool, ...] = ()
     error: tuple[Any, ...] = ()
     written: frozenset[str] = frozenset()
+    moved: frozenset[str] = frozenset()
 
 
 class UnreadableError(RuntimeError):
@@ -153,7 +155,7 @@ def attempt(
         if conditions.look is not None:
             conditions.look.extend(f"{name} = {text_of(value)}" for name, value in _named(function, calls))
         present = [copies(tensor) for tensor in world.tensors]
-        versions = _versions(present)
+        versions, memories = _versions(present), _memories(present)
         saved: set[int] = set()
         with _watched(conditions.seed) as watched, conditions.mode(), modes.kept():
             noting = _noting(saved) if conditions.saved else contextlib.nullcontext()
@@ -186,6 +188,7 @@ def attempt(
             tuple(copies.own),
             carried,
             _paths(taken, written),
+            _paths(taken, set(_memories(present)) - set(memories)),
         )
     finally:
         world.restore()
@@ -194,6 +197,10 @@ def attempt(
 def _versions(tensors: Iterable[torch.Tensor]) -> list[int]:
     """How often each tensor was written to: writing what is there already counts."""
     return [-1 if tensor.is_inference() else tensor._version for tensor in tensors]
+
+
+def _memories(present: Iterable[torch.Tensor]) -> list[int]:
+    return [memory_of(tensor) for tensor in present if tensor.layout is torch.strided]
 
 
 def _paths(taken: Picture, memories: Collection[int]) -> frozenset[str]:

@@ -7,11 +7,12 @@ script and has a limit, which is told.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -70,9 +71,12 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
         name, limit = f"input {second + 1} is input {first + 1}", "with one tensor in two places"
         yield Conditions(name, calls=partial(_twice, function, first, second), beyond=limit)
     for text, more in (("a key more", True), ("a key fewer", False)):
-        if any(type(value) is dict and value for value in _arguments(calls[0])):
+        if any(isinstance(value, dict) and value for value in _arguments(calls[0])):
             limit = "with other keys in a dict"
             yield Conditions(f"dicts with {text}", calls=partial(_rekeyed, more), beyond=limit)
+    if any(type(value) in (list, tuple) and value for value in _arguments(calls[0])):
+        limit = "with a tuple for a list, or a list for a tuple"
+        yield Conditions("lists as tuples, and tuples as lists", calls=_swapped_kinds, beyond=limit)
     for key, name, other in _omitted(function, calls[0]):
         yield Conditions(
             f"{name} = None", calls=partial(inputs.with_argument, key, other), beyond="without it"
@@ -218,15 +222,30 @@ def _twice(function: Callable[..., Any], one: int, other: int, calls: Sequence[C
     return inputs.changed(function, calls, lambda tensor: same.get(id(tensor), tensor))
 
 
+def _swapped_kinds(calls: Sequence[Call]) -> Sequence[Call]:
+    def made(value: Any) -> Any:
+        return tuple(value) if type(value) is list else list(value) if type(value) is tuple else value
+
+    return [
+        (tuple(map(made, args)), {key: made(value) for key, value in kwargs.items()})
+        for args, kwargs in calls
+    ]
+
+
 def _rekeyed(more: bool, calls: Sequence[Call]) -> Sequence[Call]:
     """Dicts among the arguments with a key more, or without their last one."""
 
     def made(value: Any) -> Any:
-        if type(value) is not dict or not value:
+        if not isinstance(value, dict) or not value:
             return value
-        *kept, (key, last) = value.items()
-        copied = last.detach().clone() if isinstance(last, torch.Tensor) else last
-        return {**value, f"{key}_": copied} if more and isinstance(key, str) else dict(kept)
+        made = copy.copy(value)
+        *_, (key, last) = value.items()
+        with suppress(Exception):  # one of a library's own may have the keys that it has
+            if more and isinstance(key, str):
+                made[f"{key}_"] = last.detach().clone() if isinstance(last, torch.Tensor) else last
+            else:
+                del made[key]
+        return made
 
     return [
         (tuple(map(made, args)), {key: made(value) for key, value in kwargs.items()})

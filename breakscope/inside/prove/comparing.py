@@ -12,6 +12,7 @@ from breakscope.inside.prove import in_range, outcomes, smaller
 from breakscope.inside.prove.attempt import Conditions, Outcome, UnreadableError
 from breakscope.inside.prove.bench import Bench, code_of
 from breakscope.inside.prove.budget import Allowance, Budget
+from breakscope.inside.prove.inputs import UNEVEN
 from breakscope.inside.prove.novelty import novelty
 from breakscope.inside.prove.paths import bare
 from breakscope.inside.prove.patience import EndlessError
@@ -107,9 +108,11 @@ class Comparing:
     def _note_refused(self, bench: Bench, conditions: Conditions, old: Outcome, kind: str) -> None:
         """A limit where the new form takes what the old one refuses, or leaves something else behind then."""
         known = _REFUSED in self.tally.limits or self._refused[kind] >= _MOST_REFUSED
-        if known or not self.tally.anybody or conditions.beyond or in_range.stops(old.raised or ""):
+        if known or not self.tally.anybody or conditions.beyond not in ("", UNEVEN):
             return
         self._refused[kind] += 1
+        if in_range.stops(old.raised):
+            return
         try:
             new = bench.run("new", conditions)
         except (UnreadableError, EndlessError):
@@ -121,7 +124,7 @@ class Comparing:
             apart := self.comparer(conditions).difference(old.picture.entries, new.picture.entries)
         ) is not None:
             found = f"both raise, and then {apart.text}"
-        if found and not in_range.stops(new.raised or ""):
+        if found and not in_range.stops(new.raised):
             text = found.splitlines()[0][:160]
             self.tally.limits[_REFUSED] = f"{_REFUSED} ({conditions.name}): {text}"
 
@@ -198,6 +201,9 @@ class Comparing:
         for path in [at for at, tensor in old.picture.kept.items() if places.get(at) != tensor][:1]:
             limit = f"where somebody else holds `{bare(path)}` itself: the new code leaves another there"
             found["replaced"] = f"{limit} ({conditions.name})"
+        for path in sorted(new.moved - old.moved)[:1]:
+            limit = f"where somebody else looks at the memory of `{bare(path)}`: the new code leaves it"
+            found["moved"] = f"{limit} ({conditions.name})"
         return found
 
     def _old(self, bench: Bench, conditions: Conditions) -> Outcome | None:

@@ -8,9 +8,12 @@
   them: a rewrite that loses a hook is found only where a gradient is compared.
 - ``torch.overrides._len_torch_function_stack``: how many modes are entered that see every call. Without it:
   a mode that is left entered is not seen.
+- ``torch._tensor_str.PRINT_OPTS``: how tensors are printed. Without it: a change of that is not seen.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 
@@ -41,3 +44,9 @@ def modes_entered() -> int:
     if count is None:
         count = getattr(getattr(torch, "_C", None), "_len_torch_function_stack", None)
     return int(count()) if count is not None else 0
+
+
+def print_options() -> dict[str, Any]:
+    """How tensors are printed, as ``torch.set_printoptions`` takes it; empty where that is not known."""
+    options = getattr(getattr(torch, "_tensor_str", None), "PRINT_OPTS", None)
+    return dict(vars(options)) if options is not None else {}

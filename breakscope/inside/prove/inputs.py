@@ -27,9 +27,13 @@ _MOST_UNEVEN = 2
 _MOST_LIMITS = 8
 _MOST_STATES = 48
 _MOST_COUNTS = 4
+UNEVEN = "with tensors of different sizes, which the script has alike"
 TEXT = "another"  # nobody's name for anything
 _PRIMES = (3, 7, 5, 11)
 _MOST_TEXTS = 6  # of arguments
+# Where roots, logarithms and counts in a byte or in half precision are rounded, and what no float is exactly.
+_ROUND = (2, 3, 7, 8, 9, 100, 257, 2051)
+_INEXACT = (0.1, 0.3, 0.7)
 _KEYWORD = 0.25  # for a keyword of which nothing but its name is known
 _LARGE = 10_000  # above every size
 _THOUSAND = 1000  # its logarithm is rounded down
@@ -269,7 +273,6 @@ def _sizes_of(given: Iterable[torch.Tensor]) -> list[int]:
 
 def uneven(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
     """Other sizes of one tensor alone, or of all but one, where those of several are the same."""
-    limit = "with tensors of different sizes, which the script has alike"
     given = list(tensors(without_self(function, calls[0])))
     for size in _sizes_of(given):
         those = [at for at, tensor in enumerate(given) if size in tensor.shape][:_MOST_ALONE]
@@ -282,7 +285,7 @@ def uneven(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
                     of = "" if place is None else f"dimension {place + 1} of "
                     name = f"size {size + 1} for {size} in {of}{where}"
                     other_sizes = partial(resized, function, size, size + 1, place=place, only=only)
-                    yield Conditions(name, calls=other_sizes, beyond=limit)
+                    yield Conditions(name, calls=other_sizes, beyond=UNEVEN)
 
 
 def _places_of(size: int, given: Iterable[torch.Tensor]) -> list[int]:
@@ -454,7 +457,8 @@ def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
             longer = re.sub(r"\d+", r"\g<0>2", value)  # a number in it has one digit, and is the only one
             return (*told, *likes, *((longer, f"{TEXT}7_{value}") if longer != value else ()))
         if _texts_of(value):
-            return [*(type(value)([*value, one]) for one in told if one not in value), type(value)()]
+            upper = type(value)([one.upper() for one in value])
+            return [*(type(value)([*value, one]) for one in told if one not in value), type(value)(), upper]
         return ()
 
     return _one_other(calls, others_of)
@@ -471,6 +475,19 @@ def _texts_of(value: Any) -> list[str]:
 def scalars(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Conditions]:
     """Other Python numbers and flags, one argument at a time: also numbers of the code, and sizes."""
     return _one_other(calls, partial(others, limits=_limits(calls, constants)))
+
+
+def rounded(calls: Sequence[Call]) -> Iterator[Conditions]:
+    """Numbers at which something is rounded: for each number of the arguments, and in lists of fractions."""
+
+    def others_of(value: Any) -> Iterable[Any]:
+        if type(value) is int:
+            return _ROUND
+        if type(value) in (list, tuple) and value and all(type(one) is float for one in value):
+            return [type(value)((at + 1) / 10 for at in range(len(value)))]
+        return _INEXACT if type(value) is float else ()
+
+    return _one_other(calls, others_of)
 
 
 def _one_other(calls: Sequence[Call], others_of: Callable[[Any], Iterable[Any]]) -> Iterator[Conditions]:
@@ -498,10 +515,12 @@ def inside(calls: Sequence[Call], constants: Iterable[float]) -> Iterator[Condit
     limits = _limits(calls, constants)
     numbers = list(_numbers_in(calls[0], 0)) if calls else []
     for index, value in enumerate(numbers[:_MOST_NUMBERS]):
-        for other in others(value, limits):
-            yield Conditions(
-                f"number {index + 1} in the arguments = {other!r}", calls=partial(_with_number, index, other)
+        for limit, other in (*(("", other) for other in others(value, limits)), *odd_numbers(value)):
+            name, calls_of = (
+                f"number {index + 1} in the arguments = {other!r}",
+                partial(_with_number, index, other),
             )
+            yield Conditions(name, calls=calls_of, beyond=limit)
 
 
 def _numbers_in(value: Any, depth: int) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -12,11 +13,20 @@ from typing import Any
 
 import torch
 
-from breakscope.inside.prove.compat import modes_entered
+from breakscope.inside.prove.compat import modes_entered, print_options
 
 _AUTOCAST = ("cpu", "cuda")
 # Changed by what is imported at a first call as well, such as torch's compiler; Inductor raises the last.
-_ONCE = frozenset({"the filters of warnings", "the levels of loggers", "the recursion limit"})
+_ONCE = frozenset(
+    {"the filters of warnings", "the levels of loggers", "the recursion limit", "the environment"}
+)
+
+
+class _Environment(dict[str, str]):
+    """Variables of the environment, which may hold secrets: nothing of them is said."""
+
+    def __repr__(self) -> str:
+        return f"with {len(self)} variables of such values"
 
 
 def now() -> Mapping[str, Any]:
@@ -36,6 +46,8 @@ def now() -> Mapping[str, Any]:
         "numpy's handling of errors": _numpy_errors(),
         "the garbage collector": gc.isenabled(),
         "the recursion limit": sys.getrecursionlimit(),
+        "how tensors are printed": print_options(),
+        "the environment": _Environment(os.environ),
     }
     for device in _AUTOCAST:
         found[f"autocast on {device}"] = torch.is_autocast_enabled(device)
@@ -104,9 +116,20 @@ def _put_back(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
             logger = logging.getLogger(name) if name != "root" else logging.root
             level, logger.disabled, logger.propagate = was.get(name, (logging.NOTSET, False, True))
             logger.setLevel(level)
+    if changed("how tensors are printed"):
+        torch.set_printoptions(**before["how tensors are printed"])
     if changed("numpy's handling of errors") and before["numpy's handling of errors"]:
         sys.modules["numpy"].seterr(**before["numpy's handling of errors"])
-    if changed("the garbage collector"):
+    _put_back_pythons_own(before, after)
+
+
+def _put_back_pythons_own(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    known, found = before["the environment"], after["the environment"]
+    if known != found:
+        os.environ.update(known)
+        for name in found.keys() - known.keys():
+            del os.environ[name]
+    if before["the garbage collector"] != after["the garbage collector"]:
         (gc.enable if before["the garbage collector"] else gc.disable)()
-    if changed("the recursion limit"):
+    if before["the recursion limit"] != after["the recursion limit"]:
         sys.setrecursionlimit(before["the recursion limit"])

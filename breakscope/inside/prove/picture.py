@@ -222,6 +222,8 @@ def _inside(
         return [], (type(value), _EMPTY[type(value)])  # as below, sooner: a module has a dozen, for its hooks
     if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
         return [], id(value)
+    if type(value).__module__ == "operator":
+        return [], (type(value), repr(value))  # an itemgetter says what it gets
     if isinstance(value, reach.Holder):
         content = value.read()
         return _placed(path, content, value), _labels(content)

@@ -22,6 +22,8 @@ from breakscope.inside.prove.world import World
 
 _MOST = 8
 _MOST_HELD = 12
+_MOST_LENGTHS = 3
+_LONGEST = 1024
 
 
 def states(
@@ -84,11 +86,15 @@ def held(world: World, names: Collection[str]) -> Iterator[Conditions]:
     for holder, label, value in found[:_MOST_HELD]:
         for other in itertools.islice(others(value), 2):
             prepare = partial(_give, holder, label, other)
-            yield Conditions(f"{label} = {other!r}", prepare=prepare, beyond=f"with another `{label}`")
+            limit = f"with another `{label}`" if label else "with another value of a function's variable"
+            yield Conditions(f"{label or 'a variable'} = {other!r}", prepare=prepare, beyond=limit)
 
 
-def lengths(world: World, names: Collection[str]) -> Iterator[Conditions]:
-    """One item more or fewer in a list that is held: another instance of the class has other layers."""
+def lengths(world: World, names: Collection[str], constants: Collection[float]) -> Iterator[Conditions]:
+    """Another number of items in a list that is held, and other sizes of a tensor: what many calls gather.
+
+    One more, one fewer, and as many as numbers of the code say; another instance of a class has other layers.
+    """
     kinds = list | torch.nn.ModuleList
     found = [
         (label, value)
@@ -96,24 +102,49 @@ def lengths(world: World, names: Collection[str]) -> Iterator[Conditions]:
         for label, value in content
         if isinstance(label, str) and label in names and isinstance(value, kinds) and len(value)
     ]
+    numbers = sorted({int(one) for one in constants if 2 < one < _LONGEST and one == int(one)})[
+        -_MOST_LENGTHS:
+    ]
+    long = [size for number in numbers for size in (number, number + 1)]
     for label, value in found[:_MOST]:
         parts = value if isinstance(value, list) else value._modules
-        for word, more in (("more", True), ("fewer", False)):
+        for length in (len(value) + 1, len(value) - 1, *(long if isinstance(value, list) else ())):
+            limit, prepare = f"with another number of items in `{label}`", partial(_relength, parts, length)
+            yield Conditions(f"{length} items in {label}", prepare=prepare, beyond=limit)
+        if isinstance(value, list) and type(value[0]) in (int, float):
+            prepare, limit = partial(_set_first, value), f"with other numbers in `{label}`"
+            yield Conditions(f"{label}[0] = 0", prepare=prepare, beyond=limit)
+    tensors = [
+        (holder, label, value)
+        for holder, content in world.content
+        for label, value in content
+        if isinstance(label, str) and label in names and type(value) is torch.Tensor and value.numel()
+    ]
+    for holder, label, value in tensors[:_MOST]:
+        for dimension, size in itertools.product(range(value.dim()), long):
             yield Conditions(
-                f"one item {word} in {label}",
-                prepare=partial(_relength, parts, more),
-                beyond=f"with another number of items in `{label}`",
+                f"size {size} of {label} in dimension {dimension + 1}",
+                prepare=partial(_resize, holder, label, dimension, size),
+                beyond=f"with `{label}` of other sizes",
             )
 
 
-def _relength(parts: Any, more: bool, _world: World) -> None:
-    """The last item once more, or left out."""
+def _resize(holder: Holder, label: str, dimension: int, size: int, _world: World) -> None:
+    tensor = dict(holder.read())[label]
+    index = torch.arange(size, device=tensor.device) % tensor.shape[dimension]
+    _give(holder, label, tensor.detach().index_select(dimension, index), _world)
+
+
+def _set_first(items: list[Any], _world: World) -> None:
+    items[0] = type(items[0])(0)
+
+
+def _relength(parts: Any, length: int, _world: World) -> None:
+    """The items from the first on again, or fewer of them."""
     holder = next(reach.holders(parts))
-    *others, (_, last) = content = holder.read()
-    if more and isinstance(parts, dict):
-        holder.write([*content, (str(len(content)), last)])
-    else:
-        holder.write([*content, (len(content), last)] if more else others)
+    values = [value for _, value in holder.read()]
+    items = itertools.islice(itertools.cycle(values), length)
+    holder.write([(str(at) if isinstance(parts, dict) else at, item) for at, item in enumerate(items)])
 
 
 def keys_of_dicts(world: World) -> Iterator[str]:

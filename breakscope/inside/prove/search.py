@@ -91,7 +91,9 @@ class Search:
         """
         given, old = bench.given, bench.forms["old"]
         around = python_state.held(bench.world, self._labels(bench)) if self.tally.anybody else ()
-        unlike = itertools.chain(around, _unfrozen(bench), beyond(old, bench.calls, names_in(bench.forms)))
+        unlike = itertools.chain(
+            around, _unfrozen(bench), _frozen(bench), beyond(old, bench.calls, names_in(bench.forms))
+        )
         texts = self._texts(bench)
         state = python_state.states(bench.world, self._labels(bench), constants, texts)
         scalars = inputs.scalars(bench.calls, constants)
@@ -114,11 +116,12 @@ class Search:
         unnamed = python_state.unnamed(bench.world, self._labels(bench))
         for kind, group in (
             ("fields that no form names", unnamed),
-            ("lists that are held", python_state.lengths(bench.world, self._labels(bench))),
+            ("lists that are held", python_state.lengths(bench.world, self._labels(bench), constants)),
             ("other defaults", both_ways(inputs.defaults(old, bench.calls, constants, texts))),
             ("other texts", both_ways(inputs.texts(bench.calls, texts))),
             ("other lengths", inputs.lengths(old, bench.calls)),
             ("two flags at once", both_ways(inputs.flags(old, bench.calls))),
+            ("numbers at which is rounded", inputs.rounded(bench.calls)),
             ("all numbers at once", both_ways(inputs.numbers(bench.calls))),
             ("other orders", inputs.orders(bench.calls)),
             ("numbers in containers", both_ways(inputs.inside(bench.calls, constants))),
@@ -129,11 +132,19 @@ class Search:
         return kinds
 
     def _note_written_out(self, bench: Bench) -> None:
-        """A limit where the new code alone has a number that is a size of what modules hold."""
-        written, was = (set(reach.constants_in(code_of(bench.forms[form]))) for form in ("new", "watched"))
+        """A limit where the new code alone has a number that is a size of what modules hold, or ``.data``."""
+        if not self.tally.anybody:
+            return
+        new, old = (code_of(bench.forms[form]) for form in ("new", "watched"))
+        if "data" in reach.names_in(new) and "data" not in reach.names_in(old):
+            limit = "where autograd counts who writes to a tensor"
+            self.tally.limits.setdefault(
+                limit, f"{limit}: the new code goes through .data, which is not seen"
+            )
+        written, was = set(reach.constants_in(new)), set(reach.constants_in(old))
         sizes = {size for tensor in bench.held for size in tensor.shape if size > 1}
-        if found := sorted(sizes & (written - was)) if self.tally.anybody else ():
-            limit = f"with modules of other sizes than {', '.join(map(str, found))}"
+        if found := sorted(sizes & (written - was)):
+            limit = f"with modules of other sizes than {', '.join(f'{size:g}' for size in found)}"
             self.tally.limits.setdefault(limit, f"{limit}: the new code has that written out")
 
     def _time_is_up(self) -> bool:
@@ -218,8 +229,21 @@ class Search:
         if not self.tally.anybody:
             return []
         held = {size for tensor in bench.held for size in tensor.shape}
-        written = {int(one) for one in constants if one == one // 1 and abs(one) < MAX_SIZE}
+        written = {abs(int(one)) for one in constants if one == one // 1 and abs(one) < MAX_SIZE}
         return sorted({one for one in held | written if 1 < one < MAX_SIZE}, reverse=True)[:MOST_SIZES]
+
+
+def _frozen(bench: Bench) -> Iterator[Conditions]:
+    held = [one for one in bench.world.tensors if isinstance(one, torch.nn.Parameter)]
+    if any(one.requires_grad for one in held):
+        limit = "with frozen parameters"
+        yield Conditions("all parameters frozen", mutate=_freeze, of_modules=True, beyond=limit)
+
+
+def _freeze(held: list[torch.Tensor]) -> None:
+    for tensor in held:
+        if isinstance(tensor, torch.nn.Parameter):
+            tensor.requires_grad_(False)
 
 
 def _take_gradients(bench: Bench) -> bool:

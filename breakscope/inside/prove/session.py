@@ -8,7 +8,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from breakscope.inside.prove.world import TooLargeError, World
 
 # Calls of one shape and the same scalars, whose values differ: most scripts have only one shape.
 ALIKE = 3
+MOST_IN_A_ROW = 128
 # Of tensors that a call can reach; several copies of it exist at once.
 MAX_BYTES = 4 * 2**30
 
@@ -189,9 +190,9 @@ class Session:
         for double in (False,) if known else (False, True):
             if not self._gradients(invented if again else bench, double=double):
                 break
-        self._sequences(invented, here)
+        constants = (*reach.constants_in(code_of(old)), *reach.constants_in(code_of(new)))
+        self._sequences(invented, here, constants)
         if self.tally.captured <= SEARCHED:
-            constants = (*reach.constants_in(code_of(old)), *reach.constants_in(code_of(new)))
             constants = (*constants, *numbers_in(bench, here))
             self.search.give_arguments(bench)
             self.search.around(invented, constants, again=again)
@@ -221,10 +222,16 @@ class Session:
         conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=double)
         return self.comparing.agree(bench, conditions, "gradients", skip_raising=True)
 
-    def _sequences(self, bench: Bench, here: Call) -> None:
-        """Several calls, one after the other, to see what one leaves behind for the next."""
+    def _sequences(self, bench: Bench, here: Call, constants: Collection[float]) -> None:
+        """Several calls, one after the other, to see what one leaves behind for the next.
+
+        More than a number of the code says, too: ``history[-100:]`` keeps all until then.
+        """
         orders = [[here, here], *([one, here, one] for one in self._earlier)]
         orders += [[here, one, here] for one in self._earlier]
+        many = [abs(int(one)) for one in constants if 3 < abs(one) <= MOST_IN_A_ROW and one == int(one)]
+        if many and self.tally.anybody and self.tally.captured == 1:
+            orders.append([here] * (max(many) + 1))
         for order in orders:
             kinds = tuple(map(signature, order))
             row = replace(bench, calls=order, small=bench.small if kinds in self._rows else None)
