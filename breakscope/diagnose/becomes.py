@@ -84,7 +84,7 @@ _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is n
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
 _GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
 # What arithmetic with an argument gives may go where no tensor can be.
-_NO_TENSOR = ("turns", "loop test", "size", "slice", "test", "math", "given")
+_NO_TENSOR: tuple[Kind, ...] = ("turns", "loop test", "size", "slice", "test", "math", "given")
 _DEEP = 6  # names that a value is handed through
 _MOST = 40  # ends of one value: what goes to so many places has no advice of its own
 
@@ -116,7 +116,7 @@ class _Held:
 
     Attributes:
         slots: its place in the tuples that it is a part of, the outermost last. gathered: whether it is in
-            a list of several. looped: whether a loop takes one by one;
+            a list of several; varies: whether data says how many. looped: whether a loop takes one by one;
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
             many names it went through. counted: whether it is how many a mask selects;
             positions: whether it is where the mask is set, and not what is there.
@@ -132,6 +132,7 @@ class _Held:
     depth: int = 0
     counted: bool = False
     positions: bool = False
+    varies: bool = False
 
 
 def ends(
@@ -259,8 +260,8 @@ def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
             return "raised" if child is parent.msg else "test"
         case ast.Dict() if child in parent.keys:
             return "key"
-        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[among]) if _is_dict(among, way):
-            return "key"
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[among]) if child is not among:
+            return "key" if _is_dict(among, way) else None if is_tensor(among, way) else "order"
     return None
 
 
@@ -317,9 +318,8 @@ class _Follow:
             case ast.BinOp() | ast.Compare() if held.state == "selection" and _is_paired(parent, way):
                 self._end("paired", way, held)
                 return None
-            case ast.Compare() if held.state == "number" and _gives_mask(parent, way):
-                self._end("arithmetic", way, held)
-                return None
+            case ast.Compare():
+                return self._compared(parent, way, held)
             case ast.BinOp():
                 return self._computed(parent, child, way, held, level)
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.AugAssign():
@@ -351,7 +351,7 @@ class _Follow:
         if is_selected and _RANKS.match(name):
             self._end("ranked", way, held)
             return None
-        return replace(held, state="list") if name == "tolist" else held
+        return replace(held, state="list", varies=is_selected) if name == "tolist" else held
 
     def _call(
         self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
@@ -383,6 +383,8 @@ class _Follow:
         if kind is None and is_selection:
             # A module gives as many as it is given; what positions pick is no position.
             return replace(held, positions=held.positions and not _PICKS.match(name))
+        if kind in ("math", "numpy"):
+            self._needed_as_number(way[:-1], held, level, ("turns", "loop test", "size", "slice"))
         if kind is None and is_statement:
             kind = "arithmetic" if uses.changes_in_place(way[-3]) else "given"  # type: ignore[arg-type]
         self._end(kind or "passed", way, held)
@@ -469,11 +471,22 @@ class _Follow:
         )
         return replace(held, stepped=held.stepped or is_step, computed=held.computed or not is_number)
 
-    def _needed_as_number(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
-        """Go on with what arithmetic gives, and keep of its ends those that no tensor can be."""
+    def _compared(self, parent: ast.Compare, way: tuple[ast.AST, ...], held: _Held) -> _Held | None:
+        match parent:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(None)]):
+                return None  # asks for no value
+        if held.state == "number" and _gives_mask(parent, way):
+            self._end("arithmetic", way, held)
+            return None
+        return held
+
+    def _needed_as_number(
+        self, way: tuple[ast.AST, ...], held: _Held, level: int, kinds: Sequence[Kind] = _NO_TENSOR
+    ) -> None:
+        """Go on with what an operation gives, and keep of its ends those that no tensor can be."""
         before = len(self.ends)
         self.climb(way, replace(held, computed=True), level)
-        self.ends[before:] = [end for end in self.ends[before:] if end.kind in _NO_TENSOR]
+        self.ends[before:] = [end for end in self.ends[before:] if end.kind in kinds]
 
     # -- where a value goes on under a name ------------------------------------------------------------
 
@@ -558,6 +571,8 @@ class _Follow:
             if len(self.ends) == before:
                 self._end("turns of values", way, held)
         elif held.state == "list" or held.gathered:
+            if held.varies:
+                self._end("turns of values", way, held)
             self._target_of_loop(
                 parent, way, replace(held, state="number", gathered=False, looped=True), level
             )
@@ -646,6 +661,7 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
     several = held.gathered or held.state == "list"
     is_filled = _FILLS.match(name) is not None and child in call.args[1:]
     bounds = of in ("min", "max") and len(call.args) > 1
+    is_bound = name in ("linspace", "logspace") and child in call.args[:2]
     is_summed = held.gathered and uses.REDUCES.match(name) is not None
     rows: tuple[tuple[Kind, bool], ...] = (
         ("seed", name.endswith(("seed", "seed_all"))),
@@ -657,7 +673,10 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("stacked", several and _TENSORS.match(name) is not None),
         ("arithmetic", _TENSORS.match(name) is not None or is_filled),
         ("slice", name == "slice"),
-        ("size", uses.NUMBERS.match(name) is not None or getattr(child, "arg", None) in _SIZES),
+        (
+            "size",
+            (uses.NUMBERS.match(name) is not None and not is_bound) or getattr(child, "arg", None) in _SIZES,
+        ),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("given", _is_of_library(of, way)),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
@@ -890,6 +909,16 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     )
 
 
+def is_list(node: ast.expr, way: Sequence[ast.AST]) -> bool:
+    """Whether an expression is a list of Python's or of modules, by what was assigned to it."""
+    values = values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
+    return any(
+        isinstance(value, ast.List | ast.ListComp)
+        or (isinstance(value, ast.Call) and uses.called(value) in ("list", "ModuleList", "ParameterList"))
+        for value in values
+    )
+
+
 # Methods that nothing of Python's own has.
 OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")
 _OF_NUMBERS = re.compile(r"\b(item|len|size|numel|dim|range|perf_counter|time)$|^(int|float|bool)$")
@@ -937,7 +966,14 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
             if attr in ("T", "mT", "data", "grad"):
                 return is_tensor(value, way, asked)
             values = values_of(ast.unparse(node), way)
-            return any(map(_MAKES_TENSOR.match, map(ast.unparse, values)))
+            made = next((one for one in reversed(way) if isinstance(one, ast.ClassDef)), ast.Pass())
+            return any(map(_MAKES_TENSOR.match, map(ast.unparse, values))) or any(
+                isinstance(one, ast.Call)
+                and uses.called(one) == "register_buffer"
+                and [*map(ast.unparse, one.args[:1])] == [repr(attr)]
+                for one in ast.walk(made)
+                if isinstance(value, ast.Name) and value.id == "self"
+            )
         case ast.Call(func):
             of = ast.unparse(func)
             if of.startswith(("torch.", "F.")):

@@ -33,6 +33,11 @@ _MADE_OF_PARTS = (
 )
 _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _LIBRARIES = ("torch", "np", "numpy", "F")  # their functions compute with what they are given
+# What gives other numbers where the caller computes it once more.
+_DRAWS = re.compile(
+    r"(rand\w*|normal\w*|multinomial|bernoulli|r?sample|dropout\d?d?|shuffle|choices?|uniform\w*)$"
+)
+_MOST = 6  # operations: a caller that computes more than these a second time had better read the result
 _MAKES = re.compile(r"(as_tensor|tensor|(Int|Long|Float)Tensor)$")
 _Way = Sequence[ast.AST]
 
@@ -44,7 +49,10 @@ def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
         around: the nodes around the expression, outermost first.
         callers: the same of the calls in compiled code that lead there, the nearest first.
     """
-    made_of = _made_of(around[-1], around, set()) if around and not _is_returned(around) else None
+    asked: set[str] = set()
+    made_of = _made_of(around[-1], around, asked) if around and not _is_returned(around) else None
+    if sum(":" in one for one in asked) > _MOST:
+        return ()
     if not made_of or not callers:
         return tuple(sorted(made_of or ()))
     given = [_given(name, around, callers[0]) for name in sorted(made_of)]
@@ -142,8 +150,16 @@ def _is_returned(around: _Way) -> bool:
 
 
 def _made_of(node: ast.AST | None, way: _Way, asked: set[str]) -> set[str] | None:
-    """The arguments that an expression is made of; None where anything but their methods takes part."""
+    """The arguments that an expression is made of; None where anything but their methods takes part.
+
+    Args:
+        asked: the names and, by their places, the operations that it led to; others are added.
+    """
+    if isinstance(node, ast.Call | ast.BinOp):
+        asked.add(f"{node.lineno}:{node.col_offset}:{node.end_col_offset}")
     match node:
+        case ast.Call() if _DRAWS.match(uses.called(node)):
+            return None
         case ast.Constant() | None:
             return set()
         case ast.Name(name):
@@ -175,14 +191,14 @@ def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
     values = [value for value in values if _may_be_before(value, way)]
     parameters = [arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)]
     if values:
-        return _joined(values, way, asked)
+        return None if _is_changed(name, function, way) else _joined(values, way, asked)
     if name in parameters:
         return {name} if name not in ("self", "cls") and not _is_changed(name, function, way) else None
     return set() if name in _LIBRARIES or _is_constant(name, way[0]) else None
 
 
 def _is_changed(name: str, function: ast.FunctionDef, way: _Way) -> bool:
-    """Whether a function sets something in an argument before a place: the caller has it as it was."""
+    """Whether a function sets something in what a name holds, before a place."""
     line = getattr(way[-1], "lineno", 0)
     for node in ast.walk(function):
         match node:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from breakscope import catalog
-from breakscope.diagnose import break_words, checks, library_advice, source_advice
+from breakscope.diagnose import break_words, checks, library_advice, source_advice, uses
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.site_use import Shape, Use
@@ -52,11 +52,17 @@ _BODILESS = (
 )
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
+    r"\bchoice\([^,]+, (?!\w+=)|"
     r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
     r"|poisson|exponential|gamma|beta|binomial|laplace)\([^)]"
 )
 # What is told of these serves in Python's own library as well: a print, a copy, a draw, the clock.
 _OWN_WORDS = ("BS104", "BS118", "BS126", "BS127")
+# What gives for one element another value where others are left out, along the dimension of the mask.
+_TOGETHER = re.compile(
+    r"\b(log_softmax|softmax|logsumexp|cumsum|cumprod|sort|argsort|mean|sum|std|var|max|min|amax|amin|median|norm)"
+    r"\((\w+\[[^\]]*\](, )?)?((dim=)?0)?\)"
+)
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -78,6 +84,7 @@ class Site:
         on_arrays: whether its statement works on arrays that numpy made there; of_array: whether what broke
             is a method of one.
         turns: the loop or comprehension around it, without its body; else empty.
+        sides: those of a choice, as source.
         unsafe: what may be infinite or nan on the side of a branch that is not taken, as source; else empty.
         rewritten: the statement without the break, where its text tells that for sure; else empty.
     """
@@ -97,6 +104,7 @@ class Site:
     rewritten: str = ""
     turns: str = ""
     unsafe: str = ""
+    sides: str = "…, …"
 
     @property
     def shape(self) -> Shape:
@@ -202,14 +210,14 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == "BS105" and site.on_arrays and by_numpy:
         return break_words.ON_ARRAYS
     if code == "BS111" and re.match(r"range\(", site.expression):
-        return break_words.BY_SHAPE["BS102", "loop"]
+        return break_words.BY_SHAPE["BS102", "loop"].format(**_words(site))
     if site.rewritten and (words := break_words.REWRITTEN.get(_how(code, site.shape))) is not None:
-        return words.format(rewritten=site.rewritten, **_words(site.use))
+        return words.format(rewritten=site.rewritten, **_words(site))
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
     like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
     if (like, site.shape) in break_words.BY_SHAPE:
-        return break_words.BY_SHAPE[like, site.shape].format(**_words(site.use))
+        return break_words.BY_SHAPE[like, site.shape].format(**_words(site))
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
     if by_source is not None:
         return by_source
@@ -233,13 +241,16 @@ def _how(code: str, shape: Shape) -> str:
     return {"branch": "branch", "slice": "piece"}.get(shape, "tally")
 
 
-def _words(use: Use) -> dict[str, str]:
+def _words(site: Site) -> dict[str, str]:
     """What the sentences of a shape say in the user's own names.
 
     ``it`` is the value or the variable that holds it, ``tensor`` what the number is read of, and ``taken``
     where it ends, after a comma.
     """
+    use = site.use
     it = use.name or use.value
+    is_own = not use.taker and not uses.READS.search(site.condition or "")
+    test = (site.condition or "") if is_own else ""
     read = _tensor_read(_expression(use.value))
     tensor = "" if read is None else ast.unparse(read)
     line = f" (line {use.line})" if use.line else ""
@@ -247,10 +258,20 @@ def _words(use: Use) -> dict[str, str]:
     told = f"`{tensor}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
-    mask = _grouped(use.mask or "mask")
+    mask, unmasked, of = _grouped(use.mask or "mask"), _turned(use.mask or "mask"), _grouped(use.of or "x")
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
+        "test": test or "condition",
+        "asks": f" `{test}`" * bool(test),
+        "joined": ", with | for or and & for and" * bool(re.search(r"^return\b.* (or|and) ", site.statement)),
+        "tested": f"; the test (line {use.also[0]}) is {mask}.any() then" if use.also else "",
+        "firsts": f", {mask}.int().argmax(-1) where the first is"
+        * bool(re.search(r"\b(nonzero|where|argwhere)\(", use.value)),
+        "together": f"; what takes all that is selected together (`{use.taker}`) is given {of}.masked_fill("
+        f"{unmasked}, -inf) for a softmax or a maximum, torch.where({use.mask}, {use.of}, 0) for sums"
+        if use.of and _TOGETHER.search(use.taker)
+        else "",
         "there": f"before the compiled call, {made}" if use.arguments else "in the caller",
         # What a branch does may have to come after what the compiled function does before it.
         "by_caller": f"in the caller, which can tell, {made}" if use.arguments else "in the caller",
@@ -272,7 +293,9 @@ def _words(use: Use) -> dict[str, str]:
         "apart": f"before the compiled call, {made}, and pass in what it gives, as a tensor where that serves"
         if use.arguments
         else "in the caller, on what the compiled part returns, and compile what follows by itself",
-        "numbers": f"read {names} before the compiled call and pass in the numbers, a graph for each pattern"
+        "numbers": f"compute what decides before the compiled call, {made}, and pass in bools, a graph for"
+        " each"
+        " pattern"
         if use.arguments
         else "return the values, and go on in the caller",
         "counted": f"take {use.groups.counted}" if use.groups and use.groups.counted else "",
@@ -295,11 +318,11 @@ def _words(use: Use) -> dict[str, str]:
         "mask": use.mask or "mask",
         "Mask": mask,
         "rows": "" if "None]" in mask else f" (for rows {mask}[:, None])",
-        "unmasked": _turned(use.mask or "mask"),
+        "unmasked": unmasked,
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
         "of": use.of or "x",
-        "Of": _grouped(use.of or "x"),
+        "Of": of,
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "f": "g" if use.of == "f" else "f",
         # A test that keeps the mean of nothing out is not needed then.
@@ -380,6 +403,12 @@ def _of_test(code: str, site: Site) -> str | None:
         return None
     if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
         return _of_drawn_test(condition)
+    if (
+        code == "BS101"
+        and (site.shape in _TESTS or site.shape == "python")
+        and re.match(r"[\w.]+ % ", condition)
+    ):
+        return break_words.BY_SHAPE["BS102", "count"].format(**_words(site))
     if site.shape not in _TESTS:
         return None
     if code == "BS101" and _COUNT.search(condition):
@@ -387,7 +416,9 @@ def _of_test(code: str, site: Site) -> str | None:
     if code == "BS101" and site.rewritten:
         return break_words.REWRITTEN[_how(code, site.shape)].format(rewritten=site.rewritten)
     if code == "BS101" and site.shape != "fast path":
-        select = f"torch.where({re.sub('^not ', '~', condition)}, …, …)"
+        drawn = _OF_PYTHON.sub("torch.rand(())", condition)
+        follows = " (its numbers follow torch.manual_seed)" * (drawn != condition)
+        select = f"torch.where({drawn}, {site.sides}){follows}"
         if site.shape == "told":
             return f"Select what the branch sets with {select}, and write its message in the caller."
         return (
@@ -414,7 +445,7 @@ def _is_drawn_alone(condition: str) -> bool:
     """Whether a random number is held against a plain name or number, which the caller can do as well."""
     test = ast.parse(condition, mode="eval").body
     sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
-    return all(
+    return not isinstance(test, ast.BinOp) and all(
         _DRAWN.search(ast.unparse(side)) or not isinstance(side, ast.Call | ast.BinOp) for side in sides
     )
 

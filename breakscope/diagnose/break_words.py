@@ -342,7 +342,7 @@ REWRITTEN = {
 BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
-        "How often the loop runs depends on data: keep it outside of the compiled function and compile"
+        "How often the loop runs{in_it} depends on data: keep it outside of the compiled function and compile"
         " its body, run a fixed number of turns with torch.where, or use torch.while_loop. A number of turns"
         " that is known before the compiled call can be passed in, and each is a graph.",
     ),
@@ -363,7 +363,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " compiled."
     ),
     ("BS101", "books"): (
-        "The loop {loop} works with single values on Python's own lists, dicts and numbers, which is no"
+        "The loop {loop} takes single values one by one, as Python's own lists, dicts and numbers do, which"
+        " is no"
         " operation on tensors: run it {apart}{whole}."
     ),
     ("BS101", "filter"): (
@@ -379,7 +380,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "counted too"), ("BS102", "counted too")),
         "The branch sets a tensor and does Python's own work as well: select the tensor with"
-        " torch.where(condition, new, old), return the condition, and do the rest in the caller.",
+        " torch.where({test}, new, old), return the condition, and do the rest in the caller.",
     ),
     **dict.fromkeys(
         (("BS101", "grown"), ("BS102", "grown")),
@@ -434,7 +435,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
             code,
             "change",
         ): f"The branch changes tensors in place{{in_it}}: {first}select what is written, as in"
-        " x.copy_(torch.where(condition, new, x)), where x is no parameter that needs a gradient or gradients"
+        " x.copy_(torch.where({test}, new, x)), where x is no parameter that needs a gradient or gradients"
         " are off; do what is done once before the compiled call, or decide it there and pass a Python bool."
         for code, first in (("BS101", ""), ("BS102", "keep {tensor} a tensor, and "))
     },
@@ -491,7 +492,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
         "The branch leaves the loop, or its turn, by a tensor's value{in_it}: run every turn whole and keep"
-        " what it changes with torch.where(condition, old, new); or compile the loop's body and leave the"
+        " what it changes with torch.where({test}, old, new); or compile the loop's body and leave the"
         " test in Python.",
     ),
     **dict.fromkeys(
@@ -544,7 +545,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS101", "early"): (
         "The branch returns early{in_it}: compute what follows as well and select at the end,"
-        " torch.where(condition, early, rest), where both are tensors of one shape (each part of a tuple by"
+        " torch.where({test}, early, rest), where both are tensors of one shape (each part of a tuple by"
         " itself; of a flag, True or False, that is the condition); else return the condition too, and let"
         " the caller test it."
     ),
@@ -583,13 +584,14 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " its place{shown}."
     ),
     ("BS102", "returned"): (
-        "The value is only returned: return the tensor{listed}, and read it in the caller, after the compiled"
+        "The value is only returned: return the tensor{listed}{joined}, and read it in the caller, after the"
+        " compiled"
         " call."
     ),
     (
         "BS101",
         "skip",
-    ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where(condition,"
+    ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where({test},"
     " old, new); or do all of it before or after the compiled call, where Python can test.",
     (
         "BS101",
@@ -599,14 +601,15 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "spared",
-    ): "The test only saves work: drop it, and write torch.where(mask, f(x), other) over all elements,"
-    " which changes"
-    " nothing where the mask is empty.",
+    ): "The test{asks} only saves work: drop it, and write torch.where({mask}, f(x), other) over all"
+    " elements, or give what is outside of the mask the weight 0, which changes nothing where the mask is"
+    " empty.",
     (
         "BS101",
         "spared mean",
-    ): "The test keeps a mean or maximum from an empty selection: drop it, and reduce under the mask, for a"
-    " mean of x torch.where({mask}, x, 0).sum() / {Mask}.sum().clamp(min=1): 0 where the mask is empty.",
+    ): "The test{asks} keeps a mean or maximum from an empty selection: drop it, and reduce under the mask,"
+    " for a mean of x torch.where({mask}, x, 0).sum() / {Mask}.sum().clamp(min=1): 0 where the mask is"
+    " empty.",
     (
         "BS102",
         "given",
@@ -618,7 +621,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "pick",
     ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
     " i.reshape(1)); of a"
-    " Python list, dict or text, {back}look it up {there}.",
+    " Python list of numbers make a tensor once, torch.tensor(list), and index that; in other lists, dicts"
+    " and"
+    " texts {back}look it up {there}.",
     ("BS102", "bound"): (
         "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of"
         " .item() or float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it"
@@ -671,7 +676,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "positions"): (
         "The positions are only reduced{in_it}: i = torch.arange(size) under the mask does that,"
         " torch.where(mask, i, -1).max() for the last and torch.where(mask, i, size).min() for the first,"
-        " with mask.any(dim) for one of several dimensions; or set"
+        " with mask.any(dim) for one of several dimensions{tested}; or set"
         f" {_SHAPES}, where nothing branches on how many there are."
     ),
     ("BS105", "labels"): (
@@ -691,7 +696,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
         " select, y = torch.where({mask}, f(x), y){rows}; where f would fail or"
         " give nan outside of the mask, give"
-        f" it torch.where({{mask}}, x, a harmless value). Or set {_SHAPES}."
+        f" it torch.where({{mask}}, x, a harmless value){{together}}. Or set {_SHAPES}."
     ),
     ("BS105", "scattered"): (
         "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
@@ -733,7 +738,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "counted"): (
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
-        " tensors; compute with torch.where over all elements, or return {both}, and select and test"
+        " tensors{firsts}; compute with torch.where over all elements, or return {both}, and select and test"
         " in the caller."
     ),
     ("BS105", "tallied"): (
@@ -741,7 +746,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " selected; where Python needs the number, read it in the caller."
     ),
     ("BS105", "returned"): (
-        "Here what the mask selects is only returned: return {both}, and select after the compiled call,"
+        "Here what the mask selects is only returned or kept: return {both}, and select after the compiled"
+        " call,"
         f" where no compiled caller goes on with it; or set {_SHAPES}."
     ),
     (

@@ -52,6 +52,23 @@ def _negated(part: ast.expr) -> str | None:
     return None
 
 
+def gives_bool(test: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether a test is surely a bool or a tensor of bools, which torch.where takes, and no number."""
+    match test:
+        case ast.Name() | ast.Attribute():
+            values = becomes.values_of(ast.unparse(test), around)
+            return bool(values) and all(gives_bool(value, around) for value in values if value is not test)
+        case ast.UnaryOp(ast.Not()) | ast.Call(ast.Attribute(attr="bool"), []):
+            return True
+        case ast.Call(keywords=named) if any(ast.unparse(one) == "dtype=torch.bool" for one in named):
+            return True
+        case ast.UnaryOp(ast.Invert(), of) | ast.Subscript(value=of):
+            return gives_bool(of, around)
+        case ast.BinOp(left, ast.BitAnd() | ast.BitOr(), right):
+            return gives_bool(left, around) and gives_bool(right, around)
+    return isinstance(test, ast.BoolOp) or _is_bool(test)
+
+
 def _is_flag(name: str, around: Sequence[ast.AST]) -> bool:
     """Whether all that a name is given in its function is a bool, or a tensor of one."""
     values = becomes.values_of(name, around)
@@ -189,6 +206,12 @@ class _Unread(ast.NodeTransformer):
         match node:
             case ast.Call(ast.Name(name), [of], []) if name in _NUMBERS:
                 return of
+        match node:  # which give a bool of Python's
+            case ast.Call(func, [left, right], []) if ast.unparse(func) in ("torch.equal", "torch.allclose"):
+                by = ast.parse("torch.isclose", mode="eval").body
+                is_equal = uses.called(node) == "equal"
+                each = ast.Compare(left, [ast.Eq()], [right]) if is_equal else ast.Call(by, [left, right], [])
+                return ast.Call(ast.Attribute(each, "all"), [], [])
         if found := _OF_TORCH.match(ast.unparse(node.func)):
             node.func = ast.Attribute(ast.Name("torch"), found["name"])
         return node

@@ -39,6 +39,7 @@ class Taken:
         grows: whether more is put behind what it holds, so that it is longer at each call.
         is_varied: whether it is the function's own ``*args``.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
+        made: the first line on which the function itself makes it, where a break hands it on.
     """
 
     ends: tuple[End, ...] = ()
@@ -48,6 +49,7 @@ class Taken:
     grows: bool = True
     is_varied: bool = False
     set_by: str = ""
+    made: int = 0
 
     @property
     def is_range(self) -> bool:
@@ -64,6 +66,15 @@ class Taken:
     def needs(self) -> str:
         """``a branch (line 13), a range (line 20)``: what needs a Python number; else empty."""
         return self.needed(tuple(_NEEDS))
+
+    @property
+    def picked(self) -> str:
+        """``self.nets (line 7)``: the list of Python's from which it picks; else empty."""
+        for end in self.ends:
+            match end.taker:
+                case ast.Subscript(value=of) if becomes.is_list(of, end.way):
+                    return f"{ast.unparse(of)} (line {end.taker.lineno})"
+        return ""
 
     def needed(self, kinds: Sequence[Kind]) -> str:
         """The same of some kinds of needs."""
@@ -94,7 +105,23 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         grows=not ways or any(_grows(way[-1], guard.source or "") for way in ways),
         is_varied=any(_takes_any(way[-1], guard.source or "") for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
+        made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
     )
+
+
+def _made(way: Sequence[ast.AST], name: str) -> int:
+    """The first line on which a function gives a value to a name that is none of its arguments; else 0."""
+    function = way[-1]
+    if not isinstance(function, ast.FunctionDef) or name in {
+        node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)
+    }:
+        return 0
+    lines = [
+        node.lineno
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    ]
+    return min(lines, default=0)
 
 
 def _takes_any(function: ast.AST, name: str) -> bool:

@@ -152,8 +152,8 @@ def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "") -> str | No
         given = f", or make the call{theirs.at} so that `{theirs.settings}` does not hold" * (
             " is None" in (theirs.settings or "")
         )
-        first = f"Set {_CONFIG}.{setting} = True before the first call{given}"
-        return f"{first}. If it still breaks: {_ways(theirs)}."
+        first = f"Try {_CONFIG}.{setting} = True before the first call{given}"
+        return f"{first}. Where it then raises, or still breaks, take that back: {_ways(theirs)}."
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs)}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
@@ -167,7 +167,7 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code == "BS104":
         return _logging(theirs)
     if shape == "message":
-        return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}; else leave it."
+        return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}."
     if shape in ("index", "pick") and code == "BS102":
         return (
             f"A tensor's number picks an element in {theirs.package}, which no setting puts into a graph"
@@ -216,7 +216,8 @@ def _experts(code: str, theirs: Theirs, turns: str) -> str:
     A loop over the experts that data chose is in no graph, with any setting; one over all of them can be.
     """
     name = "capture_scalar_outputs" if code in _SCALARS else "capture_dynamic_output_shape_ops"
-    setting = f"Set {_CONFIG}.{name} = True before the first call; if it still breaks, " * ("range(" in turns)
+    setting = f"Try {_CONFIG}.{name} = True before the first call; where it raises, or still breaks, "
+    setting *= "range(" in turns
     if theirs.module is None or "<" in theirs.function:
         said = f"{setting}leave the block of experts eager, and the rest stays whole."
         return said[:1].upper() + said[1:]
@@ -248,8 +249,7 @@ def _outside(theirs: Theirs) -> str:
 def _ways(theirs: Theirs) -> str:
     """A rewrite of code that is not to be edited, or one break instead of several."""
     overlay = "breakscope fix tries a rewrite as an overlay, and the installed file stays as it is"
-    eagerly = _eagerly(theirs)
-    return f"{overlay}; or {eagerly}" if eagerly else overlay
+    return f"{overlay}; or {_eagerly(theirs) or 'leave it, which costs one break'}"
 
 
 def _eagerly(theirs: Theirs) -> str | None:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from breakscope.diagnose import checks, restated, uses
-from breakscope.diagnose.becomes import is_array, is_tensor
+from breakscope.diagnose.becomes import is_array, is_tensor, values_of
 from breakscope.diagnose.site_use import Use
 from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Position, Sources
+from breakscope.source.syntax import grouped
 
 _MOST = 2  # conditions shown
 _LONG = 90
@@ -63,18 +64,28 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
         return None  # what must hold, not what raises
     test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
     whole = next((node for node in around if isinstance(node, ast.BoolOp)), None)
-    if test is not None and whole is not None and all(_asks_tensor(one, around) for one in whole.values):
-        test = whole
+    if test is not None and whole is not None and not any(map(_asks_identity, whole.values)):
+        # What asks for no tensor is Python's own, and decided while tracing.
+        asks = [one for one in whole.values if one in around or _asks_tensor(one, around)]
+        test = ast.BoolOp(whole.op, asks) if len(asks) > 1 else asks[0] if asks else test
     if test is None:
         for parent, child in pairwise(around):
             if isinstance(parent, ast.If | ast.IfExp | ast.Assert | ast.While) and child is parent.test:
                 test = child
         if isinstance(test, ast.BoolOp):
             test = next((value for value in test.values if value in around), test)
+        if isinstance(test, ast.BoolOp):
+            asks = [value for value in test.values if is_tensor(value, around)]
+            test = asks[0] if len(asks) == 1 else test
     if isinstance(test, ast.Name):
         test = _counted(test, around)
-    text = _of_tensors(test) if isinstance(test, ast.expr) else None
+    text = _of_tensors(test, around) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
+
+
+def _asks_identity(test: ast.AST) -> bool:
+    """Whether it is ``m is None``, which asks for no tensor's value."""
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot)
 
 
 def _counted(test: ast.Name, around: Sequence[ast.AST]) -> ast.expr:
@@ -99,16 +110,21 @@ def _asks_tensor(test: ast.expr, around: Sequence[ast.AST]) -> bool:
     return any(is_tensor(side, around) for side in sides)
 
 
-def _of_tensors(test: ast.expr) -> str | None:
+def _of_tensors(test: ast.expr, around: Sequence[ast.AST]) -> str | None:
     """A test as tensors write it: ``isnan(x) | isinf(x)``; None where not all of it asks for values."""
-    if not isinstance(test, ast.BoolOp):
-        return ast.unparse(test)
-    if not all(isinstance(one, ast.Call | ast.Compare) for one in test.values) or " is " in ast.unparse(test):
-        return None
-    sign = " & " if isinstance(test.op, ast.And) else " | "
-    return sign.join(
-        f"({ast.unparse(one)})" if isinstance(one, ast.Compare) else ast.unparse(one) for one in test.values
-    )
+    if isinstance(test, ast.BoolOp):
+        if any(map(_asks_identity, test.values)):
+            return None
+        parts = [_of_tensors(one, around) or "" for one in test.values]
+        sign = " & " if isinstance(test.op, ast.And) else " | "
+        return (
+            sign.join(grouped(ast.parse(one, mode="eval").body, one) for one in parts) if all(parts) else None
+        )
+    match test:
+        case ast.Compare(left, [ast.In()], [among]) if is_tensor(among, around):
+            return f"({ast.unparse(among)} == {ast.unparse(left)}).any()"
+    text = checks.of_tensors(test) or ast.unparse(test)
+    return text if checks.gives_bool(test, around) else f"{grouped(test, text)} != 0"
 
 
 def raises(sources: Sources, file: str, position: Position | None) -> bool:
@@ -137,6 +153,16 @@ def rewritten(sources: Sources, file: str, position: Position | None, use: Use) 
     return restated.tally(around)
 
 
+def sides(sources: Sources, file: str, position: Position | None) -> str:
+    """The sides of a choice, ``a, b`` of ``a if x > 0 else b``; dots for other branches."""
+    around = [] if position is None else sources.around(file, position)
+    for node in reversed(around):
+        if isinstance(node, ast.IfExp) and (node.test in around or node is around[-1]):
+            text = f"{ast.unparse(node.body)}, {ast.unparse(node.orelse)}".replace(".item()", "")
+            return "…, …" if len(text) > _LONG or uses.READS.search(text.replace("float('", "")) else text
+    return "…, …"
+
+
 def turns(sources: Sources, file: str, position: Position | None) -> str:
     """The innermost loop or comprehension around a site: ``for b in range(n)``; empty where there is none."""
     around = [] if position is None else sources.around(file, position)
@@ -163,6 +189,8 @@ def unsafe(sources: Sources, file: str, position: Position | None) -> str:
     around = [] if position is None else sources.around(file, position)
     branch = next((node for node in reversed(around) if isinstance(node, ast.If | ast.IfExp)), None)
     sides: list[ast.AST] = []
+    if any(map(_is_without_gradients, around)):
+        return ""
     if isinstance(branch, ast.IfExp):
         sides = [branch.body, branch.orelse]
     elif isinstance(branch, ast.If):
@@ -172,17 +200,43 @@ def unsafe(sources: Sources, file: str, position: Position | None) -> str:
             sides += function.body[function.body.index(branch) + 1 :]
     for node in (part for side in sides for part in ast.walk(side)):
         match node:
-            case ast.BinOp(_, ast.Div(), asked) if is_tensor(asked, around):
-                pass
-            case ast.Call(func) if _UNSAFE.match(uses.called(node)) and not ast.unparse(func).startswith(
-                "math."
-            ):
-                asked = node
+            case ast.BinOp(of, ast.Div(), asked) if is_tensor(asked, around):
+                if _is_count(of, around) and _is_count(asked, around):
+                    continue  # which have no gradient
+            case ast.Call(func, args) if _UNSAFE.match(uses.called(node)):
+                is_function = re.match(r"(torch|np|numpy)\.", ast.unparse(func))
+                asked = args[0] if is_function and args else getattr(func, "value", func)
+                if not is_tensor(asked, around):
+                    continue  # a number of Python's
             case _:
                 continue
         if not _BOUNDED.search(ast.unparse(asked)):
             return ast.unparse(node)[:_LONG]
     return ""
+
+
+def _is_without_gradients(node: ast.AST) -> bool:
+    """Whether it is ``with torch.no_grad():``, or a function that has that as its decorator."""
+    asked = [one.context_expr for one in node.items] if isinstance(node, ast.With) else []
+    asked += node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return any(re.search(r"\b(no_grad|inference_mode)\b", ast.unparse(one)) for one in asked)
+
+
+def _is_count(node: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether it is how many a mask selects: ``(a & b).sum()``."""
+    match node:
+        case ast.Name(name):
+            values = values_of(name, around)
+            return bool(values) and all(_is_count(value, around) for value in values)
+        case ast.Call(ast.Attribute(ast.BinOp(op=ast.BitAnd() | ast.BitOr()), "sum"), []):
+            return True
+        case ast.Call(ast.Attribute(of, "sum"), []):
+            return checks.gives_bool(of, around)
+        case ast.Call(ast.Attribute(of, "float" | "long" | "item"), []) | ast.Call(ast.Name("float"), [of]):
+            return _is_count(of, around)
+        case ast.BinOp(left, ast.Add() | ast.Sub(), right):
+            return _is_count(left, around) and _is_count(right, around)
+    return False
 
 
 def works_on_arrays(sources: Sources, file: str, position: Position | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from breakscope.diagnose.becomes import Kind
 from breakscope.diagnose.guard_advice import TENSORS, remedy
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.origins import Origin, Size
@@ -19,6 +20,7 @@ _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
 # Ints in these places are constants of the code, whatever dynamic= says.
 _GLOBAL, _DEFAULT = re.compile(r"\bG\['"), re.compile(r"__(?:kw)?defaults__")
 _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
+_OF_CONTAINER = re.compile(r"(?P<of>[\w.]+)\[[^\]]+\]")
 _OF_ITEM = re.compile(r"\[\d+\]\.\w+$")  # an attribute of one object of a list
 _ENUM = re.compile(r"(?:\w+\.)*(?P<of>\w+)\.\w+$")
 _FUNCTIONS = re.compile(
@@ -77,7 +79,7 @@ def advice(
         text = _object(guard, origin, does)
     else:
         text = remedy(guard)
-    item = _ITEM.fullmatch(guard.source or "")
+    item = _ITEM.fullmatch(guard.source or "") or _OF_CONTAINER.fullmatch(guard.source or "")
     names = [name for name in (guard.source, item["of"] if item else None) if name]
     named = any(re.match(rf"{re.escape(name)}(?!\w)", text) for name in names)
     return text if named else text[:1].upper() + text[1:]
@@ -329,10 +331,11 @@ def _pad(size: Size) -> str:
 
 def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
     each = " for each" if len(ones) > 1 else ""
+    at = "at" if str(size.new) in ones else "before the call at"
     came = (
         f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
         f" {size.argument}"
-        f"{where} came with {' and '.join(ones)} at {origin.where}: one graph more{each}, once"
+        f"{where} came with {' and '.join(ones)} {at} {origin.where}: one graph more{each}, once"
     )
     unbacked = ". Or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
     return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
@@ -410,7 +413,7 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
             " value torch treats a float as symbolic"
         )
     if "None" in kinds:
-        return _optional(guard)
+        return _optional(guard, does)
     if kinds == {"True", "False"}:
         return _flag(guard, name)
     if kinds == {"str"}:
@@ -424,7 +427,7 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
     if ".param_groups[" in name or guard.cause == "constant_value":
         return remedy(guard)
-    if guard.cause == "int_value" and (why := _always_constant(guard)):
+    if guard.cause == "int_value" and (why := _always_constant(guard, does)):
         return f"{why}, compiled for each value ({_seen(guard)} were seen), and dynamic=True does not help"
     given = origin is not None and any(one == name for one, _, _ in origin.values)
     what = "it" if given else name
@@ -437,7 +440,7 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
         return _second_float(guard, name, what, does)
     if guard.cause == "int_value" and not _stays_constant(guard):
-        return _few_values(guard, name)
+        return _few_values(guard, name, does)
     return (
         f"the code needs {name} as a constant ({does.needs or _CONSTANTS}), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
@@ -445,9 +448,12 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
     )
 
 
+_ASKS: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
+
+
 def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
     symbolic = f"nothing to do for a second value: torch treats the float {name} as symbolic from then on."
-    if asks := does.needed(("test", "step", "loop test", "turns")):
+    if asks := does.needed(_ASKS):
         return f"{symbolic} Python asks for its value ({asks}), so a tensor does not serve in its place"
     hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
     return (
@@ -484,7 +490,7 @@ def _side(guard: Guard, side: str) -> str:
     )
 
 
-def _always_constant(guard: Guard) -> str | None:
+def _always_constant(guard: Guard, does: Taken) -> str | None:
     """Where an int stands that no value of dynamic= makes symbolic, and what to do."""
     name = guard.source or "the value"
     if _INDEX.search(guard.expression):
@@ -492,18 +498,35 @@ def _always_constant(guard: Guard) -> str | None:
             f"index with one element and take it out, x[{name}.reshape(1)][0], or pass a Python int: {name}"
             " is a tensor of one number that indexes another, and its value is a constant of the code"
         )
+    if does.picked:
+        return (
+            f"where {name} has more than a few values, pick from {does.picked} in the caller, and pass in"
+            " what comes of it: that is no tensor, so the number is a constant of the code"
+        )
     if _DEFAULT.search(guard.expression):
         return f"pass {name} as an argument: the default of a function made anew is a constant of the code"
     if _GLOBAL.search(guard.expression):
-        return (
-            f"pass {name} as an argument, or hold it in a tensor: an int that is read from a global or a"
-            " class is a constant of the code"
-        )
+        of_global = "an int that is read from a global or a class is a constant of the code"
+        if does.needs:
+            return (
+                f"keep {name} in the caller, and pass in what follows of it, a bool for a branch:"
+                f" {does.needs} asks"
+                f" for it, and {of_global}"
+            )
+        return f"pass {name} as an argument, or hold it in a tensor: {of_global}"
     return None
 
 
-def _few_values(guard: Guard, name: str) -> str:
+def _few_values(guard: Guard, name: str, does: Taken) -> str:
     """Of an int that may be symbolic: a third value that is no 0 or 1 tells of a branch or of an index."""
+    if asks := does.needed(_ASKS):
+        return (
+            f"{asks} asks for {name}: torch treats it as symbolic after its second value, but compiles each"
+            " side"
+            f" of a branch apart, and these versions ({_seen(guard)}) are made once. To save them, test"
+            f" {name} in"
+            " the caller, and pass in a bool, which is two"
+        )
     if [value in _SPECIAL_SIZES for value in guard.values[2:]] == [False]:
         return (
             f"versions for {_seen(guard)} were made: torch treats {name} as symbolic after its second value,"
@@ -523,8 +546,24 @@ def _stays_constant(guard: Guard) -> bool:
     return len(later) > 1
 
 
-def _optional(guard: Guard) -> str:
+def _optional(guard: Guard, does: Taken) -> str:
     name = guard.source or "the argument"
+    if name.endswith(".grad"):
+        return (
+            f"{name} is there at some calls and None at others: a parameter that is frozen, takes no part, or"
+            " was"
+            " given None by zero_grad() has no gradient. A version for each is normal, made once; to save"
+            " one, pass"
+            " only parameters that have one, or zero_grad(set_to_none=False)"
+        )
+    if does.made:
+        return (
+            f"{name}, which is made here (line {does.made}), is there at some calls and None at others, and a"
+            " graph"
+            " break hands it on: a version with it and one without is normal, made once. To save one, repair"
+            " that"
+            " break, or make a neutral value in place of None"
+        )
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an"
@@ -588,7 +627,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " version with it and one without is normal"
         )
     if guard.expected and _kind(guard.expected) == "float":
-        return _float_attribute(guard, name)
+        return _float_attribute(guard, name, does)
     if re.search(r"[<>]|!=", guard.expected or ""):
         return (
             f"the code branches on {name}, and was compiled for the side where {guard.expected}: one graph"
@@ -612,6 +651,13 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
         else f" {seen}"
     )
     buffer = "a tensor (register_buffer, and add_(1) for a counter)" if is_module else "a tensor"
+    if not is_module and (item := _OF_CONTAINER.fullmatch(name)):
+        return (
+            f"{item['of']} holds numbers of Python's, and each value of one ({_seen(guard)} were seen) is a"
+            " constant"
+            " of the code: hold them as a tensor where they are only calculated with, or keep"
+            f" {item['of']}, and what asks for its numbers, in the caller"
+        )
     if not is_module and _OF_ITEM.search(name):
         return (
             f"{name} is a number that one object of several keeps: it is a constant of the code, and each"
@@ -637,14 +683,22 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
     )
 
 
-def _float_attribute(guard: Guard, name: str) -> str:
+def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
     if len(guard.values) <= _A_SECOND:
         return (
             f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
             " save this compile, make it a tensor where it is only calculated with"
         )
+    if asks := does.needed(_ASKS):
+        return (
+            f"{asks} asks for {name}, and each side of a branch is compiled apart; else torch treats the"
+            " float as"
+            f" symbolic after its second value ({_seen(guard)} were seen). A version for each side is normal,"
+            " made"
+            " once; to save one, test it in the caller, and pass in a bool"
+        )
     return (
-        f"the code needs {name} as a constant (an argument that takes no tensor, as dropout's p; a branch),"
+        f"the code needs {name} as a constant (an argument that takes no tensor, as dropout's p),"
         f" so each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): change it"
         " seldom and in few steps, or make it a tensor where it is only calculated with"
     )
@@ -654,7 +708,7 @@ def _float_attribute(guard: Guard, name: str) -> str:
 
 
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
-    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or remedy(guard)
+    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard, does) or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
@@ -691,8 +745,9 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
         )
     if guard.cause == "type" and "None" in guard.values:
-        return _optional(guard)
-    if guard.cause in ("type", "identity") and (guard.source or "").startswith("self."):
+        return _optional(guard, does)
+    is_missing = guard.cause == "container" and set(guard.values) <= {"present", "missing"}
+    if (is_missing or guard.cause in ("type", "identity")) and (guard.source or "").startswith("self."):
         return (
             f"objects of one class that have different things in {guard.source} share this function's"
             " code, and"
@@ -766,8 +821,16 @@ def _filled(guard: Guard, does: Taken) -> str | None:
     )
 
 
-def _of_kind(guard: Guard) -> str | None:
+def _of_kind(guard: Guard, does: Taken) -> str | None:
     """What to do where tensors hold another kind of number, or a subclass other metadata."""
+    if guard.cause in ("rank", "dtype") and does.made:
+        return (
+            f"{guard.source} is made here (line {does.made}), and a graph break hands it on: its"
+            f" {guard.cause}"
+            f" ({_seen(guard)} were seen) follows what came in, and a version for each is normal, made once."
+            " To save"
+            f" one, repair that break, or keep the {guard.cause} of what comes in the same"
+        )
     if guard.cause == "dtype" and _are_kinds(guard):
         return (
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"

@@ -10,13 +10,14 @@ from itertools import pairwise
 
 from breakscope.diagnose import becomes, checks, loops, uses
 from breakscope.diagnose.becomes import is_tensor
+from breakscope.source.syntax import grouped
 
 _Way = Sequence[ast.AST]
 # What gives for each element what it gives for that element alone.
 _ELEMENTWISE = re.compile(
     r"(abs|exp|log(2|10|1p)?|sqrt|rsqrt|sin|cos|tan|tanh|sigmoid|relu|gelu|silu|softplus|square|pow|neg|sign|clamp(_min|_max)?"
     r"|clip|floor|ceil|round|float|long|int|double|half|bfloat16|bool|to|type_as|detach|logical_(not|and|or|xor)|maximum|minimum"
-    r"|lerp|add|sub|mul|div|nan_to_num|isnan|isfinite|isinf|where|tensor|full_like|zeros_like|ones_like|rand_like|randn_like)$"
+    r"|lerp|masked_fill|add|sub|mul|div|nan_to_num|isnan|isfinite|isinf|where|tensor|full_like|zeros_like|ones_like|rand_like|randn_like)$"
 )
 _LONG = 140
 
@@ -37,21 +38,21 @@ def _short(text: str | None) -> str:
 
 
 def _of_choice(node: ast.IfExp, around: _Way) -> str | None:
-    """``y = a if test else b``."""
+    """``y = a if test else b``; of a choice in an expression the choice alone."""
     test = _of_test(node.test, around)
-    sides = [node.body, node.orelse]
     statement = uses.statement(around)
-    if test is None or not isinstance(statement, ast.Assign) or statement.value is not node:
+    if test is None or not all(_may_be_selected(side, around) for side in (node.body, node.orelse)):
         return None
-    if not all(_may_be_selected(side, around) for side in sides):
-        return None
-    target = ast.unparse(statement.targets[0])
-    return f"{target} = torch.where({test}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
+    selected = f"torch.where({test}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
+    is_whole = isinstance(statement, ast.Assign) and statement.value is node
+    return f"{ast.unparse(statement.targets[0])} = {selected}" if is_whole else selected  # type: ignore[union-attr]
 
 
 def _of_if(node: ast.If, around: _Way) -> str | None:
     """A branch whose sides give values to the same names."""
     test = _of_test(node.test, around)
+    if test is not None and not node.orelse and (each := _of_each(node.body, test)):
+        return each
     sides = [_given(side, around) for side in (node.body, node.orelse)]
     if test is None or None in sides:
         return None
@@ -65,10 +66,26 @@ def _of_if(node: ast.If, around: _Way) -> str | None:
     )
 
 
+def _of_each(side: Sequence[ast.stmt], test: str) -> str | None:
+    """``gs = [g / n for g in gs]``: what a branch makes of each tensor of a list."""
+    match side:
+        case [
+            ast.Assign(
+                [ast.Name(name)],
+                ast.ListComp(new, [ast.comprehension(ast.Name(one), ast.Name(of), ifs=[]) as turns]),
+            )
+        ] if name == of and is_elementwise(_without_items(new)):
+            return f"{name} = [torch.where({test}, {ast.unparse(new)}, {one}){ast.unparse(turns)}]"
+    return None
+
+
 def _of_test(test: ast.expr, around: _Way) -> str | None:
     """A test as tensors write it; None where a part guards another: ``len(x) > 0 and x.max() > 3``."""
     parts = test.values if isinstance(test, ast.BoolOp) else []
-    return checks.of_tensors(test) if all(is_tensor(part, around) for part in parts) else None
+    text = checks.of_tensors(test) if all(is_tensor(part, around) for part in parts) else None
+    if text is None or checks.gives_bool(test, around):
+        return text
+    return f"{grouped(ast.parse(text, mode='eval').body, text)} != 0"
 
 
 def _given(side: Sequence[ast.stmt], around: _Way) -> dict[str, str] | None:
@@ -186,7 +203,14 @@ def store(around: _Way) -> str:
             value = ast.BinOp(ast.Subscript(of, mask), operator, value)
         case _:
             return ""
-    if not isinstance(of, ast.Name | ast.Attribute) or isinstance(mask, ast.Tuple | ast.Slice | ast.Constant):
+    match mask:
+        case ast.Tuple(
+            [ast.Name() as rows, ast.Constant() as column]
+        ):  # one column of the rows that it selects
+            of = ast.Subscript(of, ast.Tuple([ast.Slice(), column]))
+            mask = rows
+    is_place = isinstance(of, ast.Name | ast.Attribute | ast.Subscript)
+    if not is_place or isinstance(mask, ast.Tuple | ast.Slice | ast.Constant):
         return ""
     whole = _Unselected(ast.unparse(mask)).visit(copy.deepcopy(value))
     names = loops.names(whole)

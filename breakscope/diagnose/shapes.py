@@ -11,6 +11,7 @@ from breakscope.diagnose import becomes, begins, loops, restated, uses
 from breakscope.diagnose.becomes import End, Kind
 from breakscope.diagnose.site_use import Shape, Use
 from breakscope.diagnose.statements import (
+    asked_mask,
     chooses_text,
     has_bounds,
     in_loop,
@@ -129,14 +130,8 @@ def _selecting(node: ast.AST) -> str:
 def _asked_mask(around: Sequence[ast.AST]) -> str:
     """The mask by which a test asks for anything: ``m`` of ``if m.any():`` and ``if m.sum() > 0:``."""
     statement = uses.statement(around)
-    test = statement.test if isinstance(statement, ast.If) else None
-    match test:
-        case ast.Compare(asked, [ast.Gt() | ast.NotEq()], [ast.Constant(0)]):
-            test = asked
-    match test:
-        case ast.Call(ast.Attribute(ast.Name(mask), "any" | "sum"), []):
-            return mask
-    return ""
+    asked = asked_mask(statement.test) if isinstance(statement, ast.If) else None
+    return "" if asked is None else asked[0]
 
 
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
@@ -259,16 +254,17 @@ def _also(ends: Sequence[End], use: Use, around: Sequence[ast.AST]) -> tuple[int
 
 
 def _reads_of_kept(ends: Sequence[End], around: Sequence[ast.AST]) -> set[int]:
-    """The lines of other methods that read an attribute in which a number is kept."""
+    """The other lines of a class that read an attribute in which a number is kept."""
     owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
     names = {end.name for end in ends if end.kind == "kept" and end.name.startswith("self.")}
     methods = [node for node in getattr(owner, "body", ()) if isinstance(node, ast.FunctionDef)]
+    own = uses.statement(around)
     return {
         getattr(use[-1], "lineno", 0)
         for method in methods
-        if method not in around
         for name in names
         for use in uses.uses(method, name)
+        if own not in use
     }
 
 
@@ -336,8 +332,8 @@ def _of_rows(base: ast.expr, parts: Sequence[ast.expr], around: Sequence[ast.AST
             return ast.unparse(base), f"{ast.unparse(chosen)}[..., None]"
         case [*before, chosen] if before and all(map(_is_whole, before)):
             return ast.unparse(base), ast.unparse(chosen)
-        case [chosen, ast.Name(turn)] if turn in _turns(around):
-            return f"{ast.unparse(base)}[:, {turn}]", ast.unparse(chosen)
+        case [chosen, other] if isinstance(other, ast.Constant) or ast.unparse(other) in _turns(around):
+            return f"{ast.unparse(base)}[:, {ast.unparse(other)}]", ast.unparse(chosen)
     return "", ""
 
 
@@ -395,7 +391,11 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
     if shape == "reduced" and end is not None and not _takes(end, around):
         of = restated.reduced(innermost, end.name, end.taker)  # what is reduced was made of it
     ascending = shape == "ranked" and end is not None and _ascends(end)
-    tests = {_line(other) for other in ends if shape == "reduced" and other.kind == "test" and other.counted}
+    tests = {
+        _line(other)
+        for other in ends
+        if shape in ("reduced", "positions") and other.kind == "test" and other.counted
+    }
     use = replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
     return replace(use, also=tuple(sorted(tests - {0}))[:_MOST_ALSO])
 
@@ -411,9 +411,12 @@ def _keeps_to_mask(innermost: ast.AST, end: End | None) -> bool:
 def _stored_at(end: End | None) -> list[ast.expr]:
     """The places where an assignment stores a value: ``keep`` of ``y[keep] = …``."""
     statement = None if end is None else uses.statement(end.way)
+    targets = (
+        [statement.target] if isinstance(statement, ast.AugAssign) else getattr(statement, "targets", ())
+    )
     return [
         node.slice
-        for target in (statement.targets if isinstance(statement, ast.Assign) else ())
+        for target in targets
         for node in (target.elts if isinstance(target, ast.Tuple) else [target])
         if isinstance(node, ast.Subscript)
     ]
@@ -457,7 +460,7 @@ def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
         labels = end.kind == "loss" and re.search(r"(?<!binary_)cross_entropy|nll", taker)
         return "labels" if labels else _OF_MASKED[end.kind], end
     if end := _first(ends, ("test", "loop test", "filter")):
-        return "counted", end
+        return ("loop" if end.looped else "counted"), end
     if (end := _first(ends, ("returned", "kept"))) and _all(ends, ("returned", "kept", "message")):
         return "returned", end
     return "selected", next(iter(ends), None)
@@ -511,8 +514,9 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
     if _RANDOM.search(ast.unparse(around[-1])):
         return True
     function = uses.function(around)
-    used = {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)}
-    return isinstance(around[-1], ast.BinOp | ast.Call) and any(
+    part = around[-1].slice if isinstance(around[-1], ast.Subscript) else around[-1]
+    used = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+    return isinstance(around[-1], ast.BinOp | ast.Call | ast.Subscript) and any(
         isinstance(node, ast.Assign)
         and any(_draws(uses.given(node, name)) for name in used & set(uses.targets(node)))
         for node in (ast.walk(function) if function is not None else ())

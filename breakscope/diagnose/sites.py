@@ -256,6 +256,7 @@ def _told(
         reach.rewritten(*at, use),
         reach.turns(*at),
         reach.unsafe(*at),
+        reach.sides(*at),
     )
 
 

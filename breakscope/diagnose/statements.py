@@ -146,12 +146,12 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
         return "skip"
     if isinstance(statement, ast.If) and _spares(statement):
-        return _spared(statement)
+        return _spared(statement.body)
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
     if empties:
         return "early" if any(map(_returns_value, body)) else "fast path"
-    if any(map(uses.changes_in_place, body)):
-        return "change"
+    if changed := _changes(body, around):
+        return changed
     if any(map(_joins_more, body)):
         return "grown"
     if isinstance(statement, ast.If) and _keeps_best(statement, around):
@@ -159,6 +159,23 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _drops_masked(statement):
         return "dropped"
     return _of_sides(statement, around)
+
+
+def _changes(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
+    """How a branch changes tensors in place, where it does; a loop in it may be a search."""
+    if in_loop(around) and any(map(_searches, body)):
+        return "search"
+    others = [one for one in body if not uses.changes_in_place(one)]
+    if len(others) == len(body):
+        return None
+    return "counted too" if any(map(_is_of_python, others)) else "change"
+
+
+def _searches(statement: ast.stmt) -> bool:
+    """Whether it is a loop that goes on until a value says so."""
+    return isinstance(statement, ast.For | ast.While) and any(
+        isinstance(node, ast.Break) for node in ast.walk(statement)
+    )
 
 
 def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
@@ -186,12 +203,12 @@ def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
     return bool(made & empty)
 
 
-def _spared(statement: ast.If) -> Shape:
+def _spared(body: Sequence[ast.stmt]) -> Shape:
     """What a test spares: work on nothing, a mean of nothing, or a step of an average that goes on."""
-    if not _MEANS.search(ast.unparse(statement)):
+    if not any(_MEANS.search(ast.unparse(one)) for one in body):
         return "spared"
     # Without the test an average would take in the 0 of an empty mask.
-    return "change" if any(map(uses.changes_in_place, statement.body)) else "spared mean"
+    return "change" if any(map(uses.changes_in_place, body)) else "spared mean"
 
 
 def _writes_item(statement: ast.stmt) -> bool:
@@ -260,6 +277,9 @@ def _joins_more(statement: ast.stmt) -> bool:
 def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves the loop around it, or its turn."""
     around_it = _loops(around)
+    statement = uses.statement(around)
+    if isinstance(statement, ast.If) and around_it and _spares_turn(statement, around_it[-1]):
+        return _spared(around_it[-1].body)
     returns = in_loop(around) and any(isinstance(one, ast.Return) for one in body)
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
         if any(map(_is_of_python, body)):
@@ -454,22 +474,35 @@ def _sets_flag(statement: ast.stmt) -> bool:
     return False
 
 
+def asked_mask(test: ast.expr) -> tuple[str, bool] | None:
+    """The mask of which a test asks if anything is set, and False where it asks if nothing is.
+
+    ``m.any()``, ``m.sum() > 0`` and ``x is not None and m.any()``; ``not m.any()`` and ``m.sum() == 0``.
+    """
+    match test:
+        case ast.BoolOp(ast.And(), [ast.Compare(ast.Name(), [ast.IsNot()]), last]):
+            return asked_mask(last)
+        case ast.UnaryOp(ast.Not(), ast.Call(ast.Attribute(ast.Name(mask), "all"), [])):
+            return f"~{mask}", True
+        case ast.UnaryOp(ast.Not(), asked):
+            found = asked_mask(asked)
+            return None if found is None else (found[0], not found[1])
+    match _without_read(test):
+        case ast.Call(ast.Attribute(ast.Name("torch"), "any"), [of]) | ast.Call(ast.Attribute(of, "any"), []):
+            return ast.unparse(of), True
+        case ast.Compare(ast.Call(ast.Attribute(of, "sum"), []), [ast.Gt() | ast.NotEq()], [ast.Constant(0)]):
+            return ast.unparse(of), True
+        case ast.Compare(ast.Call(ast.Attribute(of, "sum"), []), [ast.Eq()], [ast.Constant(0)]) | ast.Compare(
+            ast.Call(ast.Attribute(of, "sum"), []), [ast.Lt()], [ast.Constant(1)]
+        ):
+            return ast.unparse(of), False
+    return None
+
+
 def _spares(statement: ast.If) -> bool:
     """Whether ``if mask.any():`` stands before what is done where the mask is set, and only there."""
-    test = statement.test
-    match test:  # `mask is not None and …`
-        case ast.BoolOp(ast.And(), [ast.Compare(ast.Name(), [ast.IsNot()]), last]):
-            test = last
-    match test:
-        case ast.UnaryOp(ast.Not(), ast.Call(ast.Attribute(ast.Name() as kept, "all"), [])):
-            test = ast.Call(ast.Attribute(ast.UnaryOp(ast.Invert(), kept), "any"), [], [])
-    match _without_read(test):
-        case (
-            ast.Call(ast.Attribute(mask, "any"), [])
-            | ast.Call(ast.Attribute(_, "any"), [mask])
-            | ast.Compare(ast.Call(ast.Attribute(mask, "sum"), []), [ast.Gt()], [ast.Constant(0)])
-        ):
-            name = ast.unparse(mask)
+    match asked_mask(statement.test):
+        case name, True:
             found = [
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
             ]
@@ -479,6 +512,27 @@ def _spares(statement: ast.If) -> bool:
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             return masked and not counts and not statement.orelse
     return False
+
+
+def _spares_turn(statement: ast.If, loop: ast.For | ast.While) -> bool:
+    """Whether ``if not mask.any(): continue`` stands before what is done with what the mask selects alone."""
+    asked = asked_mask(statement.test)
+    is_left = [*map(type, statement.body)] == [ast.Continue] and statement in loop.body
+    if asked is None or asked[1] or not is_left:
+        return False
+    made = {asked[0]}
+    for one in loop.body[loop.body.index(statement) + 1 :]:
+        names = {ast.unparse(node) for node in ast.walk(one) if isinstance(node, ast.expr)}
+        match one:
+            case ast.Assign() if made & names and not _sets_attribute(one):
+                made |= {name for target in one.targets for name in loops.names(target)}
+            case ast.AugAssign() if made & names and not _is_count(one.value):
+                pass
+            case ast.Expr(ast.Call()) if made & names and uses.changes_in_place(one):
+                pass
+            case _:
+                return False
+    return True
 
 
 def _without_read(test: ast.expr) -> ast.expr:
@@ -634,6 +688,10 @@ def chooses_text(node: ast.AST) -> bool:
     match node:
         case ast.IfExp(_, ast.Constant(str() | bool()), _) | ast.IfExp(_, _, ast.Constant(str() | bool())):
             return True
+        case ast.IfExp(_, ast.Attribute(ast.Name(one), side), ast.Attribute(ast.Name(other))) if (
+            side.isupper()
+        ):
+            return one == other and one[:1].isupper()  # members of an enum
         case ast.IfExp(_, one, other):
             return _is_listed(one) or _is_listed(other)
     return False

@@ -135,7 +135,7 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS103",
         "bookkeeping of what is given",
-        r"^The loop `for .*` \(line \d+\) works with single values.*before the compiled call, as it is made of"
+        r"^The loop `for .*` \(line \d+\) takes single values.*before the compiled call, as it is made of"
         r" the\s+argument `x` alone",
         "open_at, pairs = [], []\nfor i, t in enumerate(x[0].tolist()):\n    if t < 1:\n        open_at.append(i)\n"
         "    elif open_at:\n        pairs.append((open_at.pop(), i))\n"
@@ -427,7 +427,7 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS101",
         "a test beside one for None",
-        r"The test only saves work: drop it",
+        r"The test `~m\.all\(\)` only saves work: drop it",
         "if m is not None and not m.all():\n    x = x.masked_fill(~m[..., None], 0)\nreturn x",
         ("if m is not None and not m.all():", "if m is not None:"),
         outside="m = torch.tensor([True, False])",
@@ -501,7 +501,7 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS105",
         "columns that a mask selects",
-        r"only returned: return x and m, and select in the caller",
+        r"only returned or kept: return x and m, and select after the compiled call",
         "return x[:, m] * 2",
         ("x[:, m] * 2", "x * 2"),
         ("say(f(x))", "say(f(x)[:, m])"),

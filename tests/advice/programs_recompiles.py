@@ -304,7 +304,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS209",
         "a counter that begins with None",
-        r"^Let self\.at begin with a number, as None is a version of its own; then a branch.*, an index",
+        r"^Let self\.at begin with a number, as None is a version of its own; then an index",
         "rows = [1.0, 2.0, 3.0, 4.0, 5.0]\nclass C:\n    def __init__(self):\n        self.at = None\n    def step(self, x):\n"
         "        self.at = 0 if self.at is None else self.at + 1\n        return x * rows[self.at]\n"
         "c = C()\nf = torch.compile(c.step)\nfor _ in range(5):\n    say(f(x))\n",

@@ -120,6 +120,78 @@ for _ in range(2):
 USES: tuple[Followed, ...] = (
     f(
         "BS101",
+        "a choice by a number that is no bool",
+        r"select with torch\.where\(u != 0, \(a & b\)\.sum\(\) / u, torch\.tensor\(0\.0\)\)",
+        "a, b = x > 0, x > 2\nu = (a | b).sum()\nreturn (a & b).sum() / u if u else torch.tensor(0.0)",
+        (
+            "(a & b).sum() / u if u else torch.tensor(0.0)",
+            "torch.where(u != 0, (a & b).sum() / u, torch.tensor(0.0))",
+        ),
+    ),
+    f(
+        "BS301>BS105",
+        "a softmax of what a mask selects",
+        r"is given e\.masked_fill\(~m, -inf\) for a softmax",
+        "e = x[0]\na = torch.zeros_like(e)\nfor i in range(2):\n    m = x[1] > i * 9\n"
+        "    a[m] = e[m].softmax(0)\nreturn a",
+        ("a[m] = e[m].softmax(0)", "a = torch.where(m, e.masked_fill(~m, -torch.inf).softmax(0), a)"),
+        near=True,
+    ),
+    f(
+        "BS301>BS101",
+        "a turn that a test only spares",
+        r"The test `sel\.sum\(\) == 0` only saves work: drop it, .*weight 0",
+        "out = torch.zeros(2)\nfor k in range(3):\n    sel = (x > k).any(1)\n    if sel.sum() == 0:\n"
+        "        continue\n    out = out + torch.where(sel, x.sum(1), 0)\nreturn out",
+        ("        if sel.sum() == 0:\n            continue\n", ""),
+    ),
+    f(
+        "BS101",
+        "members of an enum",
+        r"What is selected is no tensor, .*choose in the caller",
+        "return x * 2, (Level.HIGH if x.mean() > 1 else Level.LOW)",
+        ("(Level.HIGH if x.mean() > 1 else Level.LOW)", "x.mean() > 1"),
+        ("say(f(x))", "y, high = f(x); say([y, (Level.HIGH if high else Level.LOW).value])"),
+        outside="import enum\nclass Level(enum.Enum):\n    LOW = 0\n    HIGH = 1\n"
+        "say_ = say\ndef say(v):\n    say_([v[0], getattr(v[1], 'value', v[1])])",
+    ),
+    f(
+        "BS101",
+        "a tensor that is clipped in a list",
+        r"`gs = \[torch\.where\(n > 2, g / n, g\) for g in gs\]`",
+        "gs = [x, x + 1]\nn = torch.stack([g.norm() for g in gs]).norm()\nif n > 2:\n"
+        "    gs = [g / n for g in gs]\nreturn gs",
+        ("if n > 2:\n        gs = [g / n for g in gs]", "gs = [torch.where(n > 2, g / n, g) for g in gs]"),
+        near=True,
+    ),
+    f(
+        "BS105",
+        "one column of the rows that a mask selects",
+        r"`y\[:, 0\] = torch\.where\(done, s, y\[:, 0\]\)`",
+        "y, s = x.clone(), x[:, 1]\ndone = s > 0\ny[done, 0] = s[done]\nreturn y",
+        ("y[done, 0] = s[done]", "y[:, 0] = torch.where(done, s, y[:, 0])"),
+    ),
+    f(
+        "BS102",
+        "bounds of a linspace",
+        r"`x\.min\(\)\.item\(\)` goes to numpy, .*torch operations on `x\.min\(\)`",
+        "return [(x > t).sum() for t in np.linspace(x.min().item(), 4.0, 3)]",
+        ("np.linspace(x.min().item(), 4.0, 3)", "torch.linspace(x.min(), 4.0, 3)"),
+    ),
+    f(
+        "BS101",
+        "a count of steps in a buffer",
+        r"A count of steps decides: keep it in the caller as a Python int, and pass in a bool",
+        "net.steps += 1\nif net.steps % 2 == 0:\n    net.beta = min(1.0, net.beta + 0.5)\nreturn x * net.beta",
+        (
+            "def f(x):\n    net.steps += 1\n    if net.steps % 2 == 0:",
+            "def f(x, even):\n    if even:",
+        ),
+        ("say(f(x))", "say(f(x, _ % 2 == 1))"),
+        outside="net = type('Net', (), {'steps': torch.zeros(()), 'beta': 0.0})()",
+    ),
+    f(
+        "BS101",
         "a branch that is written out",
         r"Write in place of the branch `x = torch\.where\(x\.max\(\) > 3, x / 2, x\)`",
         "if x.max() > 3:\n    x = x / 2\nreturn x",
@@ -189,7 +261,7 @@ USES: tuple[Followed, ...] = (
         "scores\\.masked_fill\\(~keep,\\s+-inf\\)\\.topk\n"
         "weight 0, value \\* keep\n"
         "torch\\.where\\(mask, i, -1\\)\\.max\\(\\).*torch\\.where\\(mask, i, size\\)\\.min\\(\\)\n"
-        "return x and keep, and select in the caller",
+        "return x and keep, and select after the compiled call",
         SELECTIONS,
         (
             ("F.cross_entropy(x[keep], y[keep])", "F.cross_entropy(x, y.masked_fill(~keep, -100))"),
@@ -220,7 +292,7 @@ USES: tuple[Followed, ...] = (
         "keep the tensors in the list.*torch\\.stack\n"
         "picks what is called.*nets\\[i\\]\n"
         "mask\\s+by position, torch\\.arange\\(size\\) < n\n"
-        "on Python.s own lists, dicts and numbers",
+        "as Python.s own lists, dicts and numbers",
         NUMBERS,
         (
             ("def sized(x):\n    n = longest(x)", "def sized(x, n):\n    n = n + 0"),
@@ -258,7 +330,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS101",
         "a branch that returns early",
-        r"^The branch returns early: compute what follows as well.*torch\.where\(condition, early, rest\)",
+        r"^The branch returns early: compute what follows as well.*torch\.where\(x\.max\(\) > 99, early, rest\)",
         "if x.max() > 99:\n    return x, x + 1\ny = x * 2\nz = y + 1\nreturn y, z",
         (
             "if x.max() > 99:\n        return x, x + 1\n    y = x * 2\n    z = y + 1\n    return y, z",
@@ -399,7 +471,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS101",
         "state that is left as it is",
-        r"select what is written, with torch\.where\(condition, old, new\)",
+        r"select what is written, with torch\.where\(x\.max\(\) > 99, old, new\)",
         "update(x)\nreturn total + x.sum()",
         (
             "if x.max() > 99:\n        return\n    total.add_(x.sum())",
@@ -410,7 +482,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS101",
         "a test that saves work",
-        r"The test only saves work: drop it, and write torch\.where\(mask",
+        r"The test `mask\.any\(\)` only saves work: drop it, and write torch\.where\(mask",
         "mask = x > 2\ny = x.clone()\nif mask.any():\n    y[mask] = 0.0\nreturn y",
         ("if mask.any():\n        y[mask] = 0.0", "y = torch.where(mask, 0.0, y)"),
     ),
@@ -428,7 +500,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS301>BS102",
         "a loop until it converges",
-        r"How often the loop runs depends on data",
+        r"How often the loop runs.* depends on data",
         "err = 9.0\nwhile err > 1e-2:\n    x = x * 0.5\n    err = x.abs().max().item()\nreturn x",
         ("@torch.compile\ndef f(x):", "@torch.compile\ndef half(x):\n    return x * 0.5\ndef f(x):"),
         ("x = x * 0.5\n        err", "x = half(x)\n        err"),

@@ -18,6 +18,7 @@ from typing import Any, get_args
 import pytest
 
 from breakscope.diagnose.guard_paths import placeless
+from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import (
     MAX_VALUES,
     GuardFailure,
@@ -32,6 +33,7 @@ from breakscope.diagnose.guards import (
 )
 from breakscope.diagnose.origins import Origin, Size
 from breakscope.diagnose.recompile_advice import advice
+from breakscope.project.sources import Sources
 from breakscope.report.model import Frame, Guard, GuardCause
 
 RECORDS: list[dict[str, Any]] = json.loads(
@@ -619,3 +621,65 @@ def test_what_two_callers_pass_is_no_matter_of_training() -> None:
     text = "tensor 'a' requires_grad mismatch. expected requires_grad=0"
     guard = replace(classify(read(text), function="step"), values=("False", "True"))
     assert advice(guard, origin, 1).startswith("This function is called by RSSM.observe and Imagine,")
+
+
+TAKEN = """
+class Net:
+    def __init__(self):
+        self.arms = [1, 2]
+        self.n = 0
+    def f(self, x, arm, psi, step):
+        if psi is not None:
+            x = x * psi
+        if step % 2 == 0:
+            x = x + 1
+        kl = x * 2
+        self.n += 1
+        if self.n % 3 == 0:
+            x = x + 2
+        return x + self.arms[arm] + kl
+def outer(net, x):
+    return net.f(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "source", "values", "said"),
+    [
+        ("arm == 0", "arm", ("0", "3"), "pick from self.arms (line 15) in the caller"),
+        ("psi == 0.5", "psi", ("0.5", "0.7"), "pass it as a tensor|pass psi as a tensor"),
+        ("step == 0", "step", ("0", "1", "5"), "A branch (line 9) asks for step"),
+        ("G['net'].n == 0", "net.n", ("0", "2"), "Keep net.n in the caller, and pass in what follows of it"),
+        ("kl is None", "kl", ("None", "a tensor"), "kl, which is made here (line 11)"),
+        ("self.n == 1.5", "self.n", ("1.5", "2.5", "3.5"), "A branch (line 13) asks for self.n"),
+    ],
+)
+def test_what_compiled_code_does_with_a_value_decides_what_is_said_of_it(
+    tmp_path: Path, expression: str, source: str, values: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(TAKEN)
+    causes: dict[str, GuardCause] = {"psi": "float_value", "kl": "type", "self.n": "module_attribute"}
+    cause = causes.get(source, "int_value")
+    guard = Guard(expression, source, values[0], values[-1], cause, values=values, resumed=source == "kl")
+    first = [] if source != "net.n" else [(str(file), 16)]
+    does = taken(Sources(), guard, [*first, (str(file), 7)])
+    text = advice(guard, None, len(values) - 1, does)
+    assert any(one in text for one in said.split("|")), text
+
+
+def test_a_gradient_that_is_missing_is_no_argument() -> None:
+    guard = Guard("p.grad", "params[3].grad", "a tensor", "None", "type", values=("a tensor", "None"))
+    assert "given None by zero_grad()" in advice(guard, None, 1)
+
+
+def test_modules_of_one_class_of_which_some_lack_a_part_share_its_code() -> None:
+    guard = Guard("lv", "self.lv", "present", "missing", "container", values=("present", "missing"))
+    assert advice(guard, None, 1).startswith("Objects of one class that have different things in self.lv")
+
+
+def test_numbers_in_a_list_of_ones_own_are_constants() -> None:
+    guard = Guard("tail", "self.tail[0]", "12", "19", "module_attribute", values=("12", "19"))
+    assert "keep self.tail, and what asks for its numbers, in the caller" in advice(
+        guard, None, 1, Taken(of_module=False)
+    )

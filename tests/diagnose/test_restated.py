@@ -22,6 +22,8 @@ def piece(way: Sequence[ast.AST]) -> str:
 # (what writes it, the body of a function; what broke stands between the last marks)
 SAME = (
     (restated.branch, "r = x.abs() / y if [[x.sum() > 0 and y.sum() > 0]] else 1.0"),
+    (restated.branch, "r = x.abs() if [[i.sum()]] else y.abs()"),
+    (restated.store, "h[b, 1] = [[x[b]]]"),
     (restated.branch, "if [[x.max() > 3]]:\n    x = x / 2"),
     (restated.branch, "if [[x.max().item() > 3]]:\n    x *= 2"),
     (restated.branch, "if [[x.max() > 3]]:\n    x = x * (~(h > 0)[:, 0])"),
@@ -75,6 +77,7 @@ def run(code: str) -> dict[str, torch.Tensor]:
         "at": torch.tensor([[0, 1, 1], [2, 2, 2], [0, 3, 0], [1, 0, 3]]),
         "w": torch.arange(12.0).reshape(4, 3) / 9,
         "h": torch.zeros(4, 4),
+        "b": torch.tensor([True, False, True, False]),
         "c": torch.zeros(4),
         "table": {"far": torch.arange(4.0)},
         "torch": torch,
@@ -99,3 +102,17 @@ def test_what_is_written_gives_the_same(write: Writes, body: str) -> None:
 @pytest.mark.parametrize(("write", "body"), MORE, ids=[str(n) for n in range(len(MORE))])
 def test_what_does_more_is_not_written(write: Writes, body: str) -> None:
     assert write(around(body)) == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "body"),
+    [
+        (
+            "xs = [torch.where(x.max() > 3, v / 2, v) for v in xs]",
+            "if [[x.max() > 3]]:\n    xs = [v / 2 for v in xs]",
+        ),
+        ("torch.where(x.max() > 3, 0.5, -0.5)", "x += 0.5 if [[x.max() > 3]] else -0.5"),
+    ],
+)
+def test_lists_and_parts_of_expressions_are_selected_as_well(told: str, body: str) -> None:
+    assert restated.branch(around(body)) == told

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans
 
-from breakscope.diagnose import begins, break_advice, library_advice, source_advice
+from breakscope.diagnose import begins, break_advice, library_advice, reach, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.loops import Groups
 from breakscope.diagnose.shapes import is_drawn, use_of
@@ -36,6 +36,27 @@ SHAPES = (
             "        else:\n            y = x * 2\n        return y + x"
         ),
     ),
+    ("choice", "level = Level.HIGH if [[x.max() > 9]] else Level.LOW"),
+    (
+        "spared",
+        "for k in kinds:\n    m = z == k\n    if [[m.sum() == 0]]:\n        continue\n    h[m] = net(x[m])",
+    ),
+    ("spared mean", "for k in kinds:\n    if not [[m.any()]]:\n        continue\n    s += x[m].mean()"),
+    ("turn", "for k in kinds:\n    if not [[m.any()]]:\n        continue\n    h = norm(h)"),
+    ("spared", "if mask is not None and [[mask.sum() > 0]]:\n    x = torch.where(mask, 0, x)"),
+    ("counted too", "if [[x.max() > 9]]:\n    seen.append(t)\n    x.zero_()"),
+    (
+        "search",
+        "for i in range(9):\n    if [[x[i] > 1]]:\n        for j in range(i):\n            if y[j]:\n                break",
+    ),
+    (
+        "order",
+        (
+            "class A:\n    def f(self, x):\n        self.tail.append([[int(x[0])]])\n"
+            "        if tuple(self.tail) in self.phrases:\n            return True\n        return False"
+        ),
+    ),
+    ("loop", "import math\nn = math.ceil([[x.max().item()]] / 2)\nfor _ in range(n):\n    x = x + 1"),
     ("filter", "return [h for h in hits if [[h > 3]] ]"),
     ("python", "if [[done.any()]]:\n    x = env.reset()"),
     ("list", "return [[x[:n]]].tolist()"),
@@ -228,6 +249,8 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
     [
         ("stored", "keep", "a[keep], b[keep] = spline(x, [[w[keep, :]]])"),
         ("stored", "keep", "y[keep] = f([[x[keep]]])"),
+        ("stored", "self.on", "self.v[self.on] += [[at[self.on, 0]]]"),
+        ("loop", "gm", "for p in [[x[gm]]].unique().tolist():\n    if p in used:\n        continue"),
         ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
         ("reduced", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn loss[ok].mean()"),
         ("positions", "", "ok = [[(y != 0).nonzero()]].flatten()\nreturn ok.max()"),
@@ -243,11 +266,68 @@ def test_what_is_stored_is_selected_by_the_mask_of_its_place(
 
 
 @pytest.mark.parametrize(
-    "body", ["i, j = random.randrange(3), 1\nx[ [[i + 1]] ] = 0", "i = np.random.rand()\ny = [[f(i)]]"]
+    "body",
+    [
+        "i, j = random.randrange(3), 1\nx[ [[i + 1]] ] = 0",
+        "i = np.random.rand()\ny = [[f(i)]]",
+        "at = random.randrange(3)\ny = [[x[at, near]]]",
+    ],
 )
 def test_what_is_computed_of_a_drawn_number_is_drawn(tmp_path: Path, body: str) -> None:
     place = marked(tmp_path / "script.py", body)
     assert is_drawn(Sources(), str(tmp_path / "script.py"), place)
+
+
+@pytest.mark.parametrize(
+    ("told", "body"),
+    [
+        ("u != 0", "u = x.sum()\nreturn a / u if [[u]] else 0.0"),
+        ("u", "u = (x > 1) & (x < 3)\nreturn a if [[u]] else b"),
+        (
+            "(d < 0) | (random.random() < torch.exp(-d))",
+            "if [[d < 0]] or random.random() < torch.exp(-d):\n    x = y",
+        ),
+        ("x.any()", "if hard and [[x.any()]]:\n    y = z"),
+        ("(new == x).all()", "for _ in range(9):\n    if [[torch.equal(new, x)]]:\n        break"),
+        ("(x == tok).any()", "if [[tok in x]]:\n    y = z"),
+        ("~(x > 3)", "if [[not x > 3]]:\n    y = z"),
+    ],
+)
+def test_a_test_is_told_as_tensors_write_it(tmp_path: Path, told: str, body: str) -> None:
+    """What torch.where is given is a tensor of bools, without what Python decides while it traces."""
+    place = marked(tmp_path / "script.py", body)
+    assert reach.condition(Sources(), str(tmp_path / "script.py"), place) == told
+
+
+@pytest.mark.parametrize(
+    ("told", "body"),
+    [
+        ("s / n", "n = x.sum()\nif [[n > 0]]:\n    return math.log(r) * s / n\nreturn s"),
+        ("", "hit, n = (x & y).sum(), (x | y).sum()\nreturn hit / n if [[n > 0]] else 0.0"),
+        ("", "n = x.sum()\nwith torch.no_grad():\n    s = s / n if [[n > 0]] else s"),
+    ],
+)
+def test_a_gradient_is_warned_of_where_there_may_be_one(tmp_path: Path, told: str, body: str) -> None:
+    place = marked(tmp_path / "script.py", body)
+    found = reach.unsafe(Sources(), str(tmp_path / "script.py"), place)
+    assert found.endswith(told)
+    assert bool(found) == bool(told)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "i = torch.multinomial(x, 3)\nn = [[int(i.sum())]]",
+        "adj = torch.zeros(3)\nadj[y] = 1\nn = [[int(adj.sum())]]",
+        "d = torch.cdist(x, x) ** 2\ns = d.sort(1)[0][:, 1:].sum(1) - 1\nn = [[int(s[s.argmin()] * 2)]]",
+    ],
+    ids=["drawn", "written to", "much"],
+)
+def test_what_the_caller_would_not_compute_once_more_is_read_after_the_call(
+    tmp_path: Path, body: str
+) -> None:
+    place = marked(tmp_path / "script.py", body)
+    assert begins.arguments(Sources().around(str(tmp_path / "script.py"), place)) == ()
 
 
 def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(tmp_path: Path) -> None:
@@ -504,7 +584,7 @@ def test_counts_are_told_in_the_names_of_the_source_wherever_the_call_stands(
     [("m", "~m"), ("~m[:, 0]", "m[:, 0]"), ("a > 0", "~(a > 0)"), ("~a & b", "~(~a & b)"), ("", "~mask")],
 )
 def test_what_a_mask_leaves_is_written_without_a_double_sign(mask: str, rest: str) -> None:
-    assert break_advice._words(Use("reduced", "x[m]", mask=mask))["unmasked"] == rest
+    assert break_advice._words(break_advice.Site(Use("reduced", "x[m]", mask=mask)))["unmasked"] == rest
 
 
 @pytest.mark.parametrize(
@@ -519,7 +599,7 @@ def test_what_a_mask_leaves_is_written_without_a_double_sign(mask: str, rest: st
     ],
 )
 def test_the_tensor_that_a_number_is_read_of_is_named_without_its_reads(read: str, detached: str) -> None:
-    assert break_advice._words(Use("kept", read))["detached"] == detached
+    assert break_advice._words(break_advice.Site(Use("kept", read)))["detached"] == detached
 
 
 def test_groups_that_are_different_values_are_counted_first(tmp_path: Path) -> None:
