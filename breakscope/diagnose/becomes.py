@@ -98,6 +98,7 @@ class End:
         taker: the expression or statement that takes it.
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
         counted: whether it is only how many a mask selects; positions: whether it is where that is set.
+        unsure: whether it ends there only if what it was calculated with is no tensor.
     """
 
     kind: Kind
@@ -108,6 +109,7 @@ class End:
     looped: bool = False
     counted: bool = False
     positions: bool = False
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class _Held:
             a list of several; varies: whether data says how many. looped: whether a loop takes one by one;
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
             many names it went through. counted: whether it is how many a mask selects;
-            positions: whether it is where the mask is set, and not what is there.
+            positions: whether it is where the mask is set, and not what is there. unsure: as of an end.
     """
 
     state: _State
@@ -133,6 +135,7 @@ class _Held:
     counted: bool = False
     positions: bool = False
     varies: bool = False
+    unsure: bool = False
 
 
 def ends(
@@ -299,7 +302,10 @@ class _Follow:
         if kind == "slice":
             taker = next((node for node in reversed(way) if isinstance(node, ast.Subscript)), taker)
         self.ends.append(
-            End(kind, way, held.name, taker, gathered, held.looped, held.counted, held.positions)
+            End(
+                *(kind, way, held.name, taker, gathered, held.looped, held.counted, held.positions),
+                unsure=held.unsure,
+            )
         )
 
     def _step(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> _Held | None:
@@ -327,10 +333,10 @@ class _Follow:
             case ast.comprehension() | ast.For():
                 self._loop(parent, child, way, held, level)
                 return None
-            case ast.Return() | ast.Yield():
+            case ast.Return() | ast.Yield() | ast.Lambda():
                 self._returned(way, held, level)
                 return None
-            case ast.stmt() | ast.Lambda():
+            case ast.stmt():
                 return None
         return _part_of(parent, child, held)
 
@@ -478,14 +484,17 @@ class _Follow:
         if held.state == "number" and _gives_mask(parent, way):
             self._end("arithmetic", way, held)
             return None
-        return held
+        # Where a tensor is held against it, the branch asks for the tensor's value.
+        others = [one for one in (parent.left, *parent.comparators) if one is not way[-1]]
+        return replace(held, unsure=held.unsure or any(is_tensor(one, way) for one in others))
 
     def _needed_as_number(
         self, way: tuple[ast.AST, ...], held: _Held, level: int, kinds: Sequence[Kind] = _NO_TENSOR
     ) -> None:
         """Go on with what an operation gives, and keep of its ends those that no tensor can be."""
         before = len(self.ends)
-        self.climb(way, replace(held, computed=True), level)
+        unsure = held.unsure or kinds is _NO_TENSOR
+        self.climb(way, replace(held, computed=True, unsure=unsure), level)
         self.ends[before:] = [end for end in self.ends[before:] if end.kind in kinds]
 
     # -- where a value goes on under a name ------------------------------------------------------------
@@ -593,7 +602,9 @@ class _Follow:
 
     def _returned(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
         """Out of a function: to the line in compiled code that called it, or out of compiled code."""
-        if level == len(self._callers):
+        if isinstance(way[-2], ast.Lambda):
+            self._end("passed", way, held)  # to whoever calls it
+        elif level == len(self._callers):
             self._end("arithmetic" if held.computed and held.state != "selection" else "returned", way, held)
         elif self._callers[level]:
             self.climb(self._callers[level], replace(held, name=""), level + 1)

@@ -254,7 +254,7 @@ def _words(site: Site) -> dict[str, str]:
     read = _tensor_read(_expression(use.value))
     tensor = "" if read is None else ast.unparse(read)
     line = f" (line {use.line})" if use.line else ""
-    where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else ""
+    where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else line[2:-1]
     told = f"`{tensor}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
@@ -263,6 +263,8 @@ def _words(site: Site) -> dict[str, str]:
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "test": test or "condition",
+        "made_whole": f" (`{it}` made of all elements)" * (use.of == use.name != ""),
+        "unread": f"keep {told} a tensor, without the read, and " * bool(uses.READS.search(use.value)),
         "asks": f" `{test}`" * bool(test),
         "joined": ", with | for or and & for and" * bool(re.search(r"^return\b.* (or|and) ", site.statement)),
         "tested": f"; the test (line {use.also[0]}) is {mask}.any() then" if use.also else "",
@@ -383,14 +385,13 @@ def _of_draw(site: Site) -> str | None:
         return _of_drawn_test(site.condition)
     if _DRAWS_MANY.search(site.expression):
         return None
-    if not re.search(
-        r"\b(random|np|numpy)\b|seed", site.expression
-    ):  # it was drawn before, and is needed as a number here
-        return "Draw the number in the caller and pass it in, a graph for each that comes."
+    was_drawn = not re.search(r"\b(random|np|numpy)\b|seed", site.expression)  # it is needed as a number here
     if site.turns.startswith("while"):
         return break_words.DRAWN_UNTIL.format(turns=site.turns)
-    if site.turns and re.search(r"\brandom\.\w+\(", site.expression):
+    if site.turns and (was_drawn or re.search(r"\brandom\.\w+\(", site.expression)):
         return break_words.DRAWS.format(turns=site.turns)
+    if was_drawn:
+        return "Draw the number in the caller and pass it in, a graph for each that comes."
     if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
     return None
@@ -399,8 +400,10 @@ def _of_draw(site: Site) -> str | None:
 def _of_test(code: str, site: Site) -> str | None:
     """What to do about a test of one's own, where its text says what it asks for."""
     condition = site.condition
-    if condition is None or code not in ("BS101", "BS102"):
+    if condition is None or code not in ("BS101", "BS102", "BS103"):
         return None
+    if code == "BS103" and re.search(r"\.all\(\)$", condition):  # torch.equal, as tensors write it
+        code = "BS101"
     if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
         return _of_drawn_test(condition)
     if (

@@ -336,7 +336,8 @@ REWRITTEN = {
     ),
     "piece": (
         "{It} says where a piece begins: keep it a tensor, without the read, and write the piece with"
-        " `{rewritten}`; what else uses {it} then has a tensor."
+        " `{rewritten}`, which needs no branch where a ring wraps (% its length in the index); what else uses"
+        " {it} then has a tensor."
     ),
 }
 BY_SHAPE: dict[tuple[str, Shape], str] = {
@@ -491,9 +492,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
-        "The branch leaves the loop, or its turn, by a tensor's value{in_it}: run every turn whole and keep"
-        " what it changes with torch.where({test}, old, new); or compile the loop's body and leave the"
-        " test in Python.",
+        "The branch leaves the loop, or its turn, by a tensor's value{in_it}: {unread}run every turn"
+        " whole and keep what it changes with torch.where({test}, old, new); or compile the loop's body and"
+        " leave the test in Python.",
     ),
     **dict.fromkeys(
         (("BS102", "python number"), ("BS103", "python number")),
@@ -544,7 +545,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " caller, and pass it or None."
     ),
     ("BS101", "early"): (
-        "The branch returns early{in_it}: compute what follows as well and select at the end,"
+        "The branch returns early{in_it}: {unread}compute what follows as well and select at the end,"
         " torch.where({test}, early, rest), where both are tensors of one shape (each part of a tuple by"
         " itself; of a flag, True or False, that is the condition); else return the condition too, and let"
         " the caller test it."
@@ -668,9 +669,18 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " choose in the"
     " caller.",
     ("BS105", "reduced"): (
-        "Reduce under the mask{in_it}: torch.where({mask}, {of}, 0).sum(), divided by {Mask}.sum() for a"
-        " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a minimum); for"
-        " rows the mask is {Mask}[:, None]; or set"
+        "Reduce under the mask{in_it}{made_whole}: torch.where({mask}, {of}, 0).sum(), divided by"
+        " {Mask}.sum() for a"
+        " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a"
+        " minimum; of whole numbers the least or greatest of their dtype); for rows the mask is"
+        f" {{Mask}}[:, None]; or set {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "rows"): (
+        "As many are selected of each row{in_it}: where that number is known, take positions in the place of"
+        " the"
+        " mask, i = {Mask}.int().argsort(dim=1, descending=True, stable=True)[:, :k], and {Of}.gather(1, i), for"
+        " rows"
+        " of d values with i[..., None].expand(-1, -1, d), which has one size; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "positions"): (

@@ -13,7 +13,9 @@ _READS = ("item", "bool")
 _NUMBERS = ("float", "int", "bool")
 # Of Python's and numpy's functions those that torch has under the same name.
 _OF_TORCH = re.compile(r"(math|np|numpy)\.(?P<name>isnan|isinf|isfinite|isclose|any|all)$")
-_BOOLS = re.compile(r"(any|all|isnan|isinf|isfinite|isclose|is_nonzero|equal|logical_\w+|lt|gt|le|ge|eq|ne)$")
+_BOOLS = re.compile(
+    r"(any|all|allclose|isnan|isinf|isfinite|isclose|is_nonzero|equal|logical_\w+|lt|gt|le|ge|eq|ne)$"
+)
 _LONG = 120
 # A text that is made of the values, or that there is none.
 UNTOLD = "'…'"
@@ -207,10 +209,15 @@ class _Unread(ast.NodeTransformer):
             case ast.Call(ast.Name(name), [of], []) if name in _NUMBERS:
                 return of
         match node:  # which give a bool of Python's
-            case ast.Call(func, [left, right], []) if ast.unparse(func) in ("torch.equal", "torch.allclose"):
+            case ast.Call(func, [left, right], near) if ast.unparse(func) in (
+                "torch.equal",
+                "torch.allclose",
+            ):
                 by = ast.parse("torch.isclose", mode="eval").body
                 is_equal = uses.called(node) == "equal"
-                each = ast.Compare(left, [ast.Eq()], [right]) if is_equal else ast.Call(by, [left, right], [])
+                each = (
+                    ast.Compare(left, [ast.Eq()], [right]) if is_equal else ast.Call(by, [left, right], near)
+                )
                 return ast.Call(ast.Attribute(each, "all"), [], [])
         if found := _OF_TORCH.match(ast.unparse(node.func)):
             node.func = ast.Attribute(ast.Name("torch"), found["name"])

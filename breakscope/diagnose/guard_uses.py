@@ -25,6 +25,7 @@ _NEEDS: dict[Kind, str] = {
     "part": "a choice of what is called",
     "key": "a key",
     "order": "a sort",
+    "math": "a function of math",
 }
 _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
@@ -81,7 +82,8 @@ class Taken:
         lines: dict[str, list[int]] = {}
         for end in self.ends:
             line = getattr(end.taker, "lineno", 0)
-            if end.kind in kinds and line not in lines.setdefault(_NEEDS[end.kind], []):
+            unsure = end.unsure and end.kind == "test"
+            if end.kind in kinds and not unsure and line not in lines.setdefault(_NEEDS[end.kind], []):
                 lines[_NEEDS[end.kind]].append(line)
         return ", ".join(
             f"{what} (line{'s' * (len(at) > 1)} {', '.join(map(str, at[:3]))})" for what, at in lines.items()

@@ -219,7 +219,13 @@ def of_neighbours(around: Sequence[ast.AST]) -> bool:
         for given in node.args
         for name in ([given.id] if isinstance(given, ast.Name) else _parts(given))
     }
-    return len(every) > 1 and all(turn & put for turn in turns[:2])
+    picks = any(
+        not isinstance(part, ast.Slice) and any(turn & set(names(part)) for turn in turns)
+        for node in inside
+        if isinstance(node, ast.Subscript)
+        for part in uses.index_parts(node.slice)
+    )
+    return len(every) > 1 and picks and all(turn & put for turn in turns[:2])
 
 
 def _parts(node: ast.expr) -> list[str]:

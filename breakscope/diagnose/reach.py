@@ -201,7 +201,7 @@ def unsafe(sources: Sources, file: str, position: Position | None) -> str:
     for node in (part for side in sides for part in ast.walk(side)):
         match node:
             case ast.BinOp(of, ast.Div(), asked) if is_tensor(asked, around):
-                if _is_count(of, around) and _is_count(asked, around):
+                if _is_count(of, around):
                     continue  # which have no gradient
             case ast.Call(func, args) if _UNSAFE.match(uses.called(node)):
                 is_function = re.match(r"(torch|np|numpy)\.", ast.unparse(func))

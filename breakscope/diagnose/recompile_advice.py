@@ -174,7 +174,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return _decided(guard, origin, does)
     if origin.same_call:
         return _several_times(guard, origin)
-    if numbers := [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]:
+    numbers = [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]
+    if numbers := [one for one in numbers if _may_follow(guard, one)]:
         return _decided_by_value(guard, origin, numbers[0], does)
     if origin.opaque:
         return (
@@ -189,6 +190,15 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         " many things are passed, or from data"
         f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
     )
+
+
+def _may_follow(guard: Guard, number: tuple[str, str, str]) -> bool:
+    """Whether a size is a number that changed with it, or a multiple of it, or as much more than it."""
+    if not all(map(_is_count, (guard.expected, guard.actual, *number[1:]))):
+        return True
+    before, after = int(guard.expected or 0), int(guard.actual or 0)
+    old, new = map(int, number[1:])
+    return before * new == after * old or after - before == new - old
 
 
 def _follows_one(guard: Guard, origin: Origin) -> bool:
@@ -252,7 +262,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
             + _apart(size)
         )
-    if is_specialized(guard, origin):
+    if is_specialized(guard, origin) or (does.is_range and guard.cause == "size"):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
             f" ({does.needs or 'a loop over it, int(), a list of that length'}), so each size"
@@ -453,6 +463,9 @@ _ASKS: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
 
 def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
     symbolic = f"nothing to do for a second value: torch treats the float {name} as symbolic from then on."
+    if does.made:
+        here = f"It is made here (line {does.made}), and a graph break hands it on"
+        return f"{symbolic} {here}: to save this compile, repair that break"
     if asks := does.needed(_ASKS):
         return f"{symbolic} Python asks for its value ({asks}), so a tensor does not serve in its place"
     hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
@@ -608,7 +621,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             f"let {name} begin with a number, as None is a version of its own; then"
             f" {_int_attribute(guard, name, does)}"
         )
-    if len(shown) > _A_SECOND and {"str", "None"} & set(map(_kind, shown)):
+    if "str" in map(_kind, shown) or (len(shown) > _A_SECOND and "None" in map(_kind, shown)):
         return (
             f"{name} chooses what runs, and each of its values ({_seen(guard)}) is a version: that is normal"
             " for a few that come again. For many raise torch._dynamo.config.recompile_limit: models of one"
@@ -684,6 +697,12 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
 
 
 def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
+    if any("ensor" in value for value in guard.values):
+        return (
+            f"let {name} begin as a tensor, torch.tensor({guard.expected}): it is a number of Python's at"
+            " first and"
+            " a tensor from then on, a version for each, made once"
+        )
     if len(guard.values) <= _A_SECOND:
         return (
             f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
@@ -718,7 +737,7 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
-    if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
+    if guard.cause == "requires_grad" and (said := _gradient(guard, origin, does)):
         return said
     if guard.cause == "identity" and (of := _enum(guard)):
         return (
@@ -856,7 +875,15 @@ def _are_kinds(guard: Guard) -> bool:
     return len({value.startswith(("int", "uint", "bool")) for value in guard.values}) > 1
 
 
-def _gradient(guard: Guard, origin: Origin | None) -> str | None:
+def _gradient(guard: Guard, origin: Origin | None, does: Taken) -> str | None:
+    if does.made:
+        return (
+            f"{guard.source} is made here (line {does.made}), and a graph break hands it on: whether it needs"
+            " a"
+            " gradient follows what came in and which way the code went. A version for each is normal, made"
+            " once; to"
+            " save one, repair that break"
+        )
     if _OWN.search(guard.expression):
         return (
             f"{guard.source} is a parameter, and it was {'frozen' if guard.actual == 'False' else 'unfrozen'}"

@@ -215,6 +215,9 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     """What a mask selects is for: by where it ends, and by what is around it."""
     if (both := becomes.crossed(around)) is not None:
         return Use("crossed", value, taker=_short(around[-2]), of=both[0], mask=both[1])
+    match around[-3:]:
+        case [ast.Call(), ast.Attribute(attr="view" | "reshape" | "unflatten"), ast.Subscript(of, chosen)]:
+            return Use("rows", value, taker=_short(around[-3]), of=ast.unparse(of), mask=ast.unparse(chosen))
     if isinstance(around[-1], ast.Call) and loops.takes_first(around):
         return Use("first", value, mask=loops.mask_of(around[-1]))
     use = _of_selection(ends, around, value)
@@ -318,7 +321,8 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     if tests:
         return "branch", tests[0]
     if end := _first(ends, _OF_REST):
-        return _OF_REST[end.kind], end
+        keeps = sum(other.kind == "kept" for other in ends) > 1  # a meter of Python's own
+        return ("given" if keeps else _OF_REST[end.kind]), end
     if end := _first(ends, ("returned",)):
         return ("returned" if _all(ends, ("returned", "kept", "message")) else "plain"), end
     is_kept = ends and _all(ends, ("kept", "message"))
@@ -381,7 +385,7 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             of, mask = ast.unparse(selected), ast.unparse(chosen)
         case ast.Call(ast.Attribute(attr="where" | "nonzero"), [asked]) | ast.Call(
             ast.Attribute(asked, "nonzero"), []
-        ) if shape in ("counted", "ranked", "tallied", "stored"):
+        ) if shape in ("counted", "ranked", "tallied", "stored", "returned"):
             mask = ast.unparse(asked)
         case ast.Call() if shape in _PICKED and end is not None and not end.positions:
             mask = loops.mask_of(innermost)  # what they pick goes there, and that under the mask
@@ -389,7 +393,10 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         case _ if shape in ("selected", "reduced"):
             shape = "positions" if shape == "reduced" else "plain"
     if shape == "reduced" and end is not None and not _takes(end, around):
-        of = restated.reduced(innermost, end.name, end.taker)  # what is reduced was made of it
+        statement = uses.statement(around)
+        is_it = isinstance(statement, ast.Assign) and uses.given(statement, end.name) is innermost
+        # What is reduced was made of it, or of what was made of it.
+        of = restated.reduced(innermost, end.name, end.taker) if is_it else end.name
     ascending = shape == "ranked" and end is not None and _ascends(end)
     tests = {
         _line(other)

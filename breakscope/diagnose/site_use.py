@@ -88,6 +88,7 @@ Shape = Literal[
     "items",
     "distinct",
     "python number",
+    "rows",
     "plain",
 ]
 """What a statement shows:
@@ -118,6 +119,7 @@ different values there are. python number: it reads back a number that Python ma
 written: what a mask selects is the index that says where to write.
 backtrace: its function follows indices back one by one, as Viterbi does.
 neighbours: loops put the indices of pairs into lists where a value says so. tallies: loops add into cells.
+rows: a mask selects as many of each row, and what it selects is given rows again.
 items: what a mask selects becomes items of a list that Python sorts.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
 

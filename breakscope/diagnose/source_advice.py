@@ -118,9 +118,15 @@ _TABLE = (
     _Row(
         ("BS111",),
         r"\b(max|min)\(\[|\b(max|min)\(.*\bdefault=",
-        "Take it of one tensor, torch.stack([…]).max() or .min(), and leave an empty list to a branch of"
-        " Python's"
-        " on its length.",
+        "Of tensors take it of one, torch.stack([…]).max() or .min(), and leave an empty list to a branch of"
+        " Python's on its length; of Python's numbers give it a list, max([… for …], default=0), which Dynamo"
+        " traces.",
+    ),
+    _Row(
+        ("BS107", "BS111", "BS121", "BS190", "BS191"),
+        r"\bautograd\.functional\.",
+        "Use torch.func in its place, which Dynamo traces: jacrev(f)(x) for jacobian(f, x), hessian(f)(x),"
+        " vjp and jvp.",
     ),
     _Row(
         ("BS102",),

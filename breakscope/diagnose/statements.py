@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from breakscope.diagnose import loops, uses
+from breakscope.diagnose.becomes import is_tensor, values_of
 from breakscope.diagnose.site_use import Shape
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
@@ -113,7 +114,9 @@ def _of_experts(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
     """Whether it picks the tokens of an expert: by its own words, or by those of the loop around it."""
     if _EXPERTS.search(ast.unparse(head_of(statement))):
         return True
-    loops = [node for node in around if isinstance(node, ast.For) and node is not statement]
+    if isinstance(statement, ast.For):  # ``for e, end in enumerate(ends.tolist()):``
+        return _runs_one_each(statement)
+    loops = [node for node in around if isinstance(node, ast.For)]
     return isinstance(statement, ast.Assign) and any(
         _EXPERTS.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}") or _runs_one_each(loop)
         for loop in loops
@@ -146,7 +149,7 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
         return "skip"
     if isinstance(statement, ast.If) and _spares(statement):
-        return _spared(statement.body)
+        return _spared(statement, statement.body)
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
     if empties:
         return "early" if any(map(_returns_value, body)) else "fast path"
@@ -168,7 +171,8 @@ def _changes(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | Non
     others = [one for one in body if not uses.changes_in_place(one)]
     if len(others) == len(body):
         return None
-    return "counted too" if any(map(_is_of_python, others)) else "change"
+    of_python = any(_is_of_python(one) or _steps_a_number(one, around) for one in others)
+    return "counted too" if of_python else "change"
 
 
 def _searches(statement: ast.stmt) -> bool:
@@ -203,9 +207,12 @@ def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
     return bool(made & empty)
 
 
-def _spared(body: Sequence[ast.stmt]) -> Shape:
+def _spared(statement: ast.If, body: Sequence[ast.stmt]) -> Shape:
     """What a test spares: work on nothing, a mean of nothing, or a step of an average that goes on."""
-    if not any(_MEANS.search(ast.unparse(one)) for one in body):
+    mask, _ = asked_mask(statement.test) or ("", True)
+    selected = rf"[\w.]+\[{re.escape(mask)}(, [^\]]*)?\]"
+    means = re.compile(rf"{selected}\.{_MEANS}\(|\b{_MEANS}\({selected}")
+    if not any(means.search(ast.unparse(one)) for one in body):
         return "spared"
     # Without the test an average would take in the 0 of an empty mask.
     return "change" if any(map(uses.changes_in_place, body)) else "spared mean"
@@ -260,7 +267,7 @@ def _drops_masked(statement: ast.If) -> bool:
 
 def _is_selected_anew(value: ast.expr | None, name: str, masks: set[str]) -> bool:
     match value:
-        case ast.Subscript(ast.Name(of), chosen):
+        case ast.Subscript(ast.Name(of), chosen) if not isinstance(chosen, ast.Slice):
             return of == name and bool(masks & set(loops.names(chosen)))
     return False
 
@@ -279,7 +286,7 @@ def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape |
     around_it = _loops(around)
     statement = uses.statement(around)
     if isinstance(statement, ast.If) and around_it and _spares_turn(statement, around_it[-1]):
-        return _spared(around_it[-1].body)
+        return _spared(statement, around_it[-1].body)
     returns = in_loop(around) and any(isinstance(one, ast.Return) for one in body)
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
         if any(map(_is_of_python, body)):
@@ -307,7 +314,7 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
         _is_of_python(side)
         or _keeps_a_number(side, silent)
         or _steps_a_number(side, around)
-        or _sets_own_item(side, around)
+        or _counts_for_tests(side, around)
         for side in silent
     )
     if _filters(around):
@@ -346,54 +353,35 @@ def _sets_tensor(side: ast.stmt) -> bool:
 
 
 def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
-    """Whether a statement changes a Python number that its object keeps: ``self.beta *= 1.5``."""
+    """Whether a statement changes what its object keeps of Python's own: ``self.beta *= 1.5``."""
     match side:
-        case ast.AugAssign(ast.Attribute(ast.Name("self"), name), _, ast.Constant()) | ast.Assign(
-            [ast.Attribute(ast.Name("self"), name)]
-        ):
-            made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
-            return any(_begins_with_a_number(node, name) for node in made)
+        case ast.AugAssign(ast.Attribute(ast.Name("self")) as kept, _, ast.Constant()):
+            return any(map(_is_plain, values_of(ast.unparse(kept), around)))
+        case ast.Assign([ast.Attribute(ast.Name("self")) as kept], value) if isinstance(
+            value, ast.Name
+        ) or not is_tensor(value, around):
+            return any(map(_is_plain, values_of(ast.unparse(kept), around)))
+        case ast.Assign([ast.Subscript(ast.Attribute(ast.Name("self")) as kept)]):
+            made = values_of(ast.unparse(kept), around)
+            return any(isinstance(value, ast.List | ast.Dict) for value in made)
     return False
 
 
-def _sets_own_item(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
-    """Whether a statement sets an item of a list or a dict that its object keeps: ``self.errs[0] = e``."""
+def _is_plain(value: ast.expr) -> bool:
+    """Whether a value is a number or None: ``0``, ``float("inf")``, ``math.inf``."""
+    match value:
+        case ast.Constant(int() | float() | None):
+            return True
+    return re.fullmatch(r"-?(math\.inf|float\('-?inf'\))", ast.unparse(value)) is not None
+
+
+def _counts_for_tests(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether a loop counts what a test in it asks for: ``run += 1`` beside ``if run <= limit:``."""
+    loop = next((node for node in reversed(around) if isinstance(node, ast.For | ast.While)), ast.Pass())
+    tests = [node.test for node in ast.walk(loop) if isinstance(node, ast.If | ast.While | ast.IfExp)]
     match side:
-        case ast.Assign([ast.Subscript(ast.Attribute(ast.Name("self"), name))]):
-            made = [node for one in around if isinstance(one, ast.ClassDef) for node in ast.walk(one)]
-            return any(
-                isinstance(node, ast.Assign)
-                and uses.targets(node) == [f"self.{name}"]
-                and isinstance(node.value, ast.List | ast.Dict)
-                for node in made
-            )
-    return False
-
-
-_NUMBERS_AT_FIRST = (
-    "float('inf')",
-    "-float('inf')",
-    "float('-inf')",
-    "math.inf",
-    "-math.inf",
-    "0",
-    "0.0",
-    "1",
-    "1.0",
-)
-
-
-def _begins_with_a_number(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Assign([ast.Attribute(ast.Name("self"), attribute)], ast.Constant(int() | float())):
-            return attribute == name
-        case ast.Assign([ast.Tuple(places)], ast.Tuple(values)) if len(places) == len(values):
-            return any(
-                ast.unparse(place) == f"self.{name}" and ast.unparse(value) in _NUMBERS_AT_FIRST
-                for place, value in zip(places, values, strict=True)
-            )
-        case ast.Assign([ast.Attribute(ast.Name("self"), attribute)], value):
-            return attribute == name and ast.unparse(value) in _NUMBERS_AT_FIRST
+        case ast.AugAssign(ast.Name(name), _, value) if _is_count(value):
+            return any(name in loops.names(test) for test in tests)
     return False
 
 
@@ -467,10 +455,20 @@ def _sets_attribute(statement: ast.stmt) -> bool:
 
 
 def _sets_flag(statement: ast.stmt) -> bool:
-    """``stop = True``, ``level = "high"``: what is selected is no tensor."""
+    """``stop = True``, ``level = "high"``, ``self.phase = Phase.LIFT``: what is selected is no tensor."""
     match statement:
-        case ast.Assign([ast.Name()], ast.Constant(bool() | str())):
+        case ast.Assign([ast.Name() | ast.Attribute()], ast.Constant(bool() | str())):
             return True
+        case ast.Assign([ast.Name() | ast.Attribute()], value):
+            return _is_member(value)
+    return False
+
+
+def _is_member(value: ast.expr) -> bool:
+    """Whether it is a member of an enum, by how it is written: ``Phase.LIFT``."""
+    match value:
+        case ast.Attribute(ast.Name(of), name):
+            return name.isupper() and of[:1].isupper() and not of.isupper()
     return False
 
 
@@ -480,7 +478,9 @@ def asked_mask(test: ast.expr) -> tuple[str, bool] | None:
     ``m.any()``, ``m.sum() > 0`` and ``x is not None and m.any()``; ``not m.any()`` and ``m.sum() == 0``.
     """
     match test:
-        case ast.BoolOp(ast.And(), [ast.Compare(ast.Name(), [ast.IsNot()]), last]):
+        case ast.BoolOp(
+            ast.And(), [ast.Compare(ops=[ast.IsNot()]) | ast.Compare(comparators=[ast.Constant(str())]), last]
+        ):
             return asked_mask(last)
         case ast.UnaryOp(ast.Not(), ast.Call(ast.Attribute(ast.Name(mask), "all"), [])):
             return f"~{mask}", True
@@ -506,7 +506,9 @@ def _spares(statement: ast.If) -> bool:
             found = [
                 node for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
             ]
-            counts = any(map(_sets_attribute, statement.body))  # that a mask was set is noted as well
+            # That a mask was set may be noted as well.
+            counts = any(_sets_attribute(one) and _stores_elsewhere(one, name) for one in statement.body)
+            counts |= any(_sets_attribute(one) and not _stores(one) for one in statement.body)
             masked = any(name in map(ast.unparse, uses.index_parts(node.slice)) for node in found)
             masked = masked or all(_is_under_mask(one, name) for one in statement.body)
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
@@ -543,6 +545,13 @@ def _without_read(test: ast.expr) -> ast.expr:
         case ast.Compare(ast.Call(ast.Attribute(asked, "item"), []), [operator], [constant]):
             return ast.Compare(asked, [operator], [constant])
     return test
+
+
+def _stores(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign([ast.Subscript()]) | ast.AugAssign(ast.Subscript()):
+            return True
+    return False
 
 
 def _stores_elsewhere(statement: ast.stmt, mask: str) -> bool:
@@ -657,9 +666,7 @@ def _leaves_or_empties(statement: ast.stmt) -> bool:
     return False
 
 
-_MEANS = re.compile(
-    r"\]\.(mean|median|max|min|amax|amin|std|var)\(|\b(mean|median|max|min|std|var)\([\w.]+\["
-)
+_MEANS = "(mean|median|max|min|amax|amin|std|var)"
 
 
 def _returns_value(statement: ast.stmt) -> bool:

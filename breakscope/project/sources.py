@@ -274,12 +274,12 @@ def _jumps_of(test: ast.BoolOp) -> dict[Position, Position]:
     """The extent of ``x is None`` -> that of the operand after it whose value is asked.
 
     Python 3.11 gives the jump after an operand the extent of the comparison before it, and to ask whether an
-    object is None never needs a tensor's value.
+    object is None, or a certain text, never needs a tensor's value.
     """
     found = {}
     for at, value in enumerate(test.values):
         match value:
-            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]) | ast.Compare(comparators=[ast.Constant(str())]):
                 after = takewhile(lambda one: not isinstance(one, ast.Compare), test.values[at + 1 :])
                 asked = [
                     one for one in after if isinstance(one, ast.Call | ast.Subscript) and not _is_plain(one)

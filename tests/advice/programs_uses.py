@@ -119,6 +119,44 @@ for _ in range(2):
 
 USES: tuple[Followed, ...] = (
     f(
+        "BS105",
+        "as many of each row",
+        r"i = \(~m\)\.int\(\)\.argsort\(dim=1, descending=True, stable=True\)\[:, :k\], and x\.gather\(1, i\)",
+        "m = torch.tensor([[True, False, False], [False, True, False]])\nreturn x[~m].view(2, 2) * 2",
+        (
+            "x[~m].view(2, 2)",
+            "x.gather(1, (~m).int().argsort(dim=1, descending=True, stable=True)[:, :2])",
+        ),
+    ),
+    f(
+        "BS103",
+        "allclose that decides",
+        r"`y = torch\.where\(~torch\.isclose\(y, y \* 2, atol=0\.1\)\.all\(\), y / 2, y\)`"
+        r"|torch\.where\(~torch\.isclose\(y, y \* 2, atol=0\.1\)\.all\(\), …, …\)",
+        "y = x + 1\nif not torch.allclose(y, y * 2, atol=0.1):\n    y = y / 2\nreturn y",
+        (
+            "if not torch.allclose(y, y * 2, atol=0.1):\n        y = y / 2",
+            "y = torch.where(~torch.isclose(y, y * 2, atol=0.1).all(), y / 2, y)",
+        ),
+    ),
+    f(
+        "BS111",
+        "the greatest of Python's numbers",
+        r"give it a list, max\(\[… for …\], default=0\)",
+        "return x + max((n for _, n in pairs), default=0)",
+        ("max((n for _, n in pairs), default=0)", "max([n for _, n in pairs], default=0)"),
+        outside="pairs = [(1, 2), (3, 4)]",
+    ),
+    f(
+        "BS105",
+        "a sum of what is made of a selection, by its name",
+        r"\(`l` made of all elements\): torch\.where\(ok, l, 0\)\.sum\(\), divided by ok\.sum\(\)",
+        "ok = x[:, 0] > 0\nl = (x[ok] * 2).softmax(-1)[:, 0]\nreturn l.mean()",
+        ("(x[ok] * 2)", "(x * 2)"),
+        ("l.mean()", "torch.where(ok, l, 0).sum() / ok.sum()"),
+        near=True,
+    ),
+    f(
         "BS101",
         "a choice by a number that is no bool",
         r"select with torch\.where\(u != 0, \(a & b\)\.sum\(\) / u, torch\.tensor\(0\.0\)\)",

@@ -628,7 +628,7 @@ class Net:
     def __init__(self):
         self.arms = [1, 2]
         self.n = 0
-    def f(self, x, arm, psi, step):
+    def f(self, x, arm, psi, step, cap=1.0):
         if psi is not None:
             x = x * psi
         if step % 2 == 0:
@@ -637,6 +637,11 @@ class Net:
         self.n += 1
         if self.n % 3 == 0:
             x = x + 2
+        if x.sum() > cap:
+            x = x * cap
+        lam = 0.5
+        for i in range(len(x)):
+            x = x + lam
         return x + self.arms[arm] + kl
 def outer(net, x):
     return net.f(x)
@@ -646,12 +651,22 @@ def outer(net, x):
 @pytest.mark.parametrize(
     ("expression", "source", "values", "said"),
     [
-        ("arm == 0", "arm", ("0", "3"), "pick from self.arms (line 15) in the caller"),
+        ("arm == 0", "arm", ("0", "3"), "pick from self.arms (line 20) in the caller"),
         ("psi == 0.5", "psi", ("0.5", "0.7"), "pass it as a tensor|pass psi as a tensor"),
         ("step == 0", "step", ("0", "1", "5"), "A branch (line 9) asks for step"),
         ("G['net'].n == 0", "net.n", ("0", "2"), "Keep net.n in the caller, and pass in what follows of it"),
         ("kl is None", "kl", ("None", "a tensor"), "kl, which is made here (line 11)"),
         ("self.n == 1.5", "self.n", ("1.5", "2.5", "3.5"), "A branch (line 13) asks for self.n"),
+        ("cap == 0.5", "cap", ("0.5", "0.7"), "pass cap as a tensor|pass it as a tensor"),
+        ("lam == 0.5", "lam", ("0.5", "0.7"), "It is made here (line 17), and a graph break hands it on"),
+        ("lam needs", "lam", ("False", "True"), "lam is made here (line 17), and a graph break hands it on"),
+        (
+            "self.i == 0.0",
+            "self.i",
+            ("0.0", "Tensor((), torch.float32, cpu)"),
+            "Let self.i begin as a tensor",
+        ),
+        ("self.pool == 'a'", "self.pool", ("'a'", "'b'"), "self.pool chooses what runs"),
     ],
 )
 def test_what_compiled_code_does_with_a_value_decides_what_is_said_of_it(
@@ -659,10 +674,15 @@ def test_what_compiled_code_does_with_a_value_decides_what_is_said_of_it(
 ) -> None:
     file = tmp_path / "net.py"
     file.write_text(TAKEN)
-    causes: dict[str, GuardCause] = {"psi": "float_value", "kl": "type", "self.n": "module_attribute"}
-    cause = causes.get(source, "int_value")
-    guard = Guard(expression, source, values[0], values[-1], cause, values=values, resumed=source == "kl")
-    first = [] if source != "net.n" else [(str(file), 16)]
+    causes: dict[str, GuardCause] = {
+        **dict.fromkeys(("psi", "cap", "lam"), "float_value"),
+        **dict.fromkeys(("self.n", "self.i", "self.pool"), "module_attribute"),
+        "kl": "type",
+    }
+    cause = "requires_grad" if "needs" in expression else causes.get(source, "int_value")
+    resumed = source in ("kl", "lam")
+    guard = Guard(expression, source, values[0], values[-1], cause, values=values, resumed=resumed)
+    first = [] if source != "net.n" else [(str(file), 21)]
     does = taken(Sources(), guard, [*first, (str(file), 7)])
     text = advice(guard, None, len(values) - 1, does)
     assert any(one in text for one in said.split("|")), text
@@ -683,3 +703,46 @@ def test_numbers_in_a_list_of_ones_own_are_constants() -> None:
     assert "keep self.tail, and what asks for its numbers, in the caller" in advice(
         guard, None, 1, Taken(of_module=False)
     )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "number", "said"),
+    [
+        (("2", "4"), ("i", "0", "1"), "from the model's own state"),
+        (("2", "4"), ("n", "1", "2"), "follows n"),
+        (("5", "6"), ("n", "3", "4"), "follows n"),
+    ],
+)
+def test_a_size_follows_a_number_that_it_may_be_made_of(
+    sizes: tuple[str, str], number: tuple[str, str, str], said: str
+) -> None:
+    """The length of a queue is none that grows by one at each step."""
+    origin = Origin(
+        direct=False,
+        same_call=False,
+        sizes=(),
+        values=(number,),
+        modes=(),
+        where="train.py:9",
+        entry="step",
+    )
+    text = f"tensor 'l' size mismatch at index 0. expected {sizes[0]}, actual {sizes[1]}"
+    assert said in advice(replace(classify(read(text), function="loss"), values=sizes), origin, 1)
+
+
+def test_a_size_that_a_loop_runs_over_is_not_to_be_marked(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text("def f(x):\n    for i in range(len(x)):\n        x = x + i\n    return x\n")
+    origin = Origin(
+        direct=True,
+        same_call=False,
+        sizes=(Size("x", 0, 6, 7),),
+        values=(),
+        modes=(),
+        where="train.py:9",
+        entry="f",
+    )
+    guard = classify(read("tensor 'x' size mismatch at index 0. expected 6, actual 7"), function="f")
+    text = advice(replace(guard, values=("6", "7")), origin, 1, taken(Sources(), guard, [(str(file), 1)]))
+    assert "maybe_mark_dynamic" not in text
+    assert "(a range (line 2)), so each size (6, 7 were seen) is compiled" in text

@@ -37,6 +37,38 @@ SHAPES = (
         ),
     ),
     ("choice", "level = Level.HIGH if [[x.max() > 9]] else Level.LOW"),
+    ("choice", "if [[x.max() > 9]]:\n    self.phase = Phase.LIFT"),
+    (
+        "branch",
+        (
+            "class A:\n    def __init__(self): self.i = 0.0\n    def f(self, x):\n        if [[x.max() > 9]]:\n"
+            "            self.i = self.limit * torch.sign(x)"
+        ),
+    ),
+    (
+        "steered",
+        "run = 0\nfor i in range(9):\n    if [[bad[i]]]:\n        run += 1\n        if run < 3:\n            x[i] = 0",
+    ),
+    ("spared", "if mode == 'near' and [[m.any()]]:\n    x[m] = y"),
+    ("spared", "if [[m.any()]]:\n    x[m] = x[~m].mean()"),
+    ("spared", "if [[m.any()]]:\n    self.buf[m] = x[m]"),
+    (
+        "left out",
+        (
+            "for y in range(9):\n    for x in range(9):\n        t = img[y:y + 4, x:x + 4]\n        if [[t.std() < 1]]:\n"
+            "            continue\n        pos.append((y, x))"
+        ),
+    ),
+    ("experts", "for e, end in enumerate([[ends]].tolist()):\n    y.append(self.nets[e](x[order[low:end]]))"),
+    ("given", "v = [[float(x)]]\nif math.isnan(v):\n    return\nself.sum = v\nself.hist.append(v)"),
+    ("passed", "ok = lambda p: bool([[(p < 2).all().item()]])"),
+    (
+        "counted too",
+        (
+            "class A:\n    def __init__(self): self.temp = 1.0\n    def f(self, x):\n        if [[x.max() > 9]]:\n"
+            "            self.temp = max(0.5, self.temp * 0.9)\n            x.zero_()"
+        ),
+    ),
     (
         "spared",
         "for k in kinds:\n    m = z == k\n    if [[m.sum() == 0]]:\n        continue\n    h[m] = net(x[m])",
@@ -249,6 +281,8 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
     [
         ("stored", "keep", "a[keep], b[keep] = spline(x, [[w[keep, :]]])"),
         ("stored", "keep", "y[keep] = f([[x[keep]]])"),
+        ("rows", "~m", "y = [[x[~m]]].view(3, -1, 4)\nreturn net(y).topk(2)"),
+        ("returned", "x > 3", "return x, [int(i) for i in [[(x > 3).nonzero()]] ]"),
         ("stored", "self.on", "self.v[self.on] += [[at[self.on, 0]]]"),
         ("loop", "gm", "for p in [[x[gm]]].unique().tolist():\n    if p in used:\n        continue"),
         ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
@@ -289,6 +323,10 @@ def test_what_is_computed_of_a_drawn_number_is_drawn(tmp_path: Path, body: str) 
         ),
         ("x.any()", "if hard and [[x.any()]]:\n    y = z"),
         ("(new == x).all()", "for _ in range(9):\n    if [[torch.equal(new, x)]]:\n        break"),
+        (
+            "~torch.isclose(x, y, atol=0.1).all()",
+            "if not [[torch.allclose(x, y, atol=0.1)]]:\n    z = y",
+        ),
         ("(x == tok).any()", "if [[tok in x]]:\n    y = z"),
         ("~(x > 3)", "if [[not x > 3]]:\n    y = z"),
     ],
@@ -334,6 +372,8 @@ def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(
     path = tmp_path / "script.py"
     path.write_text("if mask is not None and mask.any() and not warned:\n    pass\n")
     assert Sources().narrow(str(path), (1, 3, 1, 19)) == (1, 24, 1, 34)
+    path.write_text("if mode == 'near' and mask.any():\n    pass\n")
+    assert Sources().narrow(str(path), (1, 3, 1, 17)) == (1, 22, 1, 32)
 
 
 def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
@@ -611,3 +651,15 @@ def test_groups_that_are_different_values_are_counted_first(tmp_path: Path) -> N
     assert use.groups == Groups(
         "index", "len(classes)", "classes, index = torch.unique(labels, return_inverse=True), and "
     )
+
+
+@pytest.mark.parametrize(
+    ("reduced", "body"),
+    [("x", "l = [[x[m]]]\nreturn l.sum()"), ("l", "l = 2 * [[x[m]]].gather(1, i)\nreturn l.sum()")],
+)
+def test_what_is_reduced_is_told_by_the_name_that_holds_it(tmp_path: Path, reduced: str, body: str) -> None:
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    said = break_advice._words(break_advice.Site(use))
+    assert (use.shape, use.of) == ("reduced", reduced)
+    assert said["made_whole"] == (" (`l` made of all elements)" if reduced == "l" else "")
