@@ -466,12 +466,13 @@ class _Follow:
             and isinstance(other.value, str)
         ):
             return replace(held, state="text")
+        is_step = isinstance(parent.op, ast.Mod) and child is parent.left
         if is_tensor(other, way):
             self._end("arithmetic", way, held)
             if isinstance(other, ast.Name) and not values_of(other.id, way):
+                held = replace(held, stepped=held.stepped or is_step)
                 self._needed_as_number(way[:-1], held, level)  # an argument may be a number as well
             return None
-        is_step = isinstance(parent.op, ast.Mod) and child is parent.left
         is_number = isinstance(other, ast.Constant | ast.List) or re.search(
             r"\.shape\b|\.numel\(|\blen\(", ast.unparse(other)
         )
@@ -486,6 +487,7 @@ class _Follow:
             return None
         # Where a tensor is held against it, the branch asks for the tensor's value.
         others = [one for one in (parent.left, *parent.comparators) if one is not way[-1]]
+        others = [one for one in others if not isinstance(one, ast.Name) or values_of(one.id, way)]
         return replace(held, unsure=held.unsure or any(is_tensor(one, way) for one in others))
 
     def _needed_as_number(
@@ -965,7 +967,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
             return any(is_tensor(one, way, asked) for one in values) or _is_given(name, way)
         case ast.Compare(left, _, others):
             return any(is_tensor(one, way, asked) for one in (left, *others))
-        case ast.BinOp(left, _, right):
+        case ast.BinOp(left, _, right) | ast.IfExp(_, left, right):
             return is_tensor(left, way, asked) or is_tensor(right, way, asked)
         case ast.UnaryOp(_, operand):
             return is_tensor(operand, way, asked)
@@ -976,15 +978,7 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
         case ast.Attribute(value=value, attr=attr):
             if attr in ("T", "mT", "data", "grad"):
                 return is_tensor(value, way, asked)
-            values = values_of(ast.unparse(node), way)
-            made = next((one for one in reversed(way) if isinstance(one, ast.ClassDef)), ast.Pass())
-            return any(map(_MAKES_TENSOR.match, map(ast.unparse, values))) or any(
-                isinstance(one, ast.Call)
-                and uses.called(one) == "register_buffer"
-                and [*map(ast.unparse, one.args[:1])] == [repr(attr)]
-                for one in ast.walk(made)
-                if isinstance(value, ast.Name) and value.id == "self"
-            )
+            return ast.unparse(node) not in asked and _keeps_tensor(node, way, asked)
         case ast.Call(func):
             of = ast.unparse(func)
             if of.startswith(("torch.", "F.")):
@@ -996,6 +990,31 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
             by_dimension = any(one.arg in ("dim", "keepdim") for one in node.keywords)
             return by_dimension or func.attr in OF_TENSORS_ALONE or is_tensor(func.value, way, asked)
     return False
+
+
+def _keeps_tensor(node: ast.Attribute, way: Sequence[ast.AST], asked: set[str]) -> bool:
+    """Whether an attribute is given a tensor, or registered as a buffer, anywhere in its class."""
+    name = ast.unparse(node)
+    asked.add(name)
+    values = values_of(name, way)
+    if any(_MAKES_TENSOR.match(ast.unparse(value)) for value in values):
+        return True
+    made = next((one for one in reversed(way) if isinstance(one, ast.ClassDef)), None)
+    if made is None or not name.startswith("self."):
+        return False
+    registers = (
+        one for one in ast.walk(made) if isinstance(one, ast.Call) and uses.called(one) == "register_buffer"
+    )
+    if any([*map(ast.unparse, one.args[:1])] == [repr(node.attr)] for one in registers):
+        return True
+    # What one method sets another one reads: the names in its value are those of that method.
+    ways = [(*way[: way.index(made) + 1], one) for one in made.body if isinstance(one, ast.FunctionDef)]
+    return any(
+        is_tensor(value, [*inside], asked)
+        for inside in ways
+        for value in values
+        if not isinstance(value, ast.Name) and any(part is value for part in ast.walk(inside[-1]))
+    )
 
 
 def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:

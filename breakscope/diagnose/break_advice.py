@@ -263,6 +263,8 @@ def _words(site: Site) -> dict[str, str]:
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "test": test or "condition",
+        "counts": f" (of a bincount torch.zeros(n).index_add(0, {use.of or 'index'}, {mask}.float()))"
+        * ("bincount(" in use.taker),
         "made_whole": f" (`{it}` made of all elements)" * (use.of == use.name != ""),
         "unread": f"keep {told} a tensor, without the read, and " * bool(uses.READS.search(use.value)),
         "asks": f" `{test}`" * bool(test),

@@ -100,6 +100,15 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (("BS122",), r"__build_class__", _CLASS),
     (
+        ("BS122",),
+        r"non-function __getattr__",
+        (
+            "Write the class's __getattr__ as a function, def __getattr__(self, name): return self[name], in"
+            " the"
+            " place of dict.__getitem__ or the like: Dynamo traces that."
+        ),
+    ),
+    (
         ("BS114",),
         r"Generator reconstruction with mutations",
         (
@@ -435,10 +444,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         (
             code,
             "change",
-        ): f"The branch changes tensors in place{{in_it}}: {first}select what is written, as in"
+        ): "The branch changes tensors in place{in_it}: {unread}select what is written, as in"
         " x.copy_(torch.where({test}, new, x)), where x is no parameter that needs a gradient or gradients"
         " are off; do what is done once before the compiled call, or decide it there and pass a Python bool."
-        for code, first in (("BS101", ""), ("BS102", "keep {tensor} a tensor, and "))
+        for code in ("BS101", "BS102")
     },
     **dict.fromkeys(
         (("BS101", "left out"), ("BS102", "left out"), ("BS103", "left out")),
@@ -678,7 +687,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "rows"): (
         "As many are selected of each row{in_it}: where that number is known, take positions in the place of"
         " the"
-        " mask, i = {Mask}.int().argsort(dim=1, descending=True, stable=True)[:, :k], and {Of}.gather(1, i), for"
+        " mask, i = {Mask}.int().argsort(dim=1, descending=True, stable=True)[:, :k], and {Of}.gather(1, i),"
+        " for"
         " rows"
         " of d values with i[..., None].expand(-1, -1, d), which has one size; or set"
         f" {_SHAPES}, where nothing branches on the size."
@@ -710,7 +720,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "scattered"): (
         "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
-        " outside of the mask the weight 0, value * {Mask}{rows}, and the index 0 where"
+        " outside of the mask the weight 0, value * {Mask}{rows}{counts}, and the index 0 where"
         " theirs is none, torch.where({mask}, index, 0); or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),

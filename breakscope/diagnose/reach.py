@@ -228,6 +228,8 @@ def _is_count(node: ast.expr, around: Sequence[ast.AST]) -> bool:
         case ast.Name(name):
             values = values_of(name, around)
             return bool(values) and all(_is_count(value, around) for value in values)
+        case ast.Call() if uses.called(node) == "bincount":
+            return True
         case ast.Call(ast.Attribute(ast.BinOp(op=ast.BitAnd() | ast.BitOr()), "sum"), []):
             return True
         case ast.Call(ast.Attribute(of, "sum"), []):

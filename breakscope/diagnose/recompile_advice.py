@@ -76,7 +76,7 @@ def advice(
             " once; if only some of the calls were meant to be under it, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
-        text = _object(guard, origin, does)
+        text = _handed_on(guard, does) if does.made else _object(guard, origin, does)
     else:
         text = remedy(guard)
     item = _ITEM.fullmatch(guard.source or "") or _OF_CONTAINER.fullmatch(guard.source or "")
@@ -262,10 +262,10 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
             + _apart(size)
         )
-    if is_specialized(guard, origin) or (does.is_range and guard.cause == "size"):
+    if does.needs and (is_specialized(guard, origin) or (does.is_range and guard.cause == "size")):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
-            f" ({does.needs or 'a loop over it, int(), a list of that length'}), so each size"
+            f" ({does.needs}), so each size"
             f" ({_seen(guard)} were seen) is compiled, and dynamic=True does not help: {_pad(size)}, or"
             " compile what the loop does and leave the loop to Python"
         )
@@ -451,14 +451,20 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         return _second_float(guard, name, what, does)
     if guard.cause == "int_value" and not _stays_constant(guard):
         return _few_values(guard, name, does)
+    return _constant(guard, name, does)
+
+
+_ASKS: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
+
+
+def _constant(guard: Guard, name: str, does: Taken) -> str:
+    if guard.cause == "float_value" and (asks := does.needed(_ASKS)):
+        return _sides(guard, name, asks)
     return (
         f"the code needs {name} as a constant ({does.needs or _CONSTANTS}), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
     )
-
-
-_ASKS: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
 
 
 def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
@@ -570,13 +576,7 @@ def _optional(guard: Guard, does: Taken) -> str:
             " only parameters that have one, or zero_grad(set_to_none=False)"
         )
     if does.made:
-        return (
-            f"{name}, which is made here (line {does.made}), is there at some calls and None at others, and a"
-            " graph"
-            " break hands it on: a version with it and one without is normal, made once. To save one, repair"
-            " that"
-            " break, or make a neutral value in place of None"
-        )
+        return _handed_on(guard, does)
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an"
@@ -633,12 +633,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " one, set it before the first call and keep it"
         )
     if "None" in (guard.expected, guard.actual):
-        return (
-            f"give {name} its value in __init__, or call the module once in eager before it is compiled: it"
-            " is"
-            f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
-            " version with it and one without is normal"
-        )
+        return _optional(guard, does) if name.endswith(".grad") else _empty_at_first(guard, name)
     if guard.expected and _kind(guard.expected) == "float":
         return _float_attribute(guard, name, does)
     if re.search(r"[<>]|!=", guard.expected or ""):
@@ -652,6 +647,15 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
     if number and times >= 1:
         return _int_attribute(guard, name, does)
     return remedy(guard)
+
+
+def _empty_at_first(guard: Guard, name: str) -> str:
+    return (
+        f"give {name} its value in __init__, or call the module once in eager before it is compiled: it is"
+        f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
+        " version"
+        " with it and one without is normal"
+    )
 
 
 def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
@@ -696,6 +700,16 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
     )
 
 
+def _sides(guard: Guard, name: str, asks: str) -> str:
+    return (
+        f"{asks} asks for {name}, and each side of a branch is compiled apart; else torch treats the"
+        " float as"
+        f" symbolic after its second value ({_seen(guard)} were seen). A version for each side is normal,"
+        " made"
+        " once; to save one, test it in the caller, and pass in a bool"
+    )
+
+
 def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
     if any("ensor" in value for value in guard.values):
         return (
@@ -709,13 +723,7 @@ def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
             " save this compile, make it a tensor where it is only calculated with"
         )
     if asks := does.needed(_ASKS):
-        return (
-            f"{asks} asks for {name}, and each side of a branch is compiled apart; else torch treats the"
-            " float as"
-            f" symbolic after its second value ({_seen(guard)} were seen). A version for each side is normal,"
-            " made"
-            " once; to save one, test it in the caller, and pass in a bool"
-        )
+        return _sides(guard, name, asks)
     return (
         f"the code needs {name} as a constant (an argument that takes no tensor, as dropout's p),"
         f" so each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): change it"
@@ -726,8 +734,28 @@ def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
 # -- objects ----------------------------------------------------------------------------------------------
 
 
+_FOLLOWS = {
+    "requires_grad": "whether it needs a gradient",
+    "dtype": "its dtype",
+    "rank": "how many dimensions it has",
+    "container": "what it holds",
+}
+
+
+def _handed_on(guard: Guard, does: Taken) -> str:
+    """Of a local that goes on over a break: it is no argument, and nobody passes it."""
+    follows = _FOLLOWS.get(guard.cause, "what it is")
+    return (
+        f"{guard.source} is made here (line {does.made}), and a graph break hands it on: {follows}"
+        f" ({_seen(guard)}"
+        " were seen) follows what came in and which way the code went. A version for each is normal, made"
+        " once; to"
+        " save one, repair that break"
+    )
+
+
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
-    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard, does) or remedy(guard)
+    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
@@ -737,7 +765,7 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
-    if guard.cause == "requires_grad" and (said := _gradient(guard, origin, does)):
+    if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
         return said
     if guard.cause == "identity" and (of := _enum(guard)):
         return (
@@ -840,16 +868,8 @@ def _filled(guard: Guard, does: Taken) -> str | None:
     )
 
 
-def _of_kind(guard: Guard, does: Taken) -> str | None:
+def _of_kind(guard: Guard) -> str | None:
     """What to do where tensors hold another kind of number, or a subclass other metadata."""
-    if guard.cause in ("rank", "dtype") and does.made:
-        return (
-            f"{guard.source} is made here (line {does.made}), and a graph break hands it on: its"
-            f" {guard.cause}"
-            f" ({_seen(guard)} were seen) follows what came in, and a version for each is normal, made once."
-            " To save"
-            f" one, repair that break, or keep the {guard.cause} of what comes in the same"
-        )
     if guard.cause == "dtype" and _are_kinds(guard):
         return (
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
@@ -875,15 +895,7 @@ def _are_kinds(guard: Guard) -> bool:
     return len({value.startswith(("int", "uint", "bool")) for value in guard.values}) > 1
 
 
-def _gradient(guard: Guard, origin: Origin | None, does: Taken) -> str | None:
-    if does.made:
-        return (
-            f"{guard.source} is made here (line {does.made}), and a graph break hands it on: whether it needs"
-            " a"
-            " gradient follows what came in and which way the code went. A version for each is normal, made"
-            " once; to"
-            " save one, repair that break"
-        )
+def _gradient(guard: Guard, origin: Origin | None) -> str | None:
     if _OWN.search(guard.expression):
         return (
             f"{guard.source} is a parameter, and it was {'frozen' if guard.actual == 'False' else 'unfrozen'}"

@@ -567,7 +567,10 @@ def _is_under_mask(statement: ast.stmt, mask: str) -> bool:
     match statement:
         case ast.Assign(value=ast.Call(args=[first, *_]) as call):
             by = re.sub(r"\[\.\.\., None\]$", "", ast.unparse(first))
-            return uses.called(call) in ("where", "masked_fill") and by == mask
+            left = len(call.args) > 1 and ast.unparse(call.args[1]) in uses.targets(statement)
+            return uses.called(call) in ("where", "masked_fill") and (
+                by == mask or (left and mask == f"~{by}")
+            )
     return False
 
 

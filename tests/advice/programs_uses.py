@@ -120,6 +120,24 @@ for _ in range(2):
 USES: tuple[Followed, ...] = (
     f(
         "BS105",
+        "counts of what a mask selects",
+        r"of a bincount torch\.zeros\(n\)\.index_add\(0, y, keep\.float\(\)\)",
+        "y, keep = x[0].long().abs(), x[1] > 2\nreturn torch.bincount(y[keep], minlength=4) * 1.0",
+        ("torch.bincount(y[keep], minlength=4)", "torch.zeros(4).index_add(0, y, keep.float())"),
+    ),
+    f(
+        "BS302>BS122",
+        "settings whose __getattr__ is no function",
+        r"Write the class's __getattr__ as a function, def __getattr__\(self, name\): return self\[name\]",
+        "return x * cfg.scale",
+        (
+            "__getattr__ = dict.__getitem__",
+            "def __getattr__(self, name): return self[name]",
+        ),
+        outside="class Cfg(dict):\n    __getattr__ = dict.__getitem__\ncfg = Cfg(scale=2.0)",
+    ),
+    f(
+        "BS105",
         "as many of each row",
         r"i = \(~m\)\.int\(\)\.argsort\(dim=1, descending=True, stable=True\)\[:, :k\], and x\.gather\(1, i\)",
         "m = torch.tensor([[True, False, False], [False, True, False]])\nreturn x[~m].view(2, 2) * 2",

@@ -151,3 +151,18 @@ def test_code_in_which_all_is_made_of_all_is_followed_so_far() -> None:
     found = becomes.ends(around(f"v = [[x.sum().item()]]\nw = v\n{loops}return [v, w]"))
     assert "test" in {end.kind for end in found}
     assert len(found) < 20 * 20
+
+
+def test_an_attribute_that_another_method_gives_a_tensor_is_one() -> None:
+    text = (
+        "class Acc:\n    def __init__(self): self.acc, self.n = None, 0\n"
+        "    def add(self, g):\n        norm = g.norm(dim=1)\n"
+        "        self.acc = norm if self.acc is None else self.acc + norm\n"
+        "    def mean(self):\n        return self.acc / self.n\n"
+    )
+    module = ast.parse(text)
+    owner = module.body[0]
+    way = [module, owner, owner.body[2]]  # type: ignore[attr-defined]
+    kept, count = (ast.parse(name, mode="eval").body for name in ("self.acc", "self.n"))
+    assert becomes.is_tensor(kept, way)
+    assert not becomes.is_tensor(count, way)

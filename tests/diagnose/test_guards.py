@@ -655,11 +655,16 @@ def outer(net, x):
         ("psi == 0.5", "psi", ("0.5", "0.7"), "pass it as a tensor|pass psi as a tensor"),
         ("step == 0", "step", ("0", "1", "5"), "A branch (line 9) asks for step"),
         ("G['net'].n == 0", "net.n", ("0", "2"), "Keep net.n in the caller, and pass in what follows of it"),
-        ("kl is None", "kl", ("None", "a tensor"), "kl, which is made here (line 11)"),
+        (
+            "kl is None",
+            "kl",
+            ("None", "a tensor"),
+            "kl is made here (line 11), and a graph break hands it on: what it is",
+        ),
         ("self.n == 1.5", "self.n", ("1.5", "2.5", "3.5"), "A branch (line 13) asks for self.n"),
         ("cap == 0.5", "cap", ("0.5", "0.7"), "pass cap as a tensor|pass it as a tensor"),
         ("lam == 0.5", "lam", ("0.5", "0.7"), "It is made here (line 17), and a graph break hands it on"),
-        ("lam needs", "lam", ("False", "True"), "lam is made here (line 17), and a graph break hands it on"),
+        ("lam needs", "lam", ("False", "True"), "a graph break hands it on: whether it needs a gradient"),
         (
             "self.i == 0.0",
             "self.i",
@@ -691,6 +696,7 @@ def test_what_compiled_code_does_with_a_value_decides_what_is_said_of_it(
 def test_a_gradient_that_is_missing_is_no_argument() -> None:
     guard = Guard("p.grad", "params[3].grad", "a tensor", "None", "type", values=("a tensor", "None"))
     assert "given None by zero_grad()" in advice(guard, None, 1)
+    assert "given None by zero_grad()" in advice(replace(guard, cause="module_attribute"), None, 1)
 
 
 def test_modules_of_one_class_of_which_some_lack_a_part_share_its_code() -> None:

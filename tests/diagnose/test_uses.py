@@ -49,6 +49,7 @@ SHAPES = (
         "steered",
         "run = 0\nfor i in range(9):\n    if [[bad[i]]]:\n        run += 1\n        if run < 3:\n            x[i] = 0",
     ),
+    ("spared", "if not [[m.all()]]:\n    x = torch.where(m, x, y)"),
     ("spared", "if mode == 'near' and [[m.any()]]:\n    x[m] = y"),
     ("spared", "if [[m.any()]]:\n    x[m] = x[~m].mean()"),
     ("spared", "if [[m.any()]]:\n    self.buf[m] = x[m]"),
@@ -341,6 +342,7 @@ def test_a_test_is_told_as_tensors_write_it(tmp_path: Path, told: str, body: str
     ("told", "body"),
     [
         ("s / n", "n = x.sum()\nif [[n > 0]]:\n    return math.log(r) * s / n\nreturn s"),
+        ("", "hit = torch.bincount(x)\nreturn hit / hit.sum() if [[hit.sum() > 0]] else 0.0"),
         ("", "hit, n = (x & y).sum(), (x | y).sum()\nreturn hit / n if [[n > 0]] else 0.0"),
         ("", "n = x.sum()\nwith torch.no_grad():\n    s = s / n if [[n > 0]] else s"),
     ],
