@@ -844,7 +844,8 @@ def _is_whole(call: ast.AST) -> bool:
     if not isinstance(call, ast.Call):
         return True
     is_function = isinstance(call.func, ast.Name) or ast.unparse(call.func).startswith("torch.")
-    given = [one.value for one in call.keywords if one.arg in ("dim", "axis")] + call.args[is_function:]
+    first = is_function + uses.called(call).endswith("quantile")  # which it is comes first
+    given = [one.value for one in call.keywords if one.arg in ("dim", "axis")] + call.args[first:]
     return not given or ast.unparse(given[0]) == "0"
 
 

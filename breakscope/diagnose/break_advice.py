@@ -53,7 +53,7 @@ _BODILESS = (
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
     r"\bchoice\([^,]+, (?!\w+=)|"
-    r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
+    r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|random|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
     r"|poisson|exponential|gamma|beta|binomial|laplace)\([^)]"
 )
 # What is told of these serves in Python's own library as well: a print, a copy, a draw, the clock.
@@ -263,6 +263,7 @@ def _words(site: Site) -> dict[str, str]:
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "test": test or "condition",
+        "spread": _spread(use),
         "counts": f" (of a bincount torch.zeros(n).index_add(0, {use.of or 'index'}, {mask}.float()))"
         * ("bincount(" in use.taker),
         "made_whole": f" (`{it}` made of all elements)" * (use.of == use.name != ""),
@@ -338,6 +339,18 @@ def _words(site: Site) -> dict[str, str]:
         "listed": "s in the list" if use.gathered else "",
         "in_it": where and f" in {where}",
     }
+
+
+def _spread(use: Use) -> str:
+    """How a variance, a median and a quantile are taken under a mask, where it is one of these that is."""
+    if re.search(r"\b(std|var)\b", use.taker):
+        return ", or a variance as the mean of (x - mean) ** 2 under the mask"
+    found = re.search(r"\b(median|quantile)\b", use.taker)
+    if found is None:
+        return ""
+    return (
+        f", or torch.nan{found[1]}(torch.where({use.mask or 'mask'}, {use.of or 'x'}, nan)) for a {found[1]}"
+    )
 
 
 def _expression(text: str) -> ast.expr | None:

@@ -681,7 +681,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "Reduce under the mask{in_it}{made_whole}: torch.where({mask}, {of}, 0).sum(), divided by"
         " {Mask}.sum() for a"
         " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a"
-        " minimum; of whole numbers the least or greatest of their dtype); for rows the mask is"
+        " minimum; of whole numbers the least or greatest of their dtype){spread}; for rows the mask is"
         f" {{Mask}}[:, None]; or set {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "rows"): (

@@ -62,6 +62,8 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
         around = [*around, around[-1].test]
     if any(isinstance(node, ast.Assert) for node in around):
         return None  # what must hold, not what raises
+    if not any(map(_decides, around, around[1:])):
+        return None
     test: ast.AST | None = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
     whole = next((node for node in around if isinstance(node, ast.BoolOp)), None)
     if test is not None and whole is not None and not any(map(_asks_identity, whole.values)):
@@ -81,6 +83,13 @@ def condition(sources: Sources, file: str, position: Position | None) -> str | N
         test = _counted(test, around)
     text = _of_tensors(test, around) if isinstance(test, ast.expr) else None
     return text if text is not None and len(text) <= _LONG else None
+
+
+def _decides(parent: ast.AST, child: ast.AST) -> bool:
+    """Whether a part is what is asked: by a branch, a loop, a comprehension, or an ``and`` or ``or``."""
+    if isinstance(parent, ast.comprehension):
+        return child in parent.ifs
+    return isinstance(parent, ast.BoolOp) or getattr(parent, "test", None) is child
 
 
 def _asks_identity(test: ast.AST) -> bool:

@@ -636,7 +636,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
         return _optional(guard, does) if name.endswith(".grad") else _empty_at_first(guard, name)
     if guard.expected and _kind(guard.expected) == "float":
         return _float_attribute(guard, name, does)
-    if re.search(r"[<>]|!=", guard.expected or ""):
+    if re.search(r"[<>]|[!=]=", guard.expected or ""):
         return (
             f"the code branches on {name}, and was compiled for the side where {guard.expected}: one graph"
             " for each side is normal, and made once. To save one, decide it in the caller"

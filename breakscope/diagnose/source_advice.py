@@ -104,6 +104,12 @@ _TABLE = (
     ),
     _Row(
         ("BS105",),
+        r"\blstsq\(",
+        "torch.linalg.lstsq gives residuals too, and how many depends on data: torch.linalg.pinv(a) @ b is"
+        " the solution of torch.linalg.lstsq(a, b) alone.",
+    ),
+    _Row(
+        ("BS105",),
         r"\bctc_loss\(",
         "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any"
         " setting.",

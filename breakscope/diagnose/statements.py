@@ -150,7 +150,9 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return "skip"
     if isinstance(statement, ast.If) and _spares(statement):
         return _spared(statement, statement.body)
-    empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, around))
+    # A side of a choice is no test of it.
+    asked = [one for one, after in pairwise(around) if getattr(one, "test", None) is after]
+    empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, asked))
     if empties:
         return "early" if any(map(_returns_value, body)) else "fast path"
     if changed := _changes(body, around):
@@ -267,6 +269,8 @@ def _drops_masked(statement: ast.If) -> bool:
 
 def _is_selected_anew(value: ast.expr | None, name: str, masks: set[str]) -> bool:
     match value:
+        case ast.IfExp(_, ast.Constant(None), selected) | ast.IfExp(_, selected, ast.Constant(None)):
+            return _is_selected_anew(selected, name, masks)
         case ast.Subscript(ast.Name(of), chosen) if not isinstance(chosen, ast.Slice):
             return of == name and bool(masks & set(loops.names(chosen)))
     return False

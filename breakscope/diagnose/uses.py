@@ -13,7 +13,9 @@ _MESSAGE = re.compile(
 )
 KEEPS = re.compile(r"(append|appendleft|extend|insert|add|update|setdefault|put|record|push)$")
 ORDERS = re.compile(r"(heap\w+|bisect\w*|insort\w*|sorted|sort|nlargest|nsmallest)$")
-REDUCES = re.compile(r"(sum|mean|var|std|max|min|amax|amin|prod|any|all|norm|logsumexp|numel|size|len)$")
+REDUCES = re.compile(
+    r"(sum|mean|var|std|max|min|amax|amin|prod|any|all|norm|logsumexp|numel|size|len|(nan)?(median|quantile)|cov)$"
+)
 READS = re.compile(r"\.(item|tolist|numpy)\(|(?<!\.)\b(int|float|bool)\(")
 # Calls that give as many values as data has.
 FINDS = ("unique", "unique_consecutive", "nonzero", "argwhere")

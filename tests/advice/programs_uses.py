@@ -120,6 +120,24 @@ for _ in range(2):
 USES: tuple[Followed, ...] = (
     f(
         "BS105",
+        "the solution of lstsq",
+        r"torch\.linalg\.pinv\(a\) @ b is the solution of torch\.linalg\.lstsq\(a, b\) alone",
+        "return torch.linalg.lstsq(x.T + torch.eye(3)[:, :2], x.T).solution",
+        (
+            "torch.linalg.lstsq(x.T + torch.eye(3)[:, :2], x.T).solution",
+            "torch.linalg.pinv(x.T + torch.eye(3)[:, :2]) @ x.T",
+        ),
+        near=True,
+    ),
+    f(
+        "BS105",
+        "a median under a mask",
+        r"or torch\.nanmedian\(torch\.where\(m, x, nan\)\) for a median",
+        "m = x > 0\nreturn torch.median(x[m])",
+        ("torch.median(x[m])", "torch.nanmedian(torch.where(m, x, torch.nan))"),
+    ),
+    f(
+        "BS105",
         "counts of what a mask selects",
         r"of a bincount torch\.zeros\(n\)\.index_add\(0, y, keep\.float\(\)\)",
         "y, keep = x[0].long().abs(), x[1] > 2\nreturn torch.bincount(y[keep], minlength=4) * 1.0",

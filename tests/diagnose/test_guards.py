@@ -671,6 +671,7 @@ def outer(net, x):
             ("0.0", "Tensor((), torch.float32, cpu)"),
             "Let self.i begin as a tensor",
         ),
+        ("n", "self.n", ("(1 + self.n) % 2 == 0", "2", "3"), "for the side where (1 + self.n) % 2 == 0"),
         ("self.pool == 'a'", "self.pool", ("'a'", "'b'"), "self.pool chooses what runs"),
     ],
 )

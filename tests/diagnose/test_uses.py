@@ -49,6 +49,8 @@ SHAPES = (
         "steered",
         "run = 0\nfor i in range(9):\n    if [[bad[i]]]:\n        run += 1\n        if run < 3:\n            x[i] = 0",
     ),
+    ("returned", "return [[kl.item()]] if self.t % 2 == 0 else None"),
+    ("dropped", "if not [[ok.all()]]:\n    l = l[ok]\n    w = None if w is None else w[ok]"),
     ("spared", "if not [[m.all()]]:\n    x = torch.where(m, x, y)"),
     ("spared", "if mode == 'near' and [[m.any()]]:\n    x[m] = y"),
     ("spared", "if [[m.any()]]:\n    x[m] = x[~m].mean()"),
@@ -283,6 +285,7 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
         ("stored", "keep", "a[keep], b[keep] = spline(x, [[w[keep, :]]])"),
         ("stored", "keep", "y[keep] = f([[x[keep]]])"),
         ("rows", "~m", "y = [[x[~m]]].view(3, -1, 4)\nreturn net(y).topk(2)"),
+        ("reduced", "m", "lo = torch.quantile([[x[m]]], 0.1)\nreturn torch.stack([lo, lo.cos()])"),
         ("returned", "x > 3", "return x, [int(i) for i in [[(x > 3).nonzero()]] ]"),
         ("stored", "self.on", "self.v[self.on] += [[at[self.on, 0]]]"),
         ("loop", "gm", "for p in [[x[gm]]].unique().tolist():\n    if p in used:\n        continue"),
@@ -336,6 +339,11 @@ def test_a_test_is_told_as_tensors_write_it(tmp_path: Path, told: str, body: str
     """What torch.where is given is a tensor of bools, without what Python decides while it traces."""
     place = marked(tmp_path / "script.py", body)
     assert reach.condition(Sources(), str(tmp_path / "script.py"), place) == told
+
+
+def test_a_comparison_that_decides_nothing_is_no_test(tmp_path: Path) -> None:
+    place = marked(tmp_path / "script.py", "mask = torch.from_numpy([[rng.random(9)]]) < 0.5\nreturn mask")
+    assert reach.condition(Sources(), str(tmp_path / "script.py"), place) is None
 
 
 @pytest.mark.parametrize(
