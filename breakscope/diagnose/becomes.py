@@ -559,6 +559,7 @@ class _Follow:
         for use in uses.uses(function, name):
             line = getattr(use[-1], "lineno", 0)
             is_own = statement in use and not _is_body(statement, use)
+            is_own |= any(name in _turns(node) for node in use if statement not in use)
             if first <= line <= last and not is_own:
                 self.climb((*outside, *use), held, level)
 
@@ -692,6 +693,7 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ),
         ("numpy", of.startswith(("np.", "numpy.")) and not is_summed),
         ("given", _is_of_library(of, way)),
+        ("given", name == "pop" and not _is_dict(_receiver(call) or call, way)),
         ("key", is_method and _KEYED.match(name) is not None and child in call.args[:1]),
         ("arithmetic", re.match(r"(torch|F|nn)\.", of) is not None),
         ("arithmetic", not uses.KEEPS.match(name) and is_tensor(_receiver(call), way)),
@@ -739,6 +741,12 @@ def _receiver(call: ast.Call) -> ast.expr | None:
 def _function(way: Sequence[ast.AST]) -> ast.AST | None:
     """The function around a place; a module where it is in none."""
     return next((node for node in reversed(way) if isinstance(node, (*_FUNCTIONS, ast.Module))), None)
+
+
+def _turns(node: ast.AST) -> set[str]:
+    """The names that a comprehension counts by, which are its own."""
+    targets = [one.target for one in getattr(node, "generators", ())]
+    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
 def _is_body(statement: ast.stmt, use: Sequence[ast.AST]) -> bool:
@@ -927,7 +935,7 @@ def is_list(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     """Whether an expression is a list of Python's or of modules, by what was assigned to it."""
     values = values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
     return any(
-        isinstance(value, ast.List | ast.ListComp)
+        isinstance(value.left if isinstance(value, ast.BinOp) else value, ast.List | ast.ListComp)
         or (isinstance(value, ast.Call) and uses.called(value) in ("list", "ModuleList", "ParameterList"))
         for value in values
     )

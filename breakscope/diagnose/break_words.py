@@ -695,8 +695,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "positions"): (
         "The positions are only reduced{in_it}: i = torch.arange(size) under the mask does that,"
-        " torch.where(mask, i, -1).max() for the last and torch.where(mask, i, size).min() for the first,"
-        " with mask.any(dim) for one of several dimensions{tested}; or set"
+        " torch.where({mask}, i, -1).max() for the last and torch.where({mask}, i, size).min() for the first,"
+        " with {Mask}.any(dim) for one of several dimensions{tested}; or set"
         f" {_SHAPES}, where nothing branches on how many there are."
     ),
     ("BS105", "labels"): (

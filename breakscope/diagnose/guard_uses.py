@@ -113,7 +113,7 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
 
 def _made(way: Sequence[ast.AST], name: str) -> int:
     """The first line on which a function gives a value to a name that is none of its arguments; else 0."""
-    function = way[-1]
+    function, name = way[-1], re.split(r"[.\[]", name)[0]
     if not isinstance(function, ast.FunctionDef) or name in {
         node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)
     }:

@@ -165,6 +165,18 @@ def takes_first(around: Sequence[ast.AST]) -> bool:
     return False
 
 
+def takes_last(around: Sequence[ast.AST]) -> bool:
+    """Whether the last of all positions is taken: ``mask.nonzero()[-1]``, ``torch.where(mask)[0][-1]``."""
+    for child, parent in pairwise(reversed(around)):
+        match parent:
+            case ast.Subscript(value=value) if value is child:
+                if ast.unparse(uses.index_parts(parent.slice)[0]) == "-1":
+                    return True
+            case _:
+                return False
+    return False
+
+
 def _is_zero(chosen: ast.expr) -> bool:
     parts = uses.index_parts(chosen)
     return all(isinstance(part, ast.Constant) and part.value == 0 for part in parts)

@@ -218,6 +218,8 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     match around[-3:]:
         case [ast.Call(), ast.Attribute(attr="view" | "reshape" | "unflatten"), ast.Subscript(of, chosen)]:
             return Use("rows", value, taker=_short(around[-3]), of=ast.unparse(of), mask=ast.unparse(chosen))
+    if isinstance(around[-1], ast.Call) and loops.takes_last(around):
+        return Use("positions", value, mask=loops.mask_of(around[-1]))
     if isinstance(around[-1], ast.Call) and loops.takes_first(around):
         return Use("first", value, mask=loops.mask_of(around[-1]))
     use = _of_selection(ends, around, value)
@@ -358,6 +360,7 @@ def _turns(around: Sequence[ast.AST]) -> set[str]:
     }
 
 
+_OF_POSITIONS = ("max", "min", "amax", "amin", "numel", "len", "size", "any")
 _PICKED = ("reduced", "selected", "returned")
 
 
@@ -391,7 +394,9 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             mask = loops.mask_of(innermost)  # what they pick goes there, and that under the mask
             shape = "plain" if shape == "selected" and not mask else shape
         case _ if shape in ("selected", "reduced"):
-            shape = "positions" if shape == "reduced" else "plain"
+            by = uses.called(end.taker) if end is not None and isinstance(end.taker, ast.Call) else ""
+            by = by or getattr(None if end is None else end.taker, "attr", "")
+            shape = "positions" if shape == "reduced" and by in _OF_POSITIONS else "plain"
     if shape == "reduced" and end is not None and not _takes(end, around):
         statement = uses.statement(around)
         is_it = isinstance(statement, ast.Assign) and uses.given(statement, end.name) is innermost

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from breakscope.diagnose import loops, uses
-from breakscope.diagnose.becomes import is_tensor, values_of
+from breakscope.diagnose.becomes import is_list, is_tensor, values_of
 from breakscope.diagnose.site_use import Shape
 
 _EXPERTS = re.compile(r"\bexpert_|\bexperts?\b|router_|top_x")
@@ -365,6 +365,8 @@ def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
             value, ast.Name
         ) or not is_tensor(value, around):
             return any(map(_is_plain, values_of(ast.unparse(kept), around)))
+        case ast.AugAssign(ast.Subscript(ast.Name() as kept), _, ast.Constant()):
+            return is_list(kept, around)
         case ast.Assign([ast.Subscript(ast.Attribute(ast.Name("self")) as kept)]):
             made = values_of(ast.unparse(kept), around)
             return any(isinstance(value, ast.List | ast.Dict) for value in made)

@@ -274,12 +274,16 @@ def _jumps_of(test: ast.BoolOp) -> dict[Position, Position]:
     """The extent of ``x is None`` -> that of the operand after it whose value is asked.
 
     Python 3.11 gives the jump after an operand the extent of the comparison before it, and to ask whether an
-    object is None, or a certain text, never needs a tensor's value.
+    object is None, a certain text or of some length never needs a tensor's value.
     """
     found = {}
     for at, value in enumerate(test.values):
         match value:
-            case ast.Compare(ops=[ast.Is() | ast.IsNot()]) | ast.Compare(comparators=[ast.Constant(str())]):
+            case (
+                ast.Compare(ops=[ast.Is() | ast.IsNot()])
+                | ast.Compare(comparators=[ast.Constant(str())])
+                | ast.Compare(left=ast.Call(ast.Name("len")))
+            ):
                 after = takewhile(lambda one: not isinstance(one, ast.Compare), test.values[at + 1 :])
                 asked = [
                     one for one in after if isinstance(one, ast.Call | ast.Subscript) and not _is_plain(one)

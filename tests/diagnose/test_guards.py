@@ -671,6 +671,7 @@ def outer(net, x):
             ("0.0", "Tensor((), torch.float32, cpu)"),
             "Let self.i begin as a tensor",
         ),
+        ("kl['a']", "kl['a']", ("present", "missing"), "kl['a'] is made here (line 11), and a graph break"),
         ("n", "self.n", ("(1 + self.n) % 2 == 0", "2", "3"), "for the side where (1 + self.n) % 2 == 0"),
         ("self.pool == 'a'", "self.pool", ("'a'", "'b'"), "self.pool chooses what runs"),
     ],
@@ -684,9 +685,10 @@ def test_what_compiled_code_does_with_a_value_decides_what_is_said_of_it(
         **dict.fromkeys(("psi", "cap", "lam"), "float_value"),
         **dict.fromkeys(("self.n", "self.i", "self.pool"), "module_attribute"),
         "kl": "type",
+        "kl['a']": "container",
     }
     cause = "requires_grad" if "needs" in expression else causes.get(source, "int_value")
-    resumed = source in ("kl", "lam")
+    resumed = source in ("kl", "lam", "kl['a']")
     guard = Guard(expression, source, values[0], values[-1], cause, values=values, resumed=resumed)
     first = [] if source != "net.n" else [(str(file), 21)]
     does = taken(Sources(), guard, [*first, (str(file), 7)])

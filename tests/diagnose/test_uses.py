@@ -51,6 +51,17 @@ SHAPES = (
     ),
     ("returned", "return [[kl.item()]] if self.t % 2 == 0 else None"),
     ("dropped", "if not [[ok.all()]]:\n    l = l[ok]\n    w = None if w is None else w[ok]"),
+    ("positions", "return x[ [[(x > 3).nonzero()]][-1, 0]]"),
+    ("plain", "on = [[(x > 3).nonzero()]][:, 0] % 4\nreturn torch.histc(on, 4)[1:].sum()"),
+    (
+        "returned",
+        "n = sum(roll(k) for k in range(3))\nk = [[x.argmax().item()]]\nreturn k, [roll(k) for k in range(3)]",
+    ),
+    ("given", "alive = [1, 2]\nalive.pop([[int(x)]])"),
+    (
+        "steered",
+        "up = [0] * 3\nfor k in range(3):\n    if [[x[k] > 1]]:\n        on[k, 0] = True\n        up[k] += 1\n        y = torch.minimum(x[k], y)",
+    ),
     ("spared", "if not [[m.all()]]:\n    x = torch.where(m, x, y)"),
     ("spared", "if mode == 'near' and [[m.any()]]:\n    x[m] = y"),
     ("spared", "if [[m.any()]]:\n    x[m] = x[~m].mean()"),
@@ -383,6 +394,8 @@ def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(
     path.write_text("if mask is not None and mask.any() and not warned:\n    pass\n")
     assert Sources().narrow(str(path), (1, 3, 1, 19)) == (1, 24, 1, 34)
     path.write_text("if mode == 'near' and mask.any():\n    pass\n")
+    assert Sources().narrow(str(path), (1, 3, 1, 17)) == (1, 22, 1, 32)
+    path.write_text("if len(past) >= 2 and mask.any():\n    pass\n")
     assert Sources().narrow(str(path), (1, 3, 1, 17)) == (1, 22, 1, 32)
 
 
