@@ -172,7 +172,9 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
 
 def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
     """What holds wherever the line is: by torch's record, and by the function of Python's that holds it."""
-    if (text := _matching(break_words.BY_KIND, code, said)) is not None:
+    if (text := _matching(break_words.BY_KIND, code, said)) is not None and (
+        site.theirs is None or text != break_words.NUMBERS_OF_NUMPY
+    ):
         return text
     if code == "BS120" and "Unsafe side effect" in said:
         line = site.statement if site.theirs is None else site.theirs.line
@@ -184,9 +186,14 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
-    if code == "BS102" and site.shape in ("size", "slice") and re.search(r"\b(np|numpy)\.", site.expression):
+    of_numpy = re.search(r"\b(np|numpy)\.", site.expression) and site.theirs is None
+    if code == "BS102" and site.shape in ("size", "slice") and of_numpy:
         return break_words.FROM_NUMPY
-    if code in ("BS101", "BS102") and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said):
+    if (
+        code in ("BS101", "BS102")
+        and site.theirs is None
+        and re.search(r"in \w+.{0,200}\b(np|numpy)\.\w+\(", said)
+    ):
         return break_words.FROM_NUMPY
     exception = exception_of(cause)
     return _raised(exception, site) if code == "BS113" and exception is not None else None

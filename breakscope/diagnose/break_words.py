@@ -54,6 +54,10 @@ _CLASS = (
     "A class is made while Dynamo traces: define it outside of the compiled function, and make only its"
     " objects there."
 )
+NUMBERS_OF_NUMPY = (
+    "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
+    " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
+)
 # The function of Python's own library that holds the line -> the advice.
 BY_FUNCTION = {
     "Optimizer._patch_step_function": (
@@ -305,10 +309,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS101", "BS102", "BS106"),
         r"in \w+.{0,200}\b(np|numpy)\.(lcm|gcd|prod|ceil|floor|log2?|sqrt|round|max(imum)?|min(imum)?)\(",
-        (
-            "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
-            " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
-        ),
+        NUMBERS_OF_NUMPY,
     ),
 )
 FROM_NUMPY = (

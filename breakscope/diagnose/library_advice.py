@@ -270,6 +270,7 @@ def _around(theirs: Theirs) -> str:
     if theirs.compiled and theirs.package in ("torch", *sys.stdlib_module_names):
         return f"{_outside(theirs)}, or put torch.compiler.disable on the function that makes it"
     own = "breakscope fix --with COMMAND asks a command for it, proves it and keeps it as an overlay"
+    own = f"{own}; or leave it"
     if theirs.settings and " is None" not in theirs.settings:
         return f"make the call without what leads there; or write the line another way: {own}"
     return f"write the line another way: {own}"

@@ -755,3 +755,13 @@ def test_a_size_that_a_loop_runs_over_is_not_to_be_marked(tmp_path: Path) -> Non
     text = advice(replace(guard, values=("6", "7")), origin, 1, taken(Sources(), guard, [(str(file), 1)]))
     assert "maybe_mark_dynamic" not in text
     assert "(a range (line 2)), so each size (6, 7 were seen) is compiled" in text
+
+
+@pytest.mark.parametrize(("bases", "of_module"), [("", False), ("(object)", False), ("(nn.Module)", True)])
+def test_a_class_of_object_is_no_module(tmp_path: Path, bases: str, of_module: bool) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(f"class A{bases}:\n    def f(self, x):\n        return x[self.n]\n")
+    guard = Guard("self.n == 0", "self.n", "0", "1", "module_attribute", values=("0", "1"))
+    does = taken(Sources(), guard, [(str(file), 2)])
+    assert does.of_module == of_module
+    assert ("allow_unspec_int_on_nn_module" in advice(guard, None, 1, does)) == of_module

@@ -11,6 +11,7 @@ from warm_scanning import WarmScans
 from breakscope.diagnose import begins, break_advice, library_advice, reach, source_advice
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.loops import Groups
+from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import is_drawn, use_of
 from breakscope.diagnose.site_use import Use
 from breakscope.project.sources import Position, Sources
@@ -412,6 +413,19 @@ def test_a_number_of_a_library_that_a_branch_asks_for_is_helped_by_no_setting() 
     tested, sized = (str(library_advice.advice("BS102", shape, theirs)) for shape in ("branch", "size"))
     assert "where a branch asks for the number, so no setting helps" in tested
     assert "capture_scalar_outputs = True" in sized
+
+
+@pytest.mark.parametrize("called", ["np.lcm(a, b)", "np.zeros(n)"])
+def test_numpy_in_a_library_is_not_the_users_to_write_another_way(called: str) -> None:
+    said = f'File "models.py", line 3, in forward: {called}'
+    cause = Reason(None, "Data-dependent branching", said, (), None)
+    theirs = Theirs("/lib/site-packages/lib/models.py", "Encoder.forward", "train.py:8")
+    own, other = (
+        break_advice.advice("BS101", "BS101", cause, break_advice.Site(Use("branch"), one), "forward")
+        for one in (None, theirs)
+    )
+    assert own.startswith("The value comes out of numpy")
+    assert other.startswith("The line is in lib, reached from train.py:8")
 
 
 def test_what_measures_or_logs_is_no_part_of_a_model() -> None:
