@@ -428,11 +428,9 @@ def _of_test(code: str, site: Site) -> str | None:
         code = "BS101"
     if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
         return _of_drawn_test(condition)
-    if (
-        code == "BS101"
-        and (site.shape in _TESTS or site.shape == "python")
-        and re.match(r"[\w.]+ % ", condition)
-    ):
+    # What an object counts, or what says when Python's own work is done; else sizes and the like.
+    counted = re.match(r"\w+\.[\w.]+ % " if site.shape in _TESTS else r"[\w.]+ % ", condition)
+    if code == "BS101" and counted and (site.shape in _TESTS or site.shape == "python"):
         return break_words.BY_SHAPE["BS102", "count"].format(**_words(site))
     if site.shape not in _TESTS:
         return None

@@ -43,8 +43,12 @@ def _of_choice(node: ast.IfExp, around: _Way) -> str | None:
     statement = uses.statement(around)
     if test is None or not all(_may_be_selected(side, around) for side in (node.body, node.orelse)):
         return None
-    selected = f"torch.where({test}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
     is_whole = isinstance(statement, ast.Assign) and statement.value is node
+    if not is_whole and all(
+        isinstance(one, ast.Constant) and isinstance(one.value, int) for one in (node.body, node.orelse)
+    ):
+        return None  # such a number mostly goes to Python: how many, which one
+    selected = f"torch.where({test}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
     return f"{ast.unparse(statement.targets[0])} = {selected}" if is_whole else selected  # type: ignore[union-attr]
 
 

@@ -48,6 +48,7 @@ SAME = (
     (restated.tally, "for n in range(4):\n    c[ [[i[n].item()]] ] += x[n].item()"),
 )
 MORE = (
+    (restated.branch, "return 2 if [[x.max() > 3]] else 1"),
     (restated.branch, "if [[x.max() > 3]]:\n    x = x[:2]"),
     (restated.branch, "if [[x.max() > 3]]:\n    x = x / 2\n    y = x + 1"),
     (restated.branch, "if [[x.max() > 3]]:\n    x = x / 2\n    print(x)"),

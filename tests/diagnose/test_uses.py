@@ -13,7 +13,7 @@ from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.loops import Groups
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import is_drawn, use_of
-from breakscope.diagnose.site_use import Use
+from breakscope.diagnose.site_use import Shape, Use
 from breakscope.project.sources import Position, Sources
 
 # What broke stands between the marks.
@@ -700,3 +700,17 @@ def test_what_is_reduced_is_told_by_the_name_that_holds_it(tmp_path: Path, reduc
     said = break_advice._words(break_advice.Site(use))
     assert (use.shape, use.of) == ("reduced", reduced)
     assert said["made_whole"] == (" (`l` made of all elements)" if reduced == "l" else "")
+
+
+@pytest.mark.parametrize(
+    ("said", "shape", "condition"),
+    [
+        ("A count of steps decides", "python", "self.steps % self.every == 0"),
+        ("A count of steps decides", "branch", "self.steps % 2 == 0"),
+        ("A whole number decides", "branch", "length % period != 0"),
+    ],
+)
+def test_what_counts_steps_is_told_from_other_whole_numbers(said: str, shape: Shape, condition: str) -> None:
+    cause = Reason(None, "Data-dependent branching", "", (), None)
+    site = break_advice.Site(Use(shape), condition=condition)
+    assert break_advice.advice("BS101", "BS101", cause, site, "forward").startswith(said)
