@@ -53,7 +53,15 @@ def _of_choice(node: ast.IfExp, around: _Way) -> str | None:
 
 
 def _of_if(node: ast.If, around: _Way) -> str | None:
-    """A branch whose sides give values to the same names."""
+    """A branch whose sides give values to the same names; what is Python's own in its test stays a branch."""
+    match node:
+        case ast.If(ast.BoolOp(ast.And(), parts), body, []):
+            first = next((at for at, part in enumerate(parts) if part in around), 0)
+            if first:
+                rest = ast.BoolOp(ast.And(), parts[first:]) if parts[first + 1 :] else parts[first]
+                text = _of_if(ast.If(rest, body, []), around)
+                guard = ast.unparse(ast.BoolOp(ast.And(), parts[:first]) if first > 1 else parts[0])
+                return text and f"if {guard}: {text}"
     test = _of_test(node.test, around)
     if test is not None and not node.orelse and (each := _of_each(node.body, test)):
         return each
