@@ -16,9 +16,14 @@ _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def on_host(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy on the host. Strides belong to a result: ``clone`` keeps them, where a plain copy would not."""
+    """A copy on the host. Strides belong to a result: ``clone`` keeps them, where a plain copy would not.
+
+    One of a class of the user's becomes a plain tensor: its class cannot be loaded elsewhere.
+    """
     with torch.no_grad():
-        return tensor.detach().clone(memory_format=torch.preserve_format).cpu()
+        copied = tensor.detach().clone(memory_format=torch.preserve_format).cpu()
+        holds_others = type(copied).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+        return copied if holds_others else copied.as_subclass(torch.Tensor)
 
 
 def flatten(

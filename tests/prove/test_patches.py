@@ -143,6 +143,29 @@ def test_a_copy_that_takes_not_all_fields_along_has_a_limit(tmp_path: Path, prod
     assert any("with other values of eps" in one for one in asked.answer["evidence"]["limits"])
 
 
+SUBCLASS = """
+class Boxes(torch.Tensor):
+    pass
+
+
+@torch.compile
+def boxes(x):
+    torch._dynamo.graph_break()
+    return (x > 0).long().as_subclass(Boxes)
+
+
+for x in batches(3, 4):
+    print(boxes(x).sum().item())
+"""
+
+
+def test_a_tensor_of_another_class_is_not_compared(tmp_path: Path, product: Warm) -> None:
+    edits = ("    torch._dynamo.graph_break()\n", ""), ("x > 0", "x >= 0")
+    asked = asking.prove(product, change("subclass", "class", SUBCLASS, *edits), tmp_path)
+    assert (asked.status, asked.exit_code) == ("unproved", 1)
+    assert "a tensor of the class Boxes" in asked.why
+
+
 BEYOND = """
 class Crossed(nn.Module):
     def __init__(self):

@@ -609,6 +609,17 @@ for x in batches(3, 4):
     print(keep(x.requires_grad_()).item())
 """
 
+SPARSE = """
+@torch.compile
+def kept(x):
+    torch._dynamo.graph_break()
+    return (x > 0).long().to_sparse()
+
+
+for x in batches(3, 4):
+    print(kept(x).to_dense().sum().item())
+"""
+
 HISTORY = """
 class History(nn.Module):
     def __init__(self):
@@ -1211,5 +1222,12 @@ PATCHES: tuple[Patched, ...] = (
         HISTORY,
         ("        torch._dynamo.graph_break()\n", ""),
         ("[-20:]", "[-10:]"),
+    ),
+    change(
+        "sparse_values",
+        "kept",
+        SPARSE,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("x > 0", "x >= 0"),
     ),
 )

@@ -270,8 +270,12 @@ def _atom(value: Any) -> Any:
 
 
 def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tensor | None) -> Any:
-    if type(value) not in PLAIN or value.layout is not torch.strided or value.is_quantized or value.is_meta:
-        return (type(value), str(value.layout), "not compared")
+    if type(value) in PLAIN and value.layout in _SPARSE and not value.is_meta:
+        return _sparse(value)
+    if type(value) not in PLAIN or value.layout is not torch.strided or value.is_quantized or value.is_nested:
+        return Unseen(f"a tensor of the class {type(value).__qualname__}, {value.layout}", known=False)
+    if value.is_meta:
+        return (type(value), [value.dtype, tuple(value.shape), value.stride(), value.requires_grad])
     memory = memories.setdefault(memory_of(value), len(memories)) if value.numel() else -1
     layout = (
         type(value),
@@ -294,6 +298,23 @@ def _tensor(value: torch.Tensor, memories: dict[int, int], original: torch.Tenso
             kept = original.detach()
             return TensorEntry(layout, kept if same_bits(values, kept) else values.clone())
         return TensorEntry(layout, values.clone())
+
+
+# What a layout keeps its elements in.
+_SPARSE = {
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+}
+
+
+def _sparse(value: torch.Tensor) -> Any:
+    """A sparse tensor by what it keeps, in its order."""
+    with torch.no_grad():
+        parts = [getattr(value.detach(), part)().cpu() for part in _SPARSE[value.layout]]
+    coalesced = value.layout is torch.sparse_coo and value.is_coalesced()
+    kept = [(part.dtype, tuple(part.shape), part.tolist()) for part in parts]
+    return (type(value), [value.layout, tuple(value.shape), value.requires_grad, coalesced, repr(kept)])
 
 
 _ASPECTS = (
