@@ -289,6 +289,8 @@ def _limits(changes: Sequence[Change], parts: set[tuple[str, str]]) -> tuple[str
         one for change in changes for one in unseen.placed_by_default(change.old.text, change.new.text)
     )
     devices = tuple(f"on another device: `{one}` is on one of its own" for one in made)
+    left = (one for change in changes for one in unseen.moved_no_more(change.old.text, change.new.text))
+    devices += tuple(f"on another device: `{one}` is done no more" for one in dict.fromkeys(left))
     forwards = [name for _, name in sorted(parts) if name.rpartition(".")[2] == "forward"]
     calls = tuple(f"other calls of {name} than the script makes: nobody looked for them" for name in forwards)
     others = [name for _, name in sorted(parts) if name not in forwards]

@@ -18,6 +18,7 @@ _CALLS = re.compile(
     r"|(os|subprocess|shutil|socket|threading|multiprocessing|signal|atexit|sys|ctypes|gc|importlib)\."
     r"|(open|exec|eval|setattr|delattr|__import__)$|.*\.(write_text|write_bytes|unlink|mkdir)$)"
 )
+_MOVES = re.compile(r"\.(cpu|cuda)\(\w*\)$")
 _MADE = re.compile(
     r"torch\.(zeros|ones|empty|full|arange|linspace|eye|tensor|rand|randn|randint|randperm|tril_indices)$"
 )
@@ -59,11 +60,18 @@ def _parameters_read(source: str) -> dict[str, set[str]]:
 
 
 def _read(source: str) -> set[str]:
+    """Attributes that are read below ``self``; the method of one that is called is no value."""
+    tree = ast.parse(source)
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {
+        id(one) for one in calls if isinstance(one, ast.Attribute) and not isinstance(one.value, ast.Name)
+    }
     return {
         node.attr
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Load)
+        and id(node) not in called
         and root_name(node.value) == "self"
     }
 
@@ -89,6 +97,13 @@ def _effects(source: str) -> Iterator[str]:
                 yield f"`{ast.unparse(node)[:80]}` is set"
         elif isinstance(node, ast.Call) and _CALLS.match(name := ast.unparse(node.func)):
             yield f"`{name[:80]}` is called"
+
+
+def moved_no_more(old: str, new: str) -> Iterator[str]:
+    """Moves to one device that only the old form makes."""
+    before, after = (list(filter(_MOVES.search, _on_default_device(source))) for source in (old, new))
+    if len(before) > len(after):
+        yield from (Counter(before) - Counter(after)).keys()
 
 
 def _on_default_device(source: str) -> Iterator[str]:

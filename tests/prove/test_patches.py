@@ -13,7 +13,7 @@ from patches import Patched, change
 from scanning import rows, run_python
 from warm import Warm
 
-from breakscope.fix.unseen import effects, read_no_more
+from breakscope.fix.unseen import effects, moved_no_more, read_no_more
 
 pytestmark = pytest.mark.torch
 
@@ -313,6 +313,30 @@ def test_a_limit_says_that_one_tensor_in_two_places_tells_the_forms_apart(
     assert [
         one for one in asked.answer["evidence"]["limits"] if one.startswith("with one tensor in two places")
     ]
+
+
+def test_a_limit_says_that_lists_may_come_in_another_order(tmp_path: Path, product: Warm) -> None:
+    edits = (
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("list(dict.fromkeys(key for key, _ in items))", "sorted({key for key, _ in items})"),
+    )
+    asked = asking.prove(product, change("sorted", "order", wrong.NUMBERED, *edits), tmp_path)
+    assert asked.status == "proved", asked.why
+    assert [
+        one for one in asked.answer["evidence"]["limits"] if one.startswith("with a list in another order")
+    ]
+
+
+def test_a_limit_names_a_move_that_is_left_out() -> None:
+    old = "def f(x):\n    return x.detach().cpu() + 1\n"
+    assert list(moved_no_more(old, "def f(x):\n    return x.detach() + 1\n")) == ["x.detach().cpu()"]
+    assert list(moved_no_more(old, "def f(x):\n    return x.cpu().detach() + 1\n")) == []
+
+
+def test_a_method_of_an_attribute_is_no_value() -> None:
+    old = "class A:\n    def f(self, x):\n        self.seen.append(x)\n        return self.act(x)\n"
+    new = "class A:\n    def f(self, x):\n        self.seen += [x]\n        return x\n"
+    assert list(read_no_more(old, new)) == ["self.act", "self.seen"]
 
 
 def test_a_limit_names_a_parameter_that_is_read_no_more() -> None:

@@ -620,6 +620,30 @@ for x in batches(3, 4):
     print(kept(x).to_dense().sum().item())
 """
 
+CENTRED = """
+@torch.compile
+def centred(x):
+    torch._dynamo.graph_break()
+    if x.shape[0] == 1:
+        return x - x.detach()
+    return x - x.mean(0)
+
+
+for x in batches(3, 4):
+    print(centred(x).abs().sum().item())
+"""
+
+TAKEN = """
+@torch.compile
+def taken(xs):
+    torch._dynamo.graph_break()
+    return sum(x.sum() for x in xs)
+
+
+for x in batches(3, 4):
+    print(taken([x, x + 1]).item())
+"""
+
 HISTORY = """
 class History(nn.Module):
     def __init__(self):
@@ -1196,13 +1220,6 @@ PATCHES: tuple[Patched, ...] = (
         ('int(name.split("_")[-1])', "int(name[-1])"),
     ),
     change(
-        "sorted_for_first_seen",
-        "reverse order",
-        NUMBERED,
-        ("    torch._dynamo.graph_break()\n", ""),
-        ("list(dict.fromkeys(key for key, _ in items))", "sorted({key for key, _ in items})"),
-    ),
-    change(
         "array_of_its_own",
         "share its memory",
         ARRAY,
@@ -1229,5 +1246,19 @@ PATCHES: tuple[Patched, ...] = (
         SPARSE,
         ("    torch._dynamo.graph_break()\n", ""),
         ("x > 0", "x >= 0"),
+    ),
+    change(
+        "gradient_at_one_row",
+        "with gradients",
+        CENTRED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("x - x.detach()", "x - x"),
+    ),
+    change(
+        "eight_items",
+        "9 items",
+        TAKEN,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("for x in xs)", "for x in xs[:8])"),
     ),
 )

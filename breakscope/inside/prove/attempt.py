@@ -151,7 +151,8 @@ def attempt(
         if conditions.prepare is not None:
             conditions.prepare(world)
         if conditions.calls is not None:
-            calls = list(conditions.calls(calls))
+            with torch.set_grad_enabled(conditions.gradients):
+                calls = list(conditions.calls(calls))
         if conditions.look is not None:
             conditions.look.extend(f"{name} = {text_of(value)}" for name, value in _named(function, calls))
         present = [copies(tensor) for tensor in world.tensors]

@@ -26,6 +26,7 @@ REASSOCIATED = 1e-5
 # Kinds that are only tried in small around a call like one around which they were tried in full size.
 AS_BEFORE = ("gradients", "sequences")
 _REFUSED = "on inputs that the old code refuses"
+_MAY_BE_REFUSED = ("", UNEVEN, "with other strides")
 _MOST_REFUSED = 12  # of a kind on which the new form is called as well
 
 
@@ -108,7 +109,7 @@ class Comparing:
     def _note_refused(self, bench: Bench, conditions: Conditions, old: Outcome, kind: str) -> None:
         """A limit where the new form takes what the old one refuses, or leaves something else behind then."""
         known = _REFUSED in self.tally.limits or self._refused[kind] >= _MOST_REFUSED
-        if known or not self.tally.anybody or conditions.beyond not in ("", UNEVEN):
+        if known or not self.tally.anybody or conditions.beyond not in _MAY_BE_REFUSED:
             return
         self._refused[kind] += 1
         if in_range.stops(old.raised):

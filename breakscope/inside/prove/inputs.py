@@ -31,6 +31,7 @@ UNEVEN = "with tensors of different sizes, which the script has alike"
 TEXT = "another"  # nobody's name for anything
 _PRIMES = (3, 7, 5, 11)
 _MOST_TEXTS = 6  # of arguments
+_MOST_ITEMS = 64
 # Where roots, logarithms and counts in a byte or in half precision are rounded, and what no float is exactly.
 _ROUND = (2, 3, 7, 8, 9, 100, 257, 2051)
 _INEXACT = (0.1, 0.3, 0.7)
@@ -294,14 +295,23 @@ def _places_of(size: int, given: Iterable[torch.Tensor]) -> list[int]:
     return sorted({place for shape in square for place, one in enumerate(shape) if one == size})
 
 
-def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Lists and tuples of tensors among the arguments, and ``*args``, one item longer or shorter."""
+def lengths(
+    function: Callable[..., Any], calls: Sequence[Call], constants: Iterable[float]
+) -> Iterator[Conditions]:
+    """Lists and tuples of tensors among the arguments, and ``*args``, one item longer or shorter.
+
+    Also one longer than numbers of the code: ``xs[:8]`` is all of a short list.
+    """
     args, kwargs = calls[0]
     lists = sum(map(_is_list, (*args, *kwargs.values())))
     if lists:
         yield Conditions("lists of one item", calls=partial(_relisted, _first, lists))
         empty = partial(_relisted, _none, lists)
         yield Conditions("empty lists", calls=empty, beyond="with lists of nothing")
+    most = max((abs(int(one)) for one in constants if 1 < abs(one) <= _MOST_ITEMS), default=0)
+    if lists and most:
+        name, long = f"lists of {most + 1} items", partial(_as_long, most + 1)
+        yield Conditions(name, calls=partial(_relisted, long, lists))
     for name, change in (("more", _longer), ("fewer", _shorter)) if lists else ():
         yield Conditions(f"lists with one item {name}", calls=partial(_relisted, change, lists))
         if lists > 1:
@@ -319,10 +329,11 @@ def lengths(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Con
 
 
 def orders(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Lists, and dicts with their keys, among the arguments in the reverse order."""
-    for kind in (dict, list):
+    """Lists, and dicts with their keys, among the arguments in the reverse order: a list may be sorted."""
+    for kind, limit in ((dict, ""), (list, "with a list in another order")):
         if _has_order(kind, calls[0]):
-            yield Conditions(f"{kind.__name__}s in the reverse order", calls=partial(_all_reversed, kind))
+            name = f"{kind.__name__}s in the reverse order"
+            yield Conditions(name, calls=partial(_all_reversed, kind), beyond=limit)
 
 
 def _all_reversed(kind: type[Any], calls: Sequence[Call]) -> Sequence[Call]:
@@ -357,6 +368,12 @@ def _longer(items: list[Any]) -> list[Any]:
 
 def _first(items: list[Any]) -> list[Any]:
     return items[:1]
+
+
+def _as_long(length: int, items: list[Any]) -> list[Any]:
+    while 0 < len(items) < length:
+        items = _longer(items)
+    return items[:length]
 
 
 def _none(_items: list[Any]) -> list[Any]:
@@ -454,14 +471,21 @@ def texts(calls: Sequence[Call], known: Iterable[str]) -> Iterator[Conditions]:
 
     def others_of(value: Any) -> Iterable[Any]:
         if type(value) is str:
-            longer = re.sub(r"\d+", r"\g<0>2", value)  # a number in it has one digit, and is the only one
+            longer = _with_more_digits(value)
             return (*told, *likes, *((longer, f"{TEXT}7_{value}") if longer != value else ()))
         if _texts_of(value):
             upper = type(value)([one.upper() for one in value])
-            return [*(type(value)([*value, one]) for one in told if one not in value), type(value)(), upper]
+            longer = type(value)([_with_more_digits(one) for one in value])
+            more = (type(value)([*value, one]) for one in told if one not in value)
+            return [*more, type(value)(), upper, longer]
         return ()
 
     return _one_other(calls, others_of)
+
+
+def _with_more_digits(text: str) -> str:
+    """``layer_32`` for ``layer_3``: whose number has one digit is told by its last letter."""
+    return re.sub(r"\d+", r"\g<0>2", text)
 
 
 def _texts_of(value: Any) -> list[str]:
@@ -951,7 +975,7 @@ def resized(
         for dimension, length in enumerate(tensor.shape):
             if length == size and place in (None, dimension):
                 index = torch.arange(other, device=tensor.device) % size
-                tensor = tensor.detach().index_select(dimension, index)
+                tensor = tensor.index_select(dimension, index)
         return tensor
 
     return changed(function, calls, change)
@@ -985,6 +1009,7 @@ def odd_numbers(value: Any) -> Iterator[tuple[str, Any]]:
         yield "with a number for a flag", 2 * value
     elif type(value) is int:
         yield from (("with a negative number", other) for other in (-value or -1, -value - 1))
+        yield "with a negative number", -100 - abs(value)
         yield "with a fraction for a whole number", value + 0.5
     elif type(value) is float:
         yield from (("with a number that is not finite", other) for other in (math.inf, math.nan))

@@ -119,7 +119,7 @@ class Search:
             ("lists that are held", python_state.lengths(bench.world, self._labels(bench), constants)),
             ("other defaults", both_ways(inputs.defaults(old, bench.calls, constants, texts))),
             ("other texts", both_ways(inputs.texts(bench.calls, texts))),
-            ("other lengths", inputs.lengths(old, bench.calls)),
+            ("other lengths", inputs.lengths(old, bench.calls, constants)),
             ("two flags at once", both_ways(inputs.flags(old, bench.calls))),
             ("numbers at which is rounded", inputs.rounded(bench.calls)),
             ("all numbers at once", both_ways(inputs.numbers(bench.calls))),
