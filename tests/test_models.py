@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from pathlib import Path
 
 import pytest
 from scanning import Scanned
+
+from breakscope.report.model import Location
 
 pytestmark = pytest.mark.torch
 
@@ -79,16 +82,27 @@ def broke_at(payload: str) -> tuple[str, int]:
     return file, int(line)
 
 
+def told(location: Location, trace: Trace) -> tuple[str, int]:
+    """Where torch says that a site is.
+
+    Python 3.11 gives a later operand of a test, in a line of its own, the line of the first; the site's own
+    line is the right one.
+    """
+    at = location.file, location.line
+    before = location.file, location.line - 1
+    return before if sys.version_info < (3, 12) and at not in trace.breaks and before in trace.breaks else at
+
+
 def scanned_and_traced(scan: Scan, source: str, *options: str) -> Scanned:
     """Scan a script, hold the report against torch's trace of the same run, and return it."""
     scanned = scan(source, *options, TORCH_TRACE="trace", TRANSFORMERS_VERBOSITY="error")
     assert scanned.exit_code == 0, scanned.stderr
     report, trace = scanned.report, Trace.read(scanned.folder / "trace")
     sites = [f for f in report.findings if f.kind == "graph_break" or f.code in SITE_CODES]
-    assert {(f.location.file, f.location.line) for f in sites} == set(trace.breaks)
+    assert {told(f.location, trace) for f in sites} == set(trace.breaks)
     per_line: Counter[tuple[str, int]] = Counter()
     for finding in sites:
-        per_line[finding.location.file, finding.location.line] += finding.counts.occurrences
+        per_line[told(finding.location, trace)] += finding.counts.occurrences
     assert per_line == Counter(trace.breaks)
     assert (
         report.totals.occurrences == report.reconciliation.dynamo["graph_break_records"] == len(trace.breaks)

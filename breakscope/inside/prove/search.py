@@ -221,8 +221,11 @@ class Search:
         return list(dict.fromkeys(text for text in wanted if text.isidentifier()))[:MOST_TEXTS]
 
     def _shapes(self, bench: Bench, constants: Iterable[float]) -> Iterator[Conditions]:
-        sizes = self._sizes(bench, constants)
-        return inputs.shapes(bench.forms["old"], bench.calls, sizes, large=self.tally.anybody)
+        sizes, anybody = self._sizes(bench, constants), self.tally.anybody
+        for conditions in inputs.shapes(bench.forms["old"], bench.calls, sizes, large=anybody):
+            yield conditions
+            if anybody and conditions.name.startswith("size 1 for"):  # what functions ask for most
+                yield _with_gradients(conditions)
 
     def _sizes(self, bench: Bench, constants: Iterable[float]) -> list[int]:
         """Sizes that a patch by anybody may stop at: numbers of its code, and sizes of what modules hold."""
