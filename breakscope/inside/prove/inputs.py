@@ -329,15 +329,15 @@ def lengths(
 
 
 def orders(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Lists, and dicts with their keys, among the arguments in the reverse order: a list may be sorted."""
+    """Dicts among the arguments with their last key first, and so lists, which may be sorted."""
     for kind, limit in ((dict, ""), (list, "with a list in another order")):
         if _has_order(kind, calls[0]):
-            name = f"{kind.__name__}s in the reverse order"
-            yield Conditions(name, calls=partial(_all_reversed, kind), beyond=limit)
+            name = f"{kind.__name__}s with the last first"
+            yield Conditions(name, calls=partial(_all_turned, kind), beyond=limit)
 
 
-def _all_reversed(kind: type[Any], calls: Sequence[Call]) -> Sequence[Call]:
-    return [_reversed(kind, call) for call in calls]
+def _all_turned(kind: type[Any], calls: Sequence[Call]) -> Sequence[Call]:
+    return [_turned(kind, call) for call in calls]
 
 
 def _has_order(kind: type[Any], value: Any) -> bool:
@@ -345,11 +345,12 @@ def _has_order(kind: type[Any], value: Any) -> bool:
     return within or (type(value) is kind and len(value) > 1)
 
 
-def _reversed(kind: type[Any], value: Any) -> Any:
-    made: Any = _mapped(partial(_reversed, kind), value)
-    if type(made) is kind:
-        return dict(reversed(made.items())) if isinstance(made, dict) else made[::-1]
-    return made
+def _turned(kind: type[Any], value: Any) -> Any:
+    made: Any = _mapped(partial(_turned, kind), value)
+    if type(made) is not kind or not made:
+        return made
+    *others, last = made.items() if isinstance(made, dict) else made
+    return dict([last, *others]) if kind is dict else [last, *others]
 
 
 def _with_one_more(calls: Sequence[Call]) -> Sequence[Call]:
