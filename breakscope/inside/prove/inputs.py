@@ -329,10 +329,10 @@ def lengths(
 
 
 def orders(calls: Sequence[Call]) -> Iterator[Conditions]:
-    """Dicts among the arguments with their last key first, and so lists, which may be sorted."""
+    """Dicts among the arguments with their first key last, and so lists, which may be sorted."""
     for kind, limit in ((dict, ""), (list, "with a list in another order")):
         if _has_order(kind, calls[0]):
-            name = f"{kind.__name__}s with the last first"
+            name = f"{kind.__name__}s with the first last"
             yield Conditions(name, calls=partial(_all_turned, kind), beyond=limit)
 
 
@@ -349,8 +349,8 @@ def _turned(kind: type[Any], value: Any) -> Any:
     made: Any = _mapped(partial(_turned, kind), value)
     if type(made) is not kind or not made:
         return made
-    *others, last = made.items() if isinstance(made, dict) else made
-    return dict([last, *others]) if kind is dict else [last, *others]
+    first, *others = made.items() if isinstance(made, dict) else made
+    return dict([*others, first]) if kind is dict else [*others, first]
 
 
 def _with_one_more(calls: Sequence[Call]) -> Sequence[Call]:
