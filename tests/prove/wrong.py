@@ -527,23 +527,45 @@ for step, x in enumerate(batches(4, 4)):
     print(placed(Batch(x, step)).sum().item())
 """
 
-FLAGGED = """
+FROZEN = """
 @torch.compile
-def through(x, w, hard=False, freeze=False):
+def frozen(x, w, freeze=False):
     torch._dynamo.graph_break()
     if freeze:
         w = w.detach()
-    y = x * w
-    if hard:
-        y = y + (y.sign() - y).detach()
-    if y.requires_grad:
-        y.register_hook(lambda g: g.clamp(-100, 100))
-    return y
+    return x @ w
 
 
-w = torch.ones(4, requires_grad=True)
+w = torch.randn(4, 2, requires_grad=True)
 for x in batches(3, 4):
-    print(through(x, w).sum().item())
+    print(frozen(x.requires_grad_(), w).sum().item())
+"""
+
+HARD = """
+@torch.compile
+def hard(x, hard=False):
+    torch._dynamo.graph_break()
+    if hard:
+        return x + (x.sign() - x).detach()
+    return x * 2
+
+
+for x in batches(3, 4):
+    print(hard(x.requires_grad_()).sum().item())
+"""
+
+CLAMPED = """
+@torch.compile
+def clamped(x):
+    torch._dynamo.graph_break()
+    h = x * 3
+    if h.requires_grad:
+        h.register_hook(lambda g: g.clamp(-100, 100))
+    return h + 1
+
+
+for x in batches(3, 4):
+    print(clamped(x.requires_grad_()).sum().item())
 """
 
 COUNTS = """
@@ -630,7 +652,7 @@ def centred(x):
 
 
 for x in batches(3, 4):
-    print(centred(x).abs().sum().item())
+    print(centred(x.requires_grad_()).abs().sum().item())
 """
 
 TAKEN = """
@@ -1166,23 +1188,23 @@ PATCHES: tuple[Patched, ...] = (
     change(
         "detach_under_a_flag",
         "with gradients",
-        FLAGGED,
+        FROZEN,
         ("    torch._dynamo.graph_break()\n", ""),
         ("        w = w.detach()\n", "        pass\n"),
     ),
     change(
         "straight_through_under_a_flag",
         "with gradients",
-        FLAGGED,
+        HARD,
         ("    torch._dynamo.graph_break()\n", ""),
-        ("(y.sign() - y).detach()", "(y.sign() - y)"),
+        ("(x.sign() - x).detach()", "(x.sign() - x)"),
     ),
     change(
         "hook_that_clamps",
         "gradients that come in",
-        FLAGGED,
+        CLAMPED,
         ("    torch._dynamo.graph_break()\n", ""),
-        ("        y.register_hook(lambda g: g.clamp(-100, 100))\n", "        pass\n"),
+        ("        h.register_hook(lambda g: g.clamp(-100, 100))\n", "        pass\n"),
     ),
     change(
         "count_in_half",
