@@ -61,7 +61,9 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     if any(inputs.is_whole(tensor) for tensor in tensors):
         changes.append(("in other dtypes", "of whole numbers float32", _fractional))
     for limit, name, change in changes:
-        yield Conditions(f"all tensors {name}", calls=partial(_each, function, change), beyond=limit)
+        yield Conditions(
+            f"all tensors {name}", calls=partial(inputs.changed, function, change=change), beyond=limit
+        )
     alike = [
         pair
         for pair in itertools.combinations(range(min(len(tensors), _MOST_ALONE)), 2)
@@ -85,11 +87,8 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     yield Conditions(
         "gradients of gradients", gradients=True, twice=True, beyond="with gradients of gradients"
     )
-    yield Conditions(
-        "all tensors made in inference mode",
-        calls=partial(_inferred, function),
-        beyond="with inference tensors",
-    )
+    inferred = partial(_inferred, function)
+    yield Conditions("all tensors made in inference mode", calls=inferred, beyond="with inference tensors")
     yield from _modes(tensors)
     for index, tensor in enumerate(tensors[:_MOST_ALONE]):
         for limit, name, alone in _of_one(tensor):
@@ -192,10 +191,6 @@ def _omitted(function: Callable[..., Any], call: Call) -> Iterator[tuple[int | s
             yield parameter.name, parameter.name, None
 
 
-def _each(function: Callable[..., Any], change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
-    return inputs.changed(function, calls, change)
-
-
 def _one(function: Callable[..., Any], index: int, change: _Change, calls: Sequence[Call]) -> Sequence[Call]:
     """Another value in the place of one tensor of each call."""
     there = [list(inputs.tensors(inputs.without_self(function, call))) for call in calls]
@@ -226,10 +221,7 @@ def _swapped_kinds(calls: Sequence[Call]) -> Sequence[Call]:
     def made(value: Any) -> Any:
         return tuple(value) if type(value) is list else list(value) if type(value) is tuple else value
 
-    return [
-        (tuple(map(made, args)), {key: made(value) for key, value in kwargs.items()})
-        for args, kwargs in calls
-    ]
+    return inputs.each_argument(made, calls)
 
 
 def _rekeyed(more: bool, calls: Sequence[Call]) -> Sequence[Call]:
@@ -238,19 +230,16 @@ def _rekeyed(more: bool, calls: Sequence[Call]) -> Sequence[Call]:
     def made(value: Any) -> Any:
         if not isinstance(value, dict) or not value:
             return value
-        made = copy.copy(value)
+        copied = copy.copy(value)
         *_, (key, last) = value.items()
         with suppress(Exception):  # one of a library's own may have the keys that it has
             if more and isinstance(key, str):
-                made[f"{key}_"] = last.detach().clone() if isinstance(last, torch.Tensor) else last
+                copied[f"{key}_"] = last.detach().clone() if isinstance(last, torch.Tensor) else last
             else:
-                del made[key]
-        return made
+                del copied[key]
+        return copied
 
-    return [
-        (tuple(map(made, args)), {key: made(value) for key, value in kwargs.items()})
-        for args, kwargs in calls
-    ]
+    return inputs.each_argument(made, calls)
 
 
 def _inferred(function: Callable[..., Any], calls: Sequence[Call]) -> Sequence[Call]:

@@ -118,13 +118,10 @@ class Comparing:
             new = bench.run("new", conditions)
         except (UnreadableError, EndlessError):
             return
-        found = ""
+        apart = self.comparer(conditions).difference(old.picture.entries, new.picture.entries)
+        found = f"both raise, and then {apart.text}" if apart is not None else ""
         if not new.raised:
             found = f"the old code raises {old.raised}, the new one returns"
-        elif (
-            apart := self.comparer(conditions).difference(old.picture.entries, new.picture.entries)
-        ) is not None:
-            found = f"both raise, and then {apart.text}"
         if found and not in_range.stops(new.raised):
             text = found.splitlines()[0][:160]
             self.tally.limits[_REFUSED] = f"{_REFUSED} ({conditions.name}): {text}"

@@ -267,9 +267,8 @@ def shapes(
 
 def _sizes_of(given: Iterable[torch.Tensor]) -> list[int]:
     """The first few sizes of tensors, without zero."""
-    return [one for one in dict.fromkeys(size for tensor in given for size in tensor.shape) if one][
-        :_MOST_SIZES
-    ]
+    sizes = dict.fromkeys(size for tensor in given for size in tensor.shape)
+    return [size for size in sizes if size][:_MOST_SIZES]
 
 
 def uneven(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -418,8 +417,12 @@ def _inner_relisted(change: Callable[[list[Any]], list[Any]], calls: Sequence[Ca
     def changed(value: Any) -> Any:
         return type(value)(change(list(value))) if _is_list(value) else value
 
-    within = partial(_mapped, changed)
-    return [(_mapped(within, args), _mapped(within, kwargs)) for args, kwargs in calls]
+    return each_argument(partial(_mapped, changed), calls)
+
+
+def each_argument(change: Callable[[Any], Any], calls: Sequence[Call]) -> Sequence[Call]:
+    """The calls with another value for each argument."""
+    return [(_mapped(change, args), _mapped(change, kwargs)) for args, kwargs in calls]
 
 
 def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
@@ -950,6 +953,12 @@ def without_self(function: Callable[..., Any], call: Call) -> Call:
     return (args[1:], kwargs) if is_method(function) else call
 
 
+def stretched(tensor: torch.Tensor, dimension: int, size: int) -> torch.Tensor:
+    """A tensor whose dimension has another size: its parts from the first on again, or fewer of them."""
+    index = torch.arange(size, device=tensor.device) % tensor.shape[dimension]
+    return tensor.index_select(dimension, index)
+
+
 def resized(
     function: Callable[..., Any],
     size: int,
@@ -975,8 +984,7 @@ def resized(
             return tensor
         for dimension, length in enumerate(tensor.shape):
             if length == size and place in (None, dimension):
-                index = torch.arange(other, device=tensor.device) % size
-                tensor = tensor.index_select(dimension, index)
+                tensor = stretched(tensor, dimension, other)
         return tensor
 
     return changed(function, calls, change)

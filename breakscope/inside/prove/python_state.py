@@ -16,7 +16,7 @@ import torch
 
 from breakscope.inside.prove import reach
 from breakscope.inside.prove.attempt import Conditions
-from breakscope.inside.prove.inputs import TEXT, odd_numbers, others
+from breakscope.inside.prove.inputs import TEXT, odd_numbers, others, stretched
 from breakscope.inside.prove.reach import Holder
 from breakscope.inside.prove.world import World
 
@@ -102,10 +102,8 @@ def lengths(world: World, names: Collection[str], constants: Collection[float]) 
         for label, value in content
         if isinstance(label, str) and label in names and isinstance(value, kinds) and len(value)
     ]
-    numbers = sorted({int(one) for one in constants if 2 < one < _LONGEST and one == int(one)})[
-        -_MOST_LENGTHS:
-    ]
-    long = [size for number in numbers for size in (number, number + 1)]
+    numbers = sorted({int(one) for one in constants if 2 < one < _LONGEST and one == int(one)})
+    long = [size for number in numbers[-_MOST_LENGTHS:] for size in (number, number + 1)]
     for label, value in found[:_MOST]:
         parts = value if isinstance(value, list) else value._modules
         for length in (len(value) + 1, len(value) - 1, *(long if isinstance(value, list) else ())):
@@ -131,8 +129,7 @@ def lengths(world: World, names: Collection[str], constants: Collection[float]) 
 
 def _resize(holder: Holder, label: str, dimension: int, size: int, _world: World) -> None:
     tensor = dict(holder.read())[label]
-    index = torch.arange(size, device=tensor.device) % tensor.shape[dimension]
-    _give(holder, label, tensor.detach().index_select(dimension, index), _world)
+    _give(holder, label, stretched(tensor.detach(), dimension, size), _world)
 
 
 def _set_first(items: list[Any], _world: World) -> None:
