@@ -102,7 +102,8 @@ def lengths(world: World, names: Collection[str], constants: Collection[float]) 
         for label, value in content
         if isinstance(label, str) and label in names and isinstance(value, kinds) and len(value)
     ]
-    numbers = sorted({int(one) for one in constants if 2 < one < _LONGEST and one == int(one)})
+    # `[-100:]` keeps a hundred.
+    numbers = sorted({abs(int(one)) for one in constants if 2 < abs(one) < _LONGEST and one == int(one)})
     long = [size for number in numbers[-_MOST_LENGTHS:] for size in (number, number + 1)]
     for label, value in found[:_MOST]:
         parts = value if isinstance(value, list) else value._modules
