@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
-from breakscope.diagnose import uses
+from breakscope.diagnose import kinds, uses
 
 Kind = Literal[
     "turns",
@@ -919,7 +919,9 @@ def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
 
 
 def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
-    """Whether an expression is a dict or a set of Python's, by what was assigned to it."""
+    """Whether an expression is a dict or a set of Python's, by what it was or what was assigned to it."""
+    if (seen := kinds.of(node, way)) is not None:
+        return seen in ("dict", "set", "defaultdict", "Counter", "OrderedDict", "frozenset")
     values = values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
     return any(
         isinstance(value, ast.Dict | ast.DictComp | ast.Set | ast.SetComp)
@@ -932,7 +934,9 @@ def _is_dict(node: ast.expr, way: Sequence[ast.AST]) -> bool:
 
 
 def is_list(node: ast.expr, way: Sequence[ast.AST]) -> bool:
-    """Whether an expression is a list of Python's or of modules, by what was assigned to it."""
+    """Whether an expression is a list of Python's or of modules, by what it was or was assigned to it."""
+    if (seen := kinds.of(node, way)) is not None:
+        return seen.split()[0] in ("list", "ModuleList", "ParameterList")
     values = values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
     return any(
         isinstance(value.left if isinstance(value, ast.BinOp) else value, ast.List | ast.ListComp)
@@ -969,13 +973,20 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
         asked: names that were asked already, which ends circles; others are added.
     """
     asked = set() if asked is None else asked
+    seen = None if node is None else kinds.is_tensor(node, way)
+    return _reads_as_tensor(node, way, asked) if seen is None else seen
+
+
+def _reads_as_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str]) -> bool:
+    """Whether source alone says that an expression is a tensor."""
     match node:
         case ast.Name(name) if name not in asked:
             asked.add(name)
             values = [value for value in (*values_of(name, way), *_items(name, way)) if value not in way]
             return any(is_tensor(one, way, asked) for one in values) or _is_given(name, way)
-        case ast.Compare(left, _, others):
-            return any(is_tensor(one, way, asked) for one in (left, *others))
+        case ast.Compare(left, [sign, *_], others):
+            is_bool = isinstance(sign, ast.Is | ast.IsNot | ast.In | ast.NotIn)
+            return not is_bool and any(is_tensor(one, way, asked) for one in (left, *others))
         case ast.BinOp(left, _, right) | ast.IfExp(_, left, right):
             return is_tensor(left, way, asked) or is_tensor(right, way, asked)
         case ast.UnaryOp(_, operand):
@@ -1027,7 +1038,9 @@ def _keeps_tensor(node: ast.Attribute, way: Sequence[ast.AST], asked: set[str]) 
 
 
 def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
-    """Whether an expression is surely an array of numpy's, or a part of one: by what it was assigned."""
+    """Whether an expression is surely an array of numpy's, or a part of one."""
+    if isinstance(node, ast.Name | ast.Attribute) and (seen := kinds.of(node, way)) is not None:
+        return seen == "ndarray"
     match node:
         case ast.Call(func, given):
             of = ast.unparse(func)

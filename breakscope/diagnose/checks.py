@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from breakscope.diagnose import becomes, uses
+from breakscope.diagnose import becomes, kinds, uses
 from breakscope.source.syntax import grouped
 
 _READS = ("item", "bool")
@@ -56,6 +56,9 @@ def _negated(part: ast.expr) -> str | None:
 
 def gives_bool(test: ast.expr, around: Sequence[ast.AST]) -> bool:
     """Whether a test is surely a bool or a tensor of bools, which torch.where takes, and no number."""
+    seen = kinds.of(test, around) if isinstance(test, ast.Name | ast.Attribute) else None
+    if seen is not None:
+        return seen == "bool" or seen.startswith("tensor bool")
     match test:
         case ast.Name() | ast.Attribute():
             values = becomes.values_of(ast.unparse(test), around)

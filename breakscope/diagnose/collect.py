@@ -75,6 +75,8 @@ class Break:
         site: counting slot of its crossings; None in an imported trace.
         counting: the slot in which this frame counts: ``site``, or one for callers that inlined it.
         skips: whether the frame that was being compiled is given up as a whole.
+        kinds: (file, first line) of its function and of those that called it, and of which kind their names
+            were.
     """
 
     record: BreakRecord
@@ -86,6 +88,7 @@ class Break:
     counting: int | None
     step: int | None
     skips: bool
+    kinds: tuple[tuple[str, int, dict[str, str]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +292,7 @@ def _take(found: Collected, event: Event) -> None:
                 event.get("counting"),
                 step,
                 record.skips_frame,
+                tuple(map(tuple, event.get("kinds") or ())),
             )
         )
     elif kind == "recompile":

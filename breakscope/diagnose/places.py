@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from breakscope.diagnose import uses
+from breakscope.diagnose.kinds import Kinds
 from breakscope.diagnose.records import RawFrame
 from breakscope.project.sources import Position, Sources, without_comment
 from breakscope.report.model import Finding, Frame, Location
@@ -27,10 +28,11 @@ class Places:
     Args:
         roots: directories of the user's project.
         own: directory of breakscope itself, whose frames never show.
+        seen: of which kind names were when their function broke.
     """
 
-    def __init__(self, roots: tuple[str, ...], own: str) -> None:
-        self.sources = Sources()
+    def __init__(self, roots: tuple[str, ...], own: str, seen: Kinds | None = None) -> None:
+        self.sources = Sources(seen)
         self.roots = roots
         self._own = own
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from breakscope.diagnose import loops, uses
+from breakscope.diagnose import kinds, loops, uses
 from breakscope.diagnose.becomes import is_list, is_tensor, values_of
 from breakscope.diagnose.site_use import Shape
 
@@ -360,17 +360,25 @@ def _steps_a_number(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
     """Whether a statement changes what its object keeps of Python's own: ``self.beta *= 1.5``."""
     match side:
         case ast.AugAssign(ast.Attribute(ast.Name("self")) as kept, _, ast.Constant()):
-            return any(map(_is_plain, values_of(ast.unparse(kept), around)))
+            return _is_of_numbers(kept, around)
         case ast.Assign([ast.Attribute(ast.Name("self")) as kept], value) if isinstance(
             value, ast.Name
         ) or not is_tensor(value, around):
-            return any(map(_is_plain, values_of(ast.unparse(kept), around)))
+            return _is_of_numbers(kept, around)
         case ast.AugAssign(ast.Subscript(ast.Name() as kept), _, ast.Constant()):
             return is_list(kept, around)
         case ast.Assign([ast.Subscript(ast.Attribute(ast.Name("self")) as kept)]):
             made = values_of(ast.unparse(kept), around)
             return any(isinstance(value, ast.List | ast.Dict) for value in made)
     return False
+
+
+def _is_of_numbers(kept: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether an attribute was a number of Python's, or is given one where nothing was seen of it."""
+    seen = kinds.of(kept, around)
+    if seen is not None:
+        return seen in ("int", "float", "bool")
+    return any(map(_is_plain, values_of(ast.unparse(kept), around)))
 
 
 def _is_plain(value: ast.expr) -> bool:

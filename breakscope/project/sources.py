@@ -6,7 +6,7 @@ import ast
 import re
 import tokenize
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import takewhile
@@ -38,9 +38,15 @@ class Span:
 
 
 class Sources:
-    """The files of one report, each read once. A file that cannot be read has no lines."""
+    """The files of one report, each read once. A file that cannot be read has no lines.
 
-    def __init__(self) -> None:
+    Args:
+        kinds: by file and first line of a function, of which kind its names were when it ran. Its node has
+            them as ``kinds``.
+    """
+
+    def __init__(self, kinds: Mapping[tuple[str, int], Mapping[str, str]] | None = None) -> None:
+        self._kinds = kinds or {}
         self.lines = cache(self._lines)
         self._spans = cache(self._read_spans)
         self._spans_of = cache(self._read_spans_of)
@@ -222,7 +228,12 @@ class Sources:
         return inside
 
     def _parse(self, file: str) -> ast.Module | None:
-        return _parsed("\n".join(self.lines(file)))
+        tree = _parsed("\n".join(self.lines(file)))
+        known = {line: names for (of, line), names in self._kinds.items() if of == file}
+        for node in ast.walk(tree) if tree is not None and known else ():
+            if isinstance(node, ast.FunctionDef) and _first_line(node) in known:
+                node.kinds = known[_first_line(node)]  # type: ignore[attr-defined]
+        return tree
 
     def _read_spans(self, file: str) -> tuple[Span, ...]:
         return _spans_in("\n".join(self.lines(file)))
@@ -232,6 +243,11 @@ class Sources:
         for span in self._spans(file):
             found.setdefault(span.name, []).append(span)
         return found
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Where a function's code begins: at its first decorator."""
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -252,7 +268,7 @@ def _spans_in(text: str) -> tuple[Span, ...]:
     def visit(node: ast.AST, prefix: str) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                first = _first_line(child)
                 qualname = prefix + child.name
                 last = child.end_lineno or child.lineno
                 spans.append(Span(qualname, child.name, first, child.lineno, last))

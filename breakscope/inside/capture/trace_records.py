@@ -114,6 +114,7 @@ class TraceHandler(logging.Handler):
             own, counting = self._frames.crossings.slot(key, 0), self._frames.crossings.slot(key, depth or 0)
             fields = {"position": details.position, "inlined": depth, "site": own, "counting": counting}
             fields["path"] = details.path
+            fields["kinds"] = details.kinds
             if compile_ is not None:
                 compile_.broke_at = (key, depth or 0)
         frame = None if compile_ is None else frame_fields(compile_.frame.f_code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 import types
@@ -10,6 +11,7 @@ from typing import Any
 
 from breakscope.diagnose.records import unresumed
 from breakscope.inside.torch_api import available, get
+from breakscope.inside.torch_api.kinds import kinds_of
 
 # (line, byte column, end line, end byte column)
 Span = tuple[int, int, int, int]
@@ -26,11 +28,14 @@ class BreakDetails:
             not known.
         path: (file, line, function) of the frame being compiled, and of each inlined call to the break. The
             record's text leaves the first one out where an item() or the like broke in an inlined call.
+        kinds: (file, first line) of the function that broke and of those that called it, the innermost first,
+            each with what its names are (:func:`~breakscope.inside.torch_api.kinds.kinds_of`).
     """
 
     position: Span | None
     inlined: int | None
     path: tuple[tuple[str, int, str], ...] = ()
+    kinds: tuple[tuple[str, int, dict[str, str]], ...] = ()
 
 
 def break_details(file: str, line: int, name: str) -> BreakDetails:
@@ -52,7 +57,19 @@ def break_details(file: str, line: int, name: str) -> BreakDetails:
         own = (one for one in translators if unresumed(one.f_code.co_name) == name)
         position = next(filter(None, (_position(one, file, None) for one in own)), None)
     path = tuple((one.filename, one.lineno, unresumed(one.name)) for one in stack or ())
-    return BreakDetails(position, None if stack is None else max(len(stack) - 1, 0), path)
+    return BreakDetails(
+        position, None if stack is None else max(len(stack) - 1, 0), path, tuple(_kinds(translators))
+    )
+
+
+def _kinds(translators: list[Any]) -> Iterator[tuple[str, int, dict[str, str]]]:
+    seen = set()
+    for translator in translators:
+        code = translator.f_code
+        if code not in seen:
+            seen.add(code)
+            with contextlib.suppress(Exception):  # what Dynamo holds of a name is told, or left out
+                yield code.co_filename, code.co_firstlineno, kinds_of(translator)
 
 
 def _translators(error: BaseException | None) -> Iterator[Any]:
